@@ -1,0 +1,3 @@
+//! The program `poach`.
+
+fn main() {}

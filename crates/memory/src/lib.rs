@@ -1,0 +1,154 @@
+//! Shared memory as Poach's queues see it: words, fences, and who pays for which fence.
+//!
+//! Every queue and pool of Poach is generic over [`Memory`], so the lines that ship are the lines
+//! that are checked. Three memories exist:
+//!
+//! | memory | what a word is | for |
+//! |---|---|---|
+//! | [`Machine`] | an atomic of `core`, every call inlined | programs |
+//! | `Loom` (feature `loom`) | an atomic of loom | models under the C11 memory model |
+//! | `poach-explore`'s | an entry of a simulated TSO\[S\] machine | models under bounded store buffers |
+//!
+//! A queue also takes a fence policy, [`StoreLoad`], which says how the owner's store of its index
+//! stays ahead of its load of the thieves' index. The policy is a parameter of an algorithm, never
+//! an algorithm of its own: see [`order`].
+//!
+//! ```
+//! use poach_memory::{Machine, Memory, Ordering, Word};
+//!
+//! fn increment<M: Memory>(word: &M::Word) -> u64 {
+//!     word.fetch_add(1, Ordering::Relaxed)
+//! }
+//!
+//! let word = <Machine as Memory>::Word::new(41);
+//! assert_eq!(increment::<Machine>(&word), 41);
+//! assert_eq!(word.load(Ordering::Relaxed), 42);
+//! ```
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit target");
+
+pub mod machine;
+pub mod membarrier;
+pub mod order;
+
+#[cfg(feature = "loom")]
+mod loom_memory;
+
+pub use core::sync::atomic::Ordering;
+pub use crossbeam_utils::CachePadded;
+
+#[cfg(feature = "loom")]
+pub use loom_memory::Loom;
+pub use machine::Machine;
+pub use order::{Asymmetric, Full, StoreLoad, Unfenced};
+
+/// A kind of shared memory: its cells, and its fences.
+///
+/// The fences come in two strengths. [`full`](Memory::full) orders everything, for everyone.
+/// [`light`](Memory::light) and [`heavy`](Memory::heavy) are the two ends of an asymmetric fence:
+/// for every pair of a `light` in one thread and a `heavy` in another, either all that stands before
+/// the `light` is visible to all that stands after the `heavy`, or the other way about. Two `light`s
+/// order nothing between them; that is why one of them is nearly free.
+pub trait Memory: Sized + Send + Sync + 'static {
+    /// A shared 64-bit word.
+    type Word: Word;
+    /// A shared pointer. A word would do, but for a pointer's provenance.
+    type Pointer<T>: Pointer<T>;
+    /// A place for data that some protocol over words hands from one thread to the next.
+    type Cell<T>: Cell<T>;
+
+    /// A sequentially consistent fence.
+    fn full();
+
+    /// The cheap end of the asymmetric fence. Only to be relied on where
+    /// [`asymmetric`](Memory::asymmetric) has answered `true`.
+    fn light();
+
+    /// The costly end of the asymmetric fence. Only to be relied on where
+    /// [`asymmetric`](Memory::asymmetric) has answered `true`; elsewhere it is
+    /// [`full`](Memory::full).
+    fn heavy();
+
+    /// Whether this memory has an asymmetric fence. The first call may register the process with
+    /// the kernel; the answer never changes after it.
+    fn asymmetric() -> bool;
+
+    /// Tells the processor, or the model's scheduler, that this thread waits for another in a loop.
+    fn pause();
+}
+
+/// A shared 64-bit word.
+///
+/// Orderings mean what they mean on [`AtomicU64`](core::sync::atomic::AtomicU64), and the same ones
+/// are refused (a load cannot be `Release`). Every operation is wait-free.
+pub trait Word: Send + Sync {
+    /// A word that holds `value`.
+    fn new(value: u64) -> Self;
+    /// Reads the word.
+    fn load(&self, order: Ordering) -> u64;
+    /// Writes the word.
+    fn store(&self, value: u64, order: Ordering);
+    /// Writes the word and returns what it held.
+    fn swap(&self, value: u64, order: Ordering) -> u64;
+    /// Adds, wrapping, and returns what the word held.
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64;
+    /// Subtracts, wrapping, and returns what the word held.
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64;
+    /// Sets bits and returns what the word held.
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64;
+    /// Keeps only the bits of `value` and returns what the word held.
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64;
+    /// Writes `new` if the word holds `current`.
+    ///
+    /// # Errors
+    ///
+    /// What the word held instead.
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64>;
+}
+
+/// A shared pointer to `T`, which it does not own.
+///
+/// As [`Word`], for pointers.
+pub trait Pointer<T>: Send + Sync {
+    /// A pointer word that holds `value`.
+    fn new(value: *mut T) -> Self;
+    /// Reads the pointer.
+    fn load(&self, order: Ordering) -> *mut T;
+    /// Writes the pointer.
+    fn store(&self, value: *mut T, order: Ordering);
+    /// Writes the pointer and returns what it was.
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T;
+    /// Writes `new` if the word holds `current`.
+    ///
+    /// # Errors
+    ///
+    /// What the word held instead.
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T>;
+}
+
+/// A place that one thread at a time may touch, where words say which thread that is.
+///
+/// The pointers are handed to closures, so that a model can watch each access begin and end and
+/// report two that overlap. Using them is as unsafe as using an
+/// [`UnsafeCell`](core::cell::UnsafeCell): the cell checks nothing when it is real.
+pub trait Cell<T> {
+    /// A cell that holds `value`.
+    fn new(value: T) -> Self;
+    /// Lends the content for reading.
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R;
+    /// Lends the content for writing.
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R;
+}

@@ -1,0 +1,154 @@
+//! The machine that the program runs on: atomics of `core`, inlined to single instructions.
+
+use core::cell::UnsafeCell;
+use core::hint;
+use core::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
+
+use crate::{Cell, Memory, Pointer, Word, membarrier};
+
+/// Real memory.
+///
+/// [`full`](Memory::full) is `fence(SeqCst)`, which rustc compiles to a locked instruction on
+/// x86-64, not to `mfence`. [`light`](Memory::light) only keeps the compiler from reordering;
+/// [`heavy`](Memory::heavy) is [`membarrier::barrier`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machine;
+
+impl Memory for Machine {
+    type Word = AtomicU64;
+    type Pointer<T> = AtomicPtr<T>;
+    type Cell<T> = DataCell<T>;
+
+    #[inline(always)]
+    fn full() {
+        atomic::fence(Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn light() {
+        atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn heavy() {
+        membarrier::barrier();
+    }
+
+    #[inline]
+    fn asymmetric() -> bool {
+        membarrier::register().is_ok()
+    }
+
+    #[inline(always)]
+    fn pause() {
+        hint::spin_loop();
+    }
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn new(value: u64) -> Self {
+        AtomicU64::new(value)
+    }
+
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64, order: Ordering) {
+        AtomicU64::store(self, value, order);
+    }
+
+    #[inline(always)]
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        AtomicU64::swap(self, value, order)
+    }
+
+    #[inline(always)]
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        AtomicU64::fetch_add(self, value, order)
+    }
+
+    #[inline(always)]
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        AtomicU64::fetch_sub(self, value, order)
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        AtomicU64::fetch_or(self, value, order)
+    }
+
+    #[inline(always)]
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        AtomicU64::fetch_and(self, value, order)
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        AtomicU64::compare_exchange(self, current, new, success, failure)
+    }
+}
+
+impl<T> Pointer<T> for AtomicPtr<T> {
+    #[inline(always)]
+    fn new(value: *mut T) -> Self {
+        AtomicPtr::new(value)
+    }
+
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> *mut T {
+        AtomicPtr::load(self, order)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: *mut T, order: Ordering) {
+        AtomicPtr::store(self, value, order);
+    }
+
+    #[inline(always)]
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
+        AtomicPtr::swap(self, value, order)
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        AtomicPtr::compare_exchange(self, current, new, success, failure)
+    }
+}
+
+/// The [`Cell`] of [`Machine`]: an `UnsafeCell`, as large as its content and nothing more.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct DataCell<T>(UnsafeCell<T>);
+
+impl<T> Cell<T> for DataCell<T> {
+    #[inline(always)]
+    fn new(value: T) -> Self {
+        DataCell(UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    #[inline(always)]
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}

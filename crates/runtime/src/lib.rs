@@ -1,0 +1,1 @@
+//! Fork-join task parallelism on the split deque.

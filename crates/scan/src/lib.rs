@@ -1,0 +1,1 @@
+//! A parallel file-system scan.

@@ -1,0 +1,3 @@
+//! Every check that `.ci/run` makes, one verb each.
+
+fn main() {}
