@@ -219,7 +219,7 @@ impl Builder {
                     let _ = report.send(answer);
                     drop(report);
                     if bound {
-                        work(registry, index, spawns);
+                        work(&registry, index, spawns);
                     }
                 })
                 .map_err(|source| BuildError::Spawn { index, source })?;
@@ -259,7 +259,7 @@ pub(crate) fn global() -> &'static ThreadPool {
 }
 
 /// A worker's thread.
-fn work(registry: Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>) {
+fn work(registry: &Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>) {
     let told = |handler: &Option<IndexHandler>| {
         if let Some(handler) = handler
             && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))
@@ -268,7 +268,7 @@ fn work(registry: Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>
         }
     };
     told(&registry.handlers.start);
-    Local::new(Arc::clone(&registry), index, spawns).enter(Local::main_loop);
+    Local::new(Arc::clone(registry), index, spawns).enter(Local::main_loop);
     told(&registry.handlers.exit);
 }
 
@@ -322,7 +322,7 @@ impl ThreadPool {
 
     /// [`install`](ThreadPool::install) for a function that takes its worker's token.
     pub fn run<R: Send>(&self, f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
-        self.install(|| Local::with(|local| f(local.expect("installed on a worker").token())))
+        self.install(|| crate::worker(f))
     }
 
     /// Starts `f` on this pool and lets it go; see [`spawn`](crate::spawn()).

@@ -92,8 +92,9 @@ impl Registry {
         let mut queue = self.injector.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push_back(task);
         drop(queue);
-        // SeqCst: line P1 of sleep/README.md. After the push, so that whoever sees it finds the task.
-        self.injected.fetch_add(1, Ordering::SeqCst);
+        // Relaxed: line P1 of sleep/README.md, whose P2 follows. After the push, so that whoever sees it
+        // finds the task.
+        self.injected.fetch_add(1, Ordering::Relaxed);
         self.sleep.wake_one();
     }
 
@@ -112,7 +113,7 @@ impl Registry {
         Some(task)
     }
 
-    /// Line S3: leaves a request with every worker.
+    /// Line S4: leaves a request with every worker.
     pub(crate) fn request_everywhere(&self) {
         for worker in &self.workers {
             worker.forks.request();
@@ -120,17 +121,17 @@ impl Registry {
         }
     }
 
-    /// Line S4: whether there is work that a searcher could take.
+    /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
-        // SeqCst: S4 of the proof.
-        self.injected.load(Ordering::SeqCst) != 0
+        // Relaxed: S3 or L2 precedes.
+        self.injected.load(Ordering::Relaxed) != 0
             || self
                 .workers
                 .iter()
                 .any(|worker| worker.forks.shared() != 0 || worker.spawns.shared() != 0)
     }
 
-    /// A searcher has found something: lines L1 and L2.
+    /// A searcher has found something: lines L1 to L3.
     pub(crate) fn found(&self) {
         if self.sleep.found() {
             self.request_everywhere();
@@ -142,13 +143,13 @@ impl Registry {
 
     /// Tells the workers to end once there is no work left.
     pub(crate) fn close(&self) {
-        // SeqCst: as P1.
-        self.closing.fetch_or(1, Ordering::SeqCst);
+        // Release: the workers see what the closing thread did before. It is a P1.
+        self.closing.fetch_or(1, Ordering::Release);
         self.sleep.wake_all();
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        // SeqCst: as S4.
-        self.closing.load(Ordering::SeqCst) != 0
+        // Acquire: pairs with `close`.
+        self.closing.load(Ordering::Acquire) != 0
     }
 }

@@ -94,11 +94,10 @@ impl<M: Memory> Bounds<M> {
 
     /// The number of shared tasks that nobody has claimed. Any thread; wait-free; out of date at once.
     ///
-    /// Sequentially consistent, so that a thread that announced itself as a sleeper before it looked
-    /// here and an owner that shared before it looked for sleepers cannot miss each other.
     #[inline]
     pub fn shared(&self) -> u32 {
-        let (tail, split) = unpack(self.word.load(Ordering::SeqCst));
+        // Relaxed: a count, not a claim. Who sleeps on it has a fence of its own.
+        let (tail, split) = unpack(self.word.load(Ordering::Relaxed));
         split.wrapping_sub(tail)
     }
 
@@ -115,7 +114,7 @@ impl<M: Memory> Bounds<M> {
     #[inline]
     pub fn share(&self, from: u32, to: u32) {
         // Release: hands the slots below `to` over to the claims that follow.
-        self.word.fetch_add(u64::from(to.wrapping_sub(from)) << 32, Ordering::SeqCst);
+        self.word.fetch_add(u64::from(to.wrapping_sub(from)) << 32, Ordering::Release);
     }
 
     /// The owner takes shared tasks back, the younger half of them (at least one), and returns the

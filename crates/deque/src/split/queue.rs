@@ -143,10 +143,8 @@ impl<T: Send, M: Memory> QueueOwner<T, M> {
         if private == 0 {
             return false;
         }
-        // SeqCst: pairs with the load in `request`. A thief that announces itself as a sleeper and then
-        // finds the flag up must not be looking at a flag that was taken down before the owner looked
-        // for sleepers.
-        self.queue.requested.store(0, Ordering::SeqCst);
+        // Relaxed: a flag without data; a thief that asks after this asks anew.
+        self.queue.requested.store(0, Ordering::Relaxed);
         let to = split.wrapping_add(private.div_ceil(2));
         self.queue.bounds.share(split, to);
         self.split.set(to);
@@ -224,15 +222,14 @@ impl<T, M: Memory> Queue<T, M> {
 
     /// Asks the owner to share at its next push or pop. Any thread; wait-free.
     pub fn request(&self) {
-        // SeqCst: pairs with the store in `share`. It is only written if it must change, so that the
+        // Relaxed, both: a flag without data. It is only written if it must change, so that the
         // owner's line stays where it is.
-        if self.requested.load(Ordering::SeqCst) == 0 {
-            // Relaxed: a flag without data.
+        if self.requested.load(Ordering::Relaxed) == 0 {
             self.requested.store(1, Ordering::Relaxed);
         }
     }
 
-    /// How many tasks thieves could claim just now. Any thread; wait-free; sequentially consistent.
+    /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
     pub fn shared(&self) -> u32 {
         self.bounds.shared()
     }

@@ -159,8 +159,7 @@ impl<M: Memory> Slot<M> {
 
 /// What the owner of a [`Stack`] belongs to; told when there is something for thieves.
 pub trait Context {
-    /// Tasks have become visible to thieves. Called by the owner, in its cold path, with the tasks
-    /// already shared by a sequentially consistent read-modify-write.
+    /// Tasks have become visible to thieves. Called by the owner, in its cold path.
     fn shared(&self);
 }
 
@@ -563,10 +562,8 @@ impl<M: Memory, C: Context> Head<M, C> {
 
     /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.
     fn attend(self, header: &Header<M, C>) {
-        // SeqCst: pairs with the load in `request`. A thief that announces itself as a sleeper and then
-        // finds the flag up must not be looking at a flag that was taken down before the owner looked
-        // for sleepers.
-        let asked = header.requested.swap(0, Ordering::SeqCst) != 0;
+        // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
+        let asked = header.requested.swap(0, Ordering::Relaxed) != 0;
         // Relaxed, here and below: the owner's alone.
         let floor = header.hot.own_floor.load(Ordering::Relaxed);
         let private = (self.offset as u64).saturating_sub(floor) / size_of::<Slot<M>>() as u64;
@@ -678,9 +675,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// Any thread; wait-free.
     pub fn request(&self) {
         let header = self.head();
-        // SeqCst: pairs with the swap in `attend`. If the flag is up, whoever put it up is raising the
-        // alarms too.
-        if header.requested.load(Ordering::SeqCst) == 0 {
+        // Relaxed: if the flag is up, whoever put it up is raising the alarms too.
+        if header.requested.load(Ordering::Relaxed) == 0 {
             // Release, all three: the owner that acquires an alarm sees the request.
             header.requested.store(1, Ordering::Release);
             header.hot.limit.store(0, Ordering::Release);
@@ -688,7 +684,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
         }
     }
 
-    /// How many tasks thieves could claim just now. Any thread; wait-free; sequentially consistent.
+    /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
     pub fn shared(&self) -> u32 {
         self.head().bounds.shared()
     }

@@ -154,10 +154,9 @@ impl Pending {
             self.home.set(self.home.get() - 1);
             false
         } else {
-            // SeqCst: releases what the task did to the home worker's `is_zero`; and comes before the
-            // look for sleepers that follows, as the home worker's announcement comes before its
-            // last `is_zero`.
-            self.away.fetch_sub(1, Ordering::SeqCst) == 1
+            // AcqRel: releases what the task did to the home worker's `is_zero`, through those that
+            // come after it too.
+            self.away.fetch_sub(1, Ordering::AcqRel) == 1
         }
     }
 
@@ -167,8 +166,8 @@ impl Pending {
     ///
     /// On the thread that made this count.
     unsafe fn is_zero(&self) -> bool {
-        // SeqCst: acquires what the tasks did; see `remove`.
-        self.home.get().wrapping_add(self.away.load(Ordering::SeqCst) as i64) == 0
+        // Acquire: sees what the tasks did; pairs with `remove`.
+        self.home.get().wrapping_add(self.away.load(Ordering::Acquire) as i64) == 0
     }
 
     /// Moves the home count over: from now on every end of a task that leaves none says so.

@@ -1,8 +1,11 @@
-//! Who sleeps, who searches, and who wakes whom. The protocol and its proof stand in
-//! [`README.md`](https://docs.rs/poach-runtime) beside this file, included here:
+//! Who sleeps, who searches, and who wakes whom.
+//!
 #![doc = include_str!("README.md")]
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
+
+#[cfg(test)]
+mod model;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Seat: Send + Sync {
@@ -25,6 +28,8 @@ pub(crate) struct Sleep<M: Memory, S> {
 
 const BITS: usize = 64;
 
+// Relaxed, throughout: the fences order these words against each other and against visible work, and
+// what is handed over is handed over by the work's own words and by the seats.
 impl<M: Memory, S: Seat> Sleep<M, S> {
     pub(crate) fn new(workers: usize) -> Self {
         Sleep {
@@ -38,48 +43,36 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
 
     /// There is new work that every searcher can see. Wakes one worker, unless one is searching
     /// already or none sleeps.
-    ///
-    /// The work must have been made visible by a sequentially consistent read-modify-write.
     #[cold]
     pub(crate) fn wake_one(&self) {
-        // SeqCst: line P2 of the proof.
-        if self.searching.load(Ordering::SeqCst) != 0 {
+        // P2: pairs with S3 and with L2.
+        M::full();
+        // P3.
+        if self.searching.load(Ordering::Relaxed) != 0 {
             return;
         }
         for (group, word) in self.asleep.iter().enumerate() {
             loop {
-                // SeqCst: line P3.
-                let sleepers = word.load(Ordering::SeqCst);
+                // P4.
+                let sleepers = word.load(Ordering::Relaxed);
                 if sleepers == 0 {
                     break;
                 }
-                if self.wake(group * BITS + sleepers.trailing_zeros() as usize) {
+                if self.call(group * BITS + sleepers.trailing_zeros() as usize) {
                     return;
                 }
             }
         }
     }
 
-    /// Wakes this worker, if it sleeps. What it waits for must have been made visible by a
-    /// sequentially consistent read-modify-write.
+    /// What `worker` waits for has happened: wakes it, if it sleeps.
     #[inline]
-    pub(crate) fn wake(&self, worker: usize) -> bool {
-        let word = &self.asleep[worker / BITS];
-        let bit = 1 << (worker % BITS);
-        // SeqCst: as P3.
-        word.load(Ordering::SeqCst) & bit != 0 && self.wake_sleeper(worker, word, bit)
-    }
-
-    #[cold]
-    fn wake_sleeper(&self, worker: usize, word: &M::Word, bit: u64) -> bool {
-        // SeqCst: P4. Whoever clears the bit, and nobody else, calls.
-        if word.fetch_and(!bit, Ordering::SeqCst) & bit == 0 {
-            return false;
+    pub(crate) fn wake(&self, worker: usize) {
+        // P2: pairs with S3.
+        M::full();
+        if self.asleep[worker / BITS].load(Ordering::Relaxed) & Self::bit(worker) != 0 {
+            self.call(worker);
         }
-        // SeqCst: in the name of the worker that is about to run.
-        self.searching.fetch_add(1, Ordering::SeqCst);
-        self.seats[worker].unpark();
-        true
     }
 
     /// Wakes everybody.
@@ -89,40 +82,62 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         }
     }
 
+    /// P5: wakes this sleeper, unless another has.
+    #[cold]
+    fn call(&self, worker: usize) -> bool {
+        if !self.take_bit(worker) {
+            return false;
+        }
+        self.seats[worker].unpark();
+        true
+    }
+
+    /// Makes a sleeper a searcher. Whoever clears the bit, and nobody else, must see that it runs.
+    fn take_bit(&self, worker: usize) -> bool {
+        let bit = Self::bit(worker);
+        let taken = self.asleep[worker / BITS].fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        if taken {
+            self.searching.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn bit(worker: usize) -> u64 {
+        1 << (worker % BITS)
+    }
+
     /// A worker begins to search.
     pub(crate) fn search(&self) {
-        // SeqCst: S1 counts from here on.
-        self.searching.fetch_add(1, Ordering::SeqCst);
+        self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A searcher has found something. If it was the last and others sleep, they have lost their
-    /// lookout: then `true`, and the caller must see to them as line L2 says.
+    /// lookout: then `true`, and the caller must see to them as line L3 says.
     pub(crate) fn found(&self) -> bool {
-        // SeqCst: L1.
-        self.searching.fetch_sub(1, Ordering::SeqCst) == 1
-            && self.asleep.iter().any(|word| word.load(Ordering::SeqCst) != 0)
+        // L1.
+        let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
+        // L2: pairs with P2.
+        M::full();
+        last && self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
     /// something after all. It is a searcher still, or again, when this returns.
     ///
-    /// `look_again` first leaves a request with every victim, and then looks, with sequentially
-    /// consistent loads, at everything that anybody would wake it for.
+    /// `look_again` first leaves a request with every victim, and then looks at everything that
+    /// anybody would wake it for.
     pub(crate) fn sleep(&self, worker: usize, look_again: impl FnOnce() -> bool) {
-        let word = &self.asleep[worker / BITS];
-        let bit = 1 << (worker % BITS);
-        // SeqCst: S1.
-        word.fetch_or(bit, Ordering::SeqCst);
-        // SeqCst: S2.
-        self.searching.fetch_sub(1, Ordering::SeqCst);
-        // S3 and S4.
-        if look_again() {
-            // SeqCst: either this worker wakes itself, or somebody has called it already.
-            if word.fetch_and(!bit, Ordering::SeqCst) & bit != 0 {
-                self.searching.fetch_add(1, Ordering::SeqCst);
-                return;
-            }
+        // S1.
+        self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
+        // S2.
+        self.searching.fetch_sub(1, Ordering::Relaxed);
+        // S3: pairs with P2.
+        M::full();
+        // S4 and S5.
+        if look_again() && self.take_bit(worker) {
+            return;
         }
+        // S6. If the bit was gone, somebody has called already, and this returns at once.
         self.seats[worker].park();
     }
 }
