@@ -18,7 +18,7 @@
 //!         "adding numbers up"
 //!     }
 //!     fn cases(&self, request: &Request) -> Vec<Case> {
-//!         let n = request.size.pick(1_000, 10_000_000, 100_000_000);
+//!         let n = request.size.pick(1_000, 1_000_000, 100_000_000, 1_000_000_000);
 //!         vec![Case::timed("ranges", "sequential", 1, move || {
 //!             let sum: u64 = std::hint::black_box(0..n).sum();
 //!             anyhow::ensure!(sum == n * (n - 1) / 2, "the sum came out as {sum}");

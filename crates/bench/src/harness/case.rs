@@ -33,6 +33,8 @@ pub struct Request {
 /// How large the inputs should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
+    /// As small as it can be and still be the program: for tests.
+    Tiny,
     /// A sample takes a few hundredths of a second, so that a whole suite fits half a minute.
     Quick,
     /// A sample takes about a second.
@@ -42,9 +44,10 @@ pub enum Size {
 }
 
 impl Size {
-    /// The one of the three that this size calls for.
-    pub fn pick<T>(self, quick: T, full: T, paper: T) -> T {
+    /// The one of the four that this size calls for.
+    pub fn pick<T>(self, tiny: T, quick: T, full: T, paper: T) -> T {
         match self {
+            Size::Tiny => tiny,
             Size::Quick => quick,
             Size::Full => full,
             Size::Paper => paper,
@@ -53,7 +56,7 @@ impl Size {
 
     /// Its name in a document.
     pub fn name(self) -> &'static str {
-        self.pick("quick", "full", "paper")
+        self.pick("tiny", "quick", "full", "paper")
     }
 }
 
