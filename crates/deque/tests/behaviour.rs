@@ -1,5 +1,6 @@
 //! The behaviour suite over every queue and policy that its contract fits.
 
+#[allow(clippy::needless_pass_by_value, reason = "a test uses a queue up")]
 mod suite;
 
 use poach_deque::ChaseLev;
