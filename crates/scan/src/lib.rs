@@ -84,6 +84,9 @@ pub enum Error {
         #[source]
         error: std::io::Error,
     },
+    /// The pool of the `split` engine cannot be made for another reason.
+    #[error("the pool of the split engine cannot be made: {0}")]
+    Pool(#[source] poach_runtime::BuildError),
 }
 
 /// Counts and bytes of a whole scan.

@@ -6,11 +6,11 @@
 //!
 //! | engine | file | source |
 //! |---|---|---|
-//! | `sequential` | [`sequential`] | Phanes, part 1: depth first, one thread |
-//! | `pool` | [`pool`] | Phanes, part 2: threads that share one locked queue |
-//! | `mutex-stealing` | [`mutex_stealing`] | Phanes, part 3: a locked deque for each thread |
-//! | `lock-free` | [`lock_free`] | Phanes, part 4: a Chase-Lev deque for each thread |
-//! | `split` | [`split`] | the project's own runtime, on the split deque of Lace |
+//! | `sequential` | `sequential.rs` | Phanes, part 1: depth first, one thread |
+//! | `pool` | `pool.rs` | Phanes, part 2: threads that share one locked queue |
+//! | `mutex-stealing` | `mutex_stealing.rs` | Phanes, part 3: a locked deque for each thread |
+//! | `lock-free` | `lock_free.rs` | Phanes, part 4: a Chase-Lev deque for each thread |
+//! | `split` | `split.rs` | the project's own runtime, on the split deque of Lace |
 //!
 //! A task never waits for another, and the sink runs none: the stack is as deep at the last
 //! directory as at the first.
@@ -22,9 +22,11 @@ use std::thread;
 
 use crate::Error;
 
+mod lock_free;
 mod mutex_stealing;
 mod pool;
 mod sequential;
+mod split;
 mod stealing;
 
 /// Something to be done task by task, where a task may bring forth others.
@@ -117,9 +119,9 @@ pub(crate) fn run<J: Job>(
     match engine {
         Engine::Sequential => Ok(sequential::run(job, workers, tasks)),
         Engine::Pool => pool::run(job, workers, tasks),
-        Engine::MutexStealing | Engine::LockFree | Engine::Split => {
-            mutex_stealing::run(job, workers, tasks)
-        }
+        Engine::MutexStealing => mutex_stealing::run(job, workers, tasks),
+        Engine::LockFree => lock_free::run(job, workers, tasks),
+        Engine::Split => split::run(job, workers, tasks),
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_utils::CachePadded;
+use poach_deque::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 use super::{Job, stealing};
 use crate::Error;
@@ -20,33 +21,54 @@ impl<T> Locked<T> {
     }
 }
 
-impl<T: Send> stealing::Owner<T> for Locked<T> {
-    fn push(&mut self, task: T) {
-        self.lock().push_back(task);
+impl<T> Clone for Locked<T> {
+    fn clone(&self) -> Self {
+        Locked(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send> Owner<T> for Locked<T> {
+    type Thief = Self;
+
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let mut deque = self.lock();
+        if deque.try_reserve(1).is_err() {
+            return Err(OutOfMemory(task));
+        }
+        deque.push_back(task);
+        Ok(())
     }
 
-    fn pop(&mut self) -> Option<T> {
+    fn pop(&self) -> Option<T> {
         self.lock().pop_back()
     }
-}
 
-impl<T: Send> stealing::Thief<T> for Locked<T> {
-    fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+    fn thief(&self) -> Self {
+        self.clone()
     }
 
-    fn steal(&self) -> Option<T> {
-        self.lock().pop_front()
+    fn len(&self) -> usize {
+        self.lock().len()
     }
 }
+
+impl<T: Send> Thief<T> for Locked<T> {
+    fn steal(&self) -> Steal<T> {
+        self.lock().pop_front().map_or(Steal::Empty, Steal::Success)
+    }
+
+    fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+impl<T: Send> ExactlyOnce<T> for Locked<T> {}
 
 pub(super) fn run<J: Job>(
     job: &J,
     workers: Vec<J::Worker>,
     tasks: Vec<J::Task>,
 ) -> Result<Vec<J::Worker>, Error> {
-    stealing::run(job, workers, tasks, || {
-        let deque = Arc::default();
-        (Locked(Arc::clone(&deque)), Locked(deque))
-    })
+    let owners = workers.iter().map(|_| Locked(Arc::default())).collect();
+    stealing::run(job, workers, tasks, owners)
 }

@@ -13,37 +13,23 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_utils::{Backoff, CachePadded};
+use poach_deque::{ExactlyOnce, Owner, Steal, Thief};
 
 use super::{Job, crew};
 use crate::Error;
 
-/// The owner's end of a deque. Only the worker that owns it calls these.
-pub(super) trait Owner<T>: Send {
-    /// Adds the newest task.
-    fn push(&mut self, task: T);
-    /// Takes the newest task.
-    fn pop(&mut self) -> Option<T>;
-}
-
-/// The thieves' end of a deque.
-pub(super) trait Thief<T>: Sync {
-    /// Whether there seems to be nothing to steal.
-    fn is_empty(&self) -> bool;
-    /// Takes the oldest task; `None` if there is none or another thief was faster.
-    fn steal(&self) -> Option<T>;
-}
-
 /// The longest that a worker without work sleeps before it looks again.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-pub(super) fn run<J: Job, O: Owner<J::Task>, T: Thief<J::Task>>(
+/// Runs a job with an empty deque for each worker.
+pub(super) fn run<J: Job, O: ExactlyOnce<J::Task>>(
     job: &J,
     workers: Vec<J::Worker>,
     tasks: Vec<J::Task>,
-    deque: impl Fn() -> (O, T),
+    owners: Vec<O>,
 ) -> Result<Vec<J::Worker>, Error> {
-    let (mut owners, thieves): (Vec<O>, Vec<T>) = workers.iter().map(|_| deque()).unzip();
-    if let Some(first) = owners.first_mut() {
+    let thieves: Vec<O::Thief> = owners.iter().map(Owner::thief).collect();
+    if let Some(first) = owners.first() {
         tasks.into_iter().for_each(|task| first.push(task));
     }
     let active = CachePadded::new(AtomicUsize::new(workers.len()));
@@ -92,7 +78,7 @@ fn search<T>(
             // Relaxed: an atomic count needs no ordering to be exact, and a task stolen after this
             // line was, until then, in the deque of a worker that is in the count.
             active.fetch_add(1, Ordering::Relaxed);
-            if let Some(task) = thief.steal() {
+            if let Steal::Success(task) = thief.steal() {
                 return Some(task);
             }
             active.fetch_sub(1, Ordering::Release);
