@@ -80,7 +80,8 @@ impl Local {
 
     /// Works until the pool closes and nothing is left to do.
     pub(crate) fn main_loop(&self) {
-        self.wait(&|| self.registry.is_closing(), &|| None, || self.token());
+        self.publish();
+        self.work_until(&|| self.registry.is_closing(), &|| None, || self.token(), true);
         while let Some(work) = self.find(None) {
             self.run(work, self.token());
         }
@@ -97,6 +98,45 @@ impl Local {
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
+    ) {
+        self.work_until(done, thief, token, false);
+    }
+
+    /// Calls `f` in the place of a worker that sleeps with nothing under way, if there is one; else
+    /// gives `f` back. For a thread that is no worker.
+    pub(crate) fn in_place_of_a_sleeper<R, F: FnOnce() -> R>(
+        registry: &Registry,
+        f: F,
+    ) -> Result<R, F> {
+        /// Gives the place back, also when `f` unwinds.
+        struct Place<'r> {
+            registry: &'r Registry,
+            index: usize,
+            local: &'r Local,
+        }
+        impl Drop for Place<'_> {
+            fn drop(&mut self) {
+                let Place { registry, index, local } = *self;
+                let left_behind = !local.spawns.is_empty();
+                // From here on the Local is the worker's.
+                registry.sleep.give_back(index, || {
+                    registry.request_everywhere(Some(index));
+                    left_behind || registry.is_closing() || registry.visible_work()
+                });
+            }
+        }
+        let Some(index) = registry.sleep.take_place() else { return Err(f) };
+        let place = Place { registry, index, local: Local::of_sleeper(registry, index) };
+        Ok(place.local.enter(|_| f()))
+    }
+
+    /// [`wait`](Local::wait); `vacant` says that nothing is under way on this worker.
+    fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        vacant: bool,
     ) {
         let mut looks = 0;
         while !done() {
@@ -119,8 +159,8 @@ impl Local {
             } else if looks < LOOKS {
                 thread::yield_now();
             } else {
-                self.registry.sleep.sleep(self.index, || {
-                    self.registry.request_everywhere();
+                self.registry.sleep.sleep(self.index, vacant, || {
+                    self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work()
                 });
                 looks = 1;
