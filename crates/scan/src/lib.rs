@@ -162,6 +162,13 @@ pub struct Scan {
     pub threads: usize,
 }
 
+impl Scan {
+    /// Entries of all kinds, for each second that it took.
+    pub fn entries_per_second(&self) -> f64 {
+        self.totals.entries() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
 /// Scans the given paths and all below them.
 ///
 /// A path that is not there is a failure like any other: it is listed, and the others are scanned.

@@ -393,11 +393,9 @@ impl<'a, S: Sys> Walk<'a, S> {
             names.push(name(&above.names, *at));
             link = above;
         }
-        let mut directory = self.sys.open_path(&self.roots[family.root].path)?;
-        for name in names.into_iter().rev() {
-            directory = self.sys.open(&directory, name)?;
-        }
-        Ok(directory)
+        names.reverse();
+        let root = self.sys.open_path(&self.roots[family.root].path)?;
+        self.sys.open_below(root, &names)
     }
 
     /// Whether a directory is another of the roots, which counts it; notes whose files it holds.
