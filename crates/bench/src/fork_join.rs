@@ -1,9 +1,18 @@
 //! The suite `fork-join`: programs that divide their work and join the halves.
 
+use crate::cholesky::Cholesky;
+use crate::fft::Fft;
 use crate::fib::Fib;
 use crate::fork::cases;
+use crate::heat::Heat;
+use crate::integrate::Integrate;
+use crate::jacobi::Jacobi;
+use crate::knapsack::Knapsack;
+use crate::lud::Lud;
 use crate::matmul::Matmul;
 use crate::queens::Queens;
+use crate::quicksort::Quicksort;
+use crate::strassen::Strassen;
 use crate::tree_sum::TreeSum;
 use crate::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 use crate::{Case, Request, Suite};
@@ -42,6 +51,15 @@ programs! {
     Uts<GEOMETRIC_2L>,
     Uts<BINOMIAL_3L>,
     Matmul,
+    Jacobi,
+    Quicksort,
+    Integrate,
+    Knapsack,
+    Cholesky,
+    Heat,
+    Lud,
+    Strassen,
+    Fft,
 }
 
 impl Suite for ForkJoin {

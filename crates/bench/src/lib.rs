@@ -40,10 +40,19 @@ mod fork_join;
 mod harness;
 pub mod table;
 
+mod cholesky;
+mod fft;
 mod fib;
+mod heat;
+mod integrate;
+mod jacobi;
+mod knapsack;
+mod lud;
 mod matmul;
 mod quad;
 mod queens;
+mod quicksort;
+mod strassen;
 mod tree_sum;
 mod uts;
 
