@@ -122,9 +122,9 @@ pub(crate) struct Fft {
 }
 
 impl Fft {
-    /// The ratio of the geometric sequence: its last element is a thousandth of its first.
-    fn ratio(&self) -> f64 {
-        (-6.9 / self.data.len() as f64).exp()
+    /// The logarithm of r: the last element is a thousandth of the first.
+    fn logarithm(&self) -> f64 {
+        -6.9 / self.data.len() as f64
     }
 
     fn root(&self, power: usize) -> Complex64 {
@@ -147,9 +147,9 @@ impl Program for Fft {
     }
 
     fn reset(&mut self) {
-        let ratio = self.ratio();
+        let logarithm = self.logarithm();
         for (n, element) in self.data.iter_mut().enumerate() {
-            *element = Complex64::from((n as f64 * ratio.ln()).exp());
+            *element = Complex64::from((n as f64 * logarithm).exp());
         }
     }
 
@@ -159,12 +159,17 @@ impl Program for Fft {
     }
 
     fn check(&self) -> Result<()> {
-        let ratio = self.ratio();
-        let above = 1.0 - (self.data.len() as f64 * ratio.ln()).exp();
+        let length = self.data.len();
+        let logarithm = self.logarithm();
+        // 1 - r^N and 1 - r w^k, without the difference of two numbers that are nearly equal.
+        let above = -(length as f64 * logarithm).exp_m1();
         for (k, found) in self.data.iter().enumerate() {
-            let expected = above / (1.0 - ratio * self.root(k));
+            let turns = if k > length / 2 { k as f64 - length as f64 } else { k as f64 };
+            let angle = TAU * turns / length as f64;
+            let from_one = Complex64::new(2.0 * (angle / 2.0).sin().powi(2), angle.sin());
+            let expected = above / (from_one * logarithm.exp() - logarithm.exp_m1());
             // The largest element is that of k = 0: about as many as there are numbers.
-            let bound = 1e-13 * self.data.len() as f64;
+            let bound = 1e-13 * length as f64;
             let near = (found - expected).norm() <= bound;
             ensure!(near, "element {k} is {found}, and should be {expected}");
         }

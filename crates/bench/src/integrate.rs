@@ -52,7 +52,7 @@ impl Program for Integrate {
     const NAME: &'static str = "integrate";
 
     fn new(size: Size) -> Self {
-        Integrate { n: size.pick(3.0, 500.0, 10_000.0, 10_000.0), result: None }
+        Integrate { n: size.pick(3.0, 500.0, 5_000.0, 10_000.0), result: None }
     }
 
     fn reset(&mut self) {

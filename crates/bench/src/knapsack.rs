@@ -58,17 +58,18 @@ pub(crate) struct Knapsack {
 }
 
 impl Knapsack {
-    /// So many random items whose values nearly follow their weights, which is what is hard.
-    fn with_items(count: usize) -> Self {
+    /// So many random items of even weights, each worth its weight and a little more, and odd room: the
+    /// bound promises what no choice can keep, and little is cut off.
+    fn with_items(count: usize, heaviest: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(32);
         let mut items: Vec<Item> = (0..count)
             .map(|_| {
-                let weight = random.u64(1_000..10_000);
-                Item { value: weight + random.u64(0..1_000), weight }
+                let weight = 2 * random.u64(heaviest / 20..=heaviest / 2);
+                Item { value: weight + 2, weight }
             })
             .collect();
         items.sort_by(|a, b| (b.value * a.weight).cmp(&(a.value * b.weight)));
-        let room = items.iter().map(|item| item.weight).sum::<u64>() / 2;
+        let room = items.iter().map(|item| item.weight).sum::<u64>() / 2 | 1;
         let expected = best_by_table(&items, room);
         Knapsack { items, room, best: AtomicU64::new(0), expected }
     }
@@ -78,7 +79,9 @@ impl Program for Knapsack {
     const NAME: &'static str = "knapsack";
 
     fn new(size: Size) -> Self {
-        Knapsack::with_items(size.pick(10, 26, 32, 32))
+        let (count, heaviest) =
+            size.pick((10, 1_000), (28, 100_000), (32, 1_000_000), (32, 1_000_000));
+        Knapsack::with_items(count, heaviest)
     }
 
     fn reset(&mut self) {
