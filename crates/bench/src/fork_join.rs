@@ -1,9 +1,24 @@
 //! The suite `fork-join`: programs that divide their work and join the halves.
 
+use crate::cholesky::Cholesky;
+use crate::fft::Fft;
 use crate::fib::Fib;
 use crate::fork::cases;
+use crate::heat::Heat;
+use crate::integrate::Integrate;
+use crate::jacobi::Jacobi;
+use crate::json_walk::JsonWalk;
+use crate::knapsack::Knapsack;
+use crate::life::Life;
+use crate::lud::Lud;
 use crate::matmul::Matmul;
+use crate::mergesort::Mergesort;
+use crate::nbody::Nbody;
 use crate::queens::Queens;
+use crate::quicksort::Quicksort;
+use crate::ray::Ray;
+use crate::sieve::Sieve;
+use crate::strassen::Strassen;
 use crate::tree_sum::TreeSum;
 use crate::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 use crate::{Case, Request, Suite};
@@ -42,6 +57,23 @@ programs! {
     Uts<GEOMETRIC_2L>,
     Uts<BINOMIAL_3L>,
     Matmul,
+    Jacobi,
+    Quicksort,
+    Integrate,
+    Knapsack,
+    Cholesky,
+    Heat,
+    Lud,
+    Strassen,
+    Fft,
+    Mergesort,
+    Nbody,
+    Sieve,
+    Life,
+    Ray<false>,
+    Ray<true>,
+    JsonWalk<1>,
+    JsonWalk<8>,
 }
 
 impl Suite for ForkJoin {

@@ -40,10 +40,25 @@ mod fork_join;
 mod harness;
 pub mod table;
 
+mod cholesky;
+mod fft;
 mod fib;
+mod heat;
+mod integrate;
+mod jacobi;
+mod json_walk;
+mod knapsack;
+mod life;
+mod lud;
 mod matmul;
+mod mergesort;
+mod nbody;
 mod quad;
 mod queens;
+mod quicksort;
+mod ray;
+mod sieve;
+mod strassen;
 mod tree_sum;
 mod uts;
 

@@ -18,10 +18,8 @@ pub(crate) struct Multiply<'m> {
     pub(crate) sign: f64,
 }
 
-impl Task for Multiply<'_> {
-    type Output = ();
-
-    fn run<F: Fork>(self, mut fork: F) {
+impl Multiply<'_> {
+    pub(crate) fn go<F: Fork>(self, fork: &mut F) {
         let Multiply { c, a, b, sign } = self;
         if c.len() == TILE_AREA {
             multiply_tile(c, a, b, sign);
@@ -44,6 +42,14 @@ impl Task for Multiply<'_> {
                 ),
             );
         }
+    }
+}
+
+impl Task for Multiply<'_> {
+    type Output = ();
+
+    fn run<F: Fork>(self, mut fork: F) {
+        self.go(&mut fork);
     }
 }
 

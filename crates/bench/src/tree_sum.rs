@@ -15,15 +15,25 @@ struct Node {
 
 impl Node {
     /// A tree of `nodes` nodes, an odd number, as balanced as it can be; its values are the numbers from
-    /// `first` on.
+    /// `first` on, and it is allocated in their order: as it is visited.
     fn new(first: u64, nodes: u64) -> Self {
-        let children = (nodes > 1).then(|| {
-            let below = nodes - 1;
-            // Both halves have an odd number of nodes.
-            let left = (below / 2) | 1;
-            Box::new((Node::new(first + 1, left), Node::new(first + 1 + left, below - left)))
-        });
-        Node { value: first, children }
+        let mut root = Node { value: first, children: None };
+        root.grow(nodes);
+        root
+    }
+
+    fn grow(&mut self, nodes: u64) {
+        if nodes == 1 {
+            return;
+        }
+        let below = nodes - 1;
+        // Both halves have an odd number of nodes.
+        let left = (below / 2) | 1;
+        let leaf = |value| Node { value, children: None };
+        let children = (leaf(self.value + 1), leaf(self.value + 1 + left));
+        let children = self.children.insert(Box::new(children));
+        children.0.grow(left);
+        children.1.grow(below - left);
     }
 }
 
