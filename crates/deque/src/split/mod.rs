@@ -1,0 +1,31 @@
+//! The split deque of Lace: a shared part for thieves, a private part for the owner alone.
+//!
+//! Source: van Dijk and van de Pol, *Lace: Non-blocking Split Deque for Work-Stealing*, section 3,
+//! Figures 2-4.
+//!
+//! ```text
+//!      0        tail        split            head
+//!      | stolen  |  shared   |    private      |  free
+//! ```
+//!
+//! Thieves take the task at `tail` and step `tail` up. The owner pushes and pops at `head`, and as
+//! long as it stays above `split` no other thread touches what it touches: no fence, no locked
+//! instruction. Only when the owner comes down to `split` does it move `split` to take shared tasks
+//! back, and only when a thief has found nothing does it move `split` up to share more.
+//!
+//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. Two
+//! deques stand on it:
+//!
+//! - [`Stack`], the direct task stack: a task lives in its slot, a stolen task keeps the slot until
+//!   its result is back, the head is a value in the owner's registers. For `join`.
+//! - [`Queue`], for tasks that are values: they are moved in and out. For `spawn`.
+
+mod bounds;
+mod queue;
+mod stack;
+
+pub use bounds::{Bounds, Claim};
+pub use queue::{Queue, QueueOwner};
+pub use stack::{
+    Context, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
+};

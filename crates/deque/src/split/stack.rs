@@ -1,0 +1,776 @@
+//! The direct task stack: tasks live in their slots, and the head is a value, not a word.
+//!
+//! Source: van Dijk and van de Pol, *Lace*, section 3 and Figure 4; the task in the slot is Faxén's,
+//! from Wool.
+//!
+//! # The owner's side
+//!
+//! A [`Head`] is two machine words, passed by value: the stack, and the offset of the first free
+//! slot. `push` writes a task into that slot and returns the head above it; `pop` takes the task at
+//! a head away again, or finds that it was stolen. Whoever holds a head knows where the stack ends,
+//! so nothing has to be read to find out, and no store has to reach the cache before the next push
+//! can begin. What an owner does to a private task is:
+//!
+//! ```text
+//! push:  is the slot free?  write the task   mark the slot taken   head < limit ?
+//! pop:                                       mark the slot free    head >= floor ?
+//! ```
+//!
+//! Both comparisons are with words on the owner's own line. They guard everything that is rare:
+//!
+//! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
+//!   memory is made ready, until all of it is.
+//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves.
+//! - **A thief that finds nothing** sets `requested`, then `limit` to zero and `floor` to the
+//!   maximum. So a hungry thief costs an owner that feeds it one branch, the one it has anyway, and
+//!   an owner that has no hungry thief nothing at all.
+//!
+//! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all there
+//! was; here that is `tail = split`, and the owner [resets](super::Bounds::reset) both when it retires
+//! a stolen task. Its `splitreq` is `requested`.
+//!
+//! # Why a request is not lost
+//!
+//! The thief's three stores are `requested = 1`, then the two alarms, each releasing. The owner, in
+//! its cold path, answers and then puts `limit` and `floor` back by swaps that acquire. If such a
+//! swap overwrites an alarm, it has read it, so the owner's next load of `requested` sees that
+//! thief's 1, and it raises the alarms again itself. If it does not, the alarm comes later and stays.
+//! An owner with nothing to share leaves `requested` up, and `limit` at zero: its next push shares.
+//!
+//! # Why a task is run once
+//!
+//! A task at or above `split` is seen by no thief: slots are read only after a [claim](super::Claim),
+//! and claims stay below `split`. A task below it is taken by one change of [`Bounds`], as argued
+//! there. `floor` is never below `split` when the owner compares: only the owner stores values other
+//! than the maximum, and it stores `split`.
+//!
+//! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a releasing
+//! read-modify-write; the owner acquires it before it reads. Nobody else touches the slot meanwhile:
+//! the owner's head does not go below a stolen task before it has retired it.
+
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, size_of};
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc};
+use std::fmt;
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
+
+use super::{Bounds, Claim};
+
+/// Bytes of a slot that a task, and then its result, may use; aligned to 16.
+pub const PAYLOAD: usize = 48;
+
+/// Set in a slot's task word while a task stands in the slot.
+const PRESENT: usize = 1;
+
+/// Slots made ready at a time: a page of them.
+const BATCH: usize = 64;
+
+/// Slots beyond the capacity: the push that finds the stack full has written to one already.
+const SPARE: usize = 1;
+
+/// `floor` when a thief asks: above every head.
+const ALARM: u64 = u64::MAX;
+
+/// The bits of a slot's status word: how far a stolen task has come.
+///
+/// Zero while the task is not stolen or its thief has not yet said its name; else the thief's
+/// number plus one, shifted by [`Status::THIEF_SHIFT`], and these flags.
+pub struct Status;
+
+impl Status {
+    /// The result is in the slot.
+    pub const DONE: u64 = 1;
+    /// The thief's number plus one stands above this bit.
+    pub const THIEF_SHIFT: u32 = 8;
+}
+
+#[repr(C, align(16))]
+struct Payload([MaybeUninit<u8>; PAYLOAD]);
+
+/// One task of a [`Stack`]: 64 bytes on a real machine.
+#[repr(C, align(64))]
+pub struct Slot<M: Memory> {
+    /// The task's descriptor, with [`PRESENT`] while the slot is occupied.
+    task: M::Pointer<()>,
+    status: M::Word,
+    payload: M::Cell<Payload>,
+}
+
+impl<M: Memory> Slot<M> {
+    fn free() -> Self {
+        Slot {
+            task: M::Pointer::new(core::ptr::null_mut()),
+            status: M::Word::new(0),
+            payload: M::Cell::new(Payload([MaybeUninit::uninit(); PAYLOAD])),
+        }
+    }
+
+    /// Whether a value of type `T` can be held in a slot.
+    #[inline(always)]
+    pub const fn fits<T>() -> bool {
+        size_of::<T>() <= PAYLOAD && align_of::<T>() <= 16
+    }
+
+    /// The slot's [`Status`] word.
+    #[inline(always)]
+    pub fn status(&self) -> &M::Word {
+        &self.status
+    }
+
+    /// The descriptor that the task was pushed with.
+    #[inline(always)]
+    pub fn descriptor(&self) -> *mut () {
+        // Relaxed: whoever asks has claimed the task, and that claim acquired this word's value. The
+        // owner may be changing the PRESENT bit in a vain attempt to pop; it is masked out.
+        self.task.load(Ordering::Relaxed).map_addr(|address| address & !PRESENT)
+    }
+
+    /// Moves a value into the slot.
+    ///
+    /// # Safety
+    ///
+    /// `T` [fits](Slot::fits), and the slot's payload is the caller's: it is the owner of a free slot,
+    /// or the thief of the task that it held.
+    #[inline(always)]
+    pub unsafe fn put<T>(&self, value: T) {
+        debug_assert!(Self::fits::<T>());
+        self.payload.with_mut(|payload| {
+            // SAFETY: the payload is valid for writes of PAYLOAD bytes at 16-byte alignment, T needs
+            // no more of either, and by this function's contract nobody else accesses it.
+            unsafe { payload.cast::<T>().write(value) }
+        });
+    }
+
+    /// Moves a value out of the slot.
+    ///
+    /// # Safety
+    ///
+    /// A `T` was [put](Slot::put) last and has not been taken out, and the payload is the caller's.
+    #[inline(always)]
+    pub unsafe fn take<T>(&self) -> T {
+        self.payload.with(|payload| {
+            // SAFETY: by this function's contract the payload holds a T that is the caller's to move.
+            unsafe { payload.cast::<T>().read() }
+        })
+    }
+}
+
+/// What the owner of a [`Stack`] belongs to; told when there is something for thieves.
+pub trait Context {
+    /// Tasks have become visible to thieves. Called by the owner, in its cold path.
+    fn shared(&self);
+}
+
+impl Context for () {
+    fn shared(&self) {}
+}
+
+/// What precedes the slots in the one allocation of a stack.
+#[repr(C)]
+struct Header<M: Memory, C> {
+    /// Read by the owner at every push and pop; written by the owner, and by a thief that asks.
+    hot: CachePadded<Hot<M>>,
+    /// What thieves claim from.
+    bounds: CachePadded<Bounds<M>>,
+    /// 1 while a thief waits for tasks to be shared.
+    requested: CachePadded<M::Word>,
+    /// Read by thieves too, written by the owner's cold paths.
+    counts: CachePadded<Counts<M>>,
+    slots: usize,
+    context: C,
+}
+
+/// Offsets in bytes from the header, so that they compare with a head's.
+struct Hot<M: Memory> {
+    limit: M::Word,
+    floor: M::Word,
+    /// What `limit` is when no thief asks. The owner's alone.
+    own_limit: M::Word,
+    /// What `floor` is when no thief asks: `split`. The owner's alone.
+    own_floor: M::Word,
+}
+
+/// How often the owner's cold paths ran. Written by the owner alone.
+struct Counts<M: Memory> {
+    grows: M::Word,
+    shrinks: M::Word,
+}
+
+/// A direct task stack of fixed capacity: reserved at once, made ready as it is used.
+///
+/// The stack itself is the thieves' view; the owner works through [`Head`]s. Memory is reserved from
+/// the allocator and not touched before it is needed, so an operating system that commits pages on
+/// first use (Linux, Windows, macOS do for allocations of this size) spends no memory on capacity
+/// that is never used.
+pub struct Stack<M: Memory, C = ()> {
+    header: NonNull<Header<M, C>>,
+    owns: PhantomData<Header<M, C>>,
+}
+
+// SAFETY: a Stack owns its allocation and holds no thread-bound data beside `C`; what is moved in and
+// out of its slots is the caller's concern by the contracts of `Head::push` and `Stolen`.
+unsafe impl<M: Memory, C: Send> Send for Stack<M, C> {}
+// SAFETY: through a shared Stack a thread reaches atomic words, `C` (which is Sync), and slots that it
+// has claimed.
+unsafe impl<M: Memory, C: Sync> Sync for Stack<M, C> {}
+
+/// Why a stack could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StackError {
+    /// A capacity of zero, or so large that its indices or bytes cannot be counted.
+    Capacity(usize),
+    /// The allocator refused this many bytes.
+    OutOfMemory(usize),
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StackError::Capacity(slots) => {
+                write!(f, "a task stack of {slots} slots cannot be made: use 1 to 2^31 slots")
+            }
+            StackError::OutOfMemory(bytes) => write!(
+                f,
+                "the system refused {bytes} bytes of address space for a task stack: \
+                 ask for a smaller stack or fewer workers"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+
+/// Why a task could not be pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// As many tasks are pending as the stack has slots.
+    Full {
+        /// The capacity.
+        slots: usize,
+    },
+    /// The slot at this head is occupied: there is a higher head.
+    Occupied,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PushError::Full { slots } => write!(
+                f,
+                "the task stack is full: {slots} forks are pending on one worker; \
+                 recurse less deeply, or make the pool with a larger task stack"
+            ),
+            PushError::Occupied => f.write_str(
+                "a fork below the top of the task stack: \
+                 fork with the worker token of the innermost join",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PushError {}
+
+/// What became of a pop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// The task is the owner's again and its slot is free.
+    Own,
+    /// A thief has it: its slot stays occupied until [`Head::retire`].
+    Stolen,
+}
+
+/// Where a stack ends, as a value: the first free slot. Two machine words, to be kept in registers.
+///
+/// Only a stack's owner, one thread at a time, may use its heads; every method says so by being
+/// unsafe.
+pub struct Head<M: Memory, C = ()> {
+    base: NonNull<Header<M, C>>,
+    offset: usize,
+}
+
+impl<M: Memory, C> Clone for Head<M, C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Memory, C> Copy for Head<M, C> {}
+
+impl<M: Memory, C: Context> Head<M, C> {
+    /// Pushes a task: `descriptor` says what it is, `value` is its payload. Returns the head above it.
+    ///
+    /// Wait-free, constant time; no fence and no locked instruction unless a thief asks for work.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`], if the stack is full, or if the slot at this head is occupied (this is not the
+    /// topmost head). The stack is then as it was.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, which outlives the call; `descriptor` is not null and its
+    /// lowest bit is clear; `T` [fits a slot](Slot::fits). Every push is followed by a
+    /// [`pop`](Head::pop) of the same head and the same descriptor, in the reverse order of the
+    /// pushes, and `value` is not dropped or used by the caller unless that pop returns
+    /// [`Popped::Own`]. Thieves of this stack know what to do with the descriptor.
+    #[inline(always)]
+    pub unsafe fn push<T>(
+        self,
+        descriptor: *mut (),
+        value: *const T,
+    ) -> Result<Head<M, C>, PushError> {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed: only the owner sets and clears PRESENT.
+        if slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0 {
+            return Err(PushError::Occupied);
+        }
+        slot.payload.with_mut(|payload| {
+            // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T by
+            // the caller's contract; the slot is free, so the owner alone accesses it.
+            unsafe { payload.cast::<T>().copy_from_nonoverlapping(value, 1) }
+        });
+        // Relaxed: a thief reads it only after a claim, which acquires from `Bounds::share`, which
+        // comes after this store.
+        slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
+        let above = Head { base: self.base, offset: self.offset + size_of::<Slot<M>>() };
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
+        if self.offset as u64 >= header.hot.limit.load(Ordering::Relaxed) {
+            above.after_push()?;
+        }
+        Ok(above)
+    }
+
+    /// Pops the task that was pushed at this head.
+    ///
+    /// Constant time. No fence and no locked instruction while the task is private; a lock-free loop
+    /// over one compare-and-swap when it is shared.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack; the topmost task is the one pushed at this head, with this
+    /// `descriptor`.
+    #[inline(always)]
+    pub unsafe fn pop(self, descriptor: *mut ()) -> Popped {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed: thieves mask PRESENT out; only the owner looks at it.
+        slot.task.store(descriptor, Ordering::Relaxed);
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        // Relaxed: at least `split`, which the owner stored itself; see "Why a task is run once".
+        if self.offset as u64 >= header.hot.floor.load(Ordering::Relaxed) {
+            return Popped::Own;
+        }
+        self.pop_at_floor(descriptor)
+    }
+
+    /// The slot at this head.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, and the head was returned by a push, or is one below it.
+    #[inline(always)]
+    pub unsafe fn slot<'a>(self) -> &'a Slot<M> {
+        // SAFETY: offsets of heads lie within the stack's one allocation: they start at the first
+        // slot and each push that goes past the last one panics.
+        let slot = unsafe { self.base.byte_add(self.offset) };
+        // SAFETY: slots are initialised up to the one at `own_limit`, and no head is above that: the
+        // push that would return a higher one makes more slots ready first, or panics.
+        unsafe { slot.cast::<Slot<M>>().as_ref() }
+    }
+
+    /// What the stack was made with.
+    ///
+    /// # Safety
+    ///
+    /// The stack outlives `'a`.
+    #[inline(always)]
+    pub unsafe fn context<'a>(self) -> &'a C
+    where
+        M: 'a,
+    {
+        // SAFETY: the caller keeps the stack alive.
+        unsafe { &self.header().context }
+    }
+
+    /// Frees the slot of a stolen task whose result has been taken out.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack; [`pop`](Head::pop) of this head returned
+    /// [`Popped::Stolen`]; the thief has set [`Status::DONE`], the caller has acquired it and will not
+    /// touch the slot again; everything pushed above it has been popped.
+    #[cold]
+    pub unsafe fn retire(self) {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed, both: the slot is the owner's, and the next thief of it comes by a later share.
+        slot.status.store(0, Ordering::Relaxed);
+        slot.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        header.bounds.reset(self.index());
+        header.hot.own_floor.store(self.offset as u64, Ordering::Relaxed);
+        self.attend(header);
+    }
+
+    /// The topmost head, found from this one by galloping over the slots' PRESENT bits: the slots
+    /// below the topmost head are all occupied, and none above is.
+    ///
+    /// Logarithmic in the distance.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack.
+    #[must_use]
+    #[inline(always)]
+    pub unsafe fn locate(self) -> Head<M, C> {
+        let size = size_of::<Slot<M>>();
+        let below = Head { base: self.base, offset: self.offset - size };
+        if !self.is_occupied() && (self.offset == Self::slots_start() || below.is_occupied()) {
+            return self;
+        }
+        self.search()
+    }
+
+    /// Whether a task stands in this head's slot. Called by the owner, for slots that are ready.
+    #[inline(always)]
+    fn is_occupied(self) -> bool {
+        // SAFETY: the callers are the owner, and look at ready slots only.
+        let slot = unsafe { self.slot() };
+        // Relaxed: PRESENT is the owner's alone.
+        slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0
+    }
+
+    #[cold]
+    fn search(self) -> Head<M, C> {
+        let size = size_of::<Slot<M>>();
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        let first = Self::slots_start();
+        // Relaxed: the owner's alone.
+        let ready = header.hot.own_limit.load(Ordering::Relaxed) as usize + size;
+        let occupied = |offset| Head::<M, C> { base: self.base, offset }.is_occupied();
+        // All below `low` is occupied; nothing at or above `high` is.
+        let (mut low, mut high) = (first, ready);
+        let mut step = size;
+        if self.offset < high && occupied(self.offset) {
+            low = self.offset + size;
+            while low + step < high && occupied(low + step - size) {
+                low += step;
+                step *= 2;
+            }
+            high = high.min(low + step);
+        } else {
+            high = self.offset;
+            while high > low + step && !occupied(high - step) {
+                high -= step;
+                step *= 2;
+            }
+            low = low.max(high.saturating_sub(step));
+        }
+        while low < high {
+            let middle = low + (high - low) / size / 2 * size;
+            if occupied(middle) {
+                low = middle + size;
+            } else {
+                high = middle;
+            }
+        }
+        Head { base: self.base, offset: low }
+    }
+
+    /// How many tasks stand below this head.
+    pub fn depth(self) -> usize {
+        self.index() as usize
+    }
+
+    const fn slots_start() -> usize {
+        size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>())
+    }
+
+    fn index(self) -> u32 {
+        ((self.offset - Self::slots_start()) / size_of::<Slot<M>>()) as u32
+    }
+
+    fn offset_of(index: u32) -> u64 {
+        (Self::slots_start() + index as usize * size_of::<Slot<M>>()) as u64
+    }
+
+    #[inline(always)]
+    unsafe fn header<'a>(self) -> &'a Header<M, C> {
+        // SAFETY: the caller keeps the stack alive; the header is initialised when the stack is made
+        // and never borrowed mutably before it is dropped.
+        unsafe { self.base.as_ref() }
+    }
+
+    /// `self` is the head above a push that came to `limit`: for want of ready slots, by an alarm,
+    /// or both.
+    #[cold]
+    fn after_push(self) -> Result<(), PushError> {
+        let size = size_of::<Slot<M>>();
+        // SAFETY: only called by the owner, from `push`.
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's alone.
+        let last_ready = header.hot.own_limit.load(Ordering::Relaxed) as usize;
+        if self.offset > last_ready {
+            let end = Self::slots_start() + (header.slots + SPARE) * size;
+            if self.offset == end {
+                let below = Head { base: self.base, offset: self.offset - size };
+                // SAFETY: the slot that was just pushed to. Relaxed: no thief has seen it.
+                unsafe { below.slot() }.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+                return Err(PushError::Full { slots: header.slots });
+            }
+            let ready = (self.offset + BATCH * size).min(end);
+            // SAFETY: the owner calls, `self.offset` is the end of the ready slots, `ready` is within
+            // the allocation.
+            unsafe { make_ready::<M>(self.base.cast(), self.offset, ready) };
+            header.hot.own_limit.store((ready - size) as u64, Ordering::Relaxed);
+        }
+        self.attend(header);
+        Ok(())
+    }
+
+    /// A pop that came to `floor`, because the task is shared or because a thief asks.
+    #[cold]
+    fn pop_at_floor(self, descriptor: *mut ()) -> Popped {
+        // SAFETY: only called by the owner, from `pop`.
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's alone.
+        if (self.offset as u64) < header.hot.own_floor.load(Ordering::Relaxed) {
+            let Some(split) = header.bounds.take_back() else {
+                // SAFETY: only called by the owner.
+                let slot = unsafe { self.slot() };
+                slot.task
+                    .store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
+                return Popped::Stolen;
+            };
+            bump(&header.counts.shrinks);
+            header.hot.own_floor.store(Self::offset_of(split), Ordering::Relaxed);
+        }
+        self.attend(header);
+        Popped::Own
+    }
+
+    /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.
+    fn attend(self, header: &Header<M, C>) {
+        // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
+        let asked = header.requested.swap(0, Ordering::Relaxed) != 0;
+        // Relaxed, here and below: the owner's alone.
+        let floor = header.hot.own_floor.load(Ordering::Relaxed);
+        let private = (self.offset as u64).saturating_sub(floor) / size_of::<Slot<M>>() as u64;
+        let share = asked && private > 0;
+        if share {
+            let split = Head::<M, C> { base: self.base, offset: floor as usize }.index();
+            let to = split + private.div_ceil(2) as u32;
+            header.bounds.share(split, to);
+            bump(&header.counts.grows);
+            header.hot.own_floor.store(Self::offset_of(to), Ordering::Relaxed);
+        }
+        let limit = header.hot.own_limit.load(Ordering::Relaxed);
+        let floor = header.hot.own_floor.load(Ordering::Relaxed);
+        // Acquire: see "Why a request is not lost". Release: orders nothing a thief relies on, but a
+        // swap has only one of each to give.
+        header.hot.limit.swap(limit, Ordering::AcqRel);
+        header.hot.floor.swap(floor, Ordering::AcqRel);
+        if asked && !share {
+            // Still hungry: the next push has something for it.
+            header.requested.store(1, Ordering::Relaxed);
+            header.hot.limit.store(0, Ordering::Relaxed);
+        } else if header.requested.load(Ordering::Relaxed) != 0 {
+            // A request came in between, and its alarm may have been overwritten.
+            header.hot.limit.store(0, Ordering::Relaxed);
+            header.hot.floor.store(ALARM, Ordering::Relaxed);
+        }
+        if share {
+            header.context.shared();
+        }
+    }
+}
+
+impl<M: Memory, C: Context> Stack<M, C> {
+    /// Reserves a stack of `slots` tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`]: a capacity out of range, or an allocator that refuses.
+    pub fn new(slots: usize, context: C) -> Result<Self, StackError> {
+        if slots == 0 || slots > 1 << 31 {
+            return Err(StackError::Capacity(slots));
+        }
+        let layout = Self::layout(slots).ok_or(StackError::Capacity(slots))?;
+        // SAFETY: the layout holds a header, so its size is not zero.
+        let memory = unsafe { alloc(layout) };
+        let header = NonNull::new(memory.cast::<Header<M, C>>())
+            .ok_or(StackError::OutOfMemory(layout.size()))?;
+        let size = size_of::<Slot<M>>();
+        let first = Head::<M, C>::slots_start();
+        let ready = first + (slots + SPARE).min(BATCH) * size;
+        let limit = (ready - size) as u64;
+        let content = Header {
+            hot: CachePadded::new(Hot {
+                limit: M::Word::new(limit),
+                floor: M::Word::new(first as u64),
+                own_limit: M::Word::new(limit),
+                own_floor: M::Word::new(first as u64),
+            }),
+            bounds: CachePadded::new(Bounds::new(0)),
+            requested: CachePadded::new(M::Word::new(0)),
+            counts: CachePadded::new(Counts { grows: M::Word::new(0), shrinks: M::Word::new(0) }),
+            slots,
+            context,
+        };
+        // SAFETY: freshly allocated with the header's size and alignment.
+        unsafe { header.write(content) };
+        // SAFETY: nobody else knows the allocation yet; `first..ready` are its first slots.
+        unsafe { make_ready::<M>(header.cast(), first, ready) };
+        Ok(Stack { header, owns: PhantomData })
+    }
+
+    /// The head of the empty stack, from which its owner starts.
+    ///
+    /// # Safety
+    ///
+    /// One thread, the owner, uses heads of this stack, and none of them outlives the stack.
+    pub unsafe fn bottom(&self) -> Head<M, C> {
+        Head { base: self.header, offset: Head::<M, C>::slots_start() }
+    }
+
+    /// A thief takes the oldest shared task. If there is none it leaves a request with the owner.
+    ///
+    /// Any thread. Lock-free; never waits for the owner.
+    ///
+    /// # Errors
+    ///
+    /// [`Claim::Empty`] if nothing is shared, [`Claim::Lost`] if another was faster.
+    #[inline]
+    pub fn steal(&self) -> Result<Stolen<'_, M>, Claim> {
+        match self.head().bounds.claim(|_| 1) {
+            Claim::Taken { first, .. } => {
+                let offset = Head::<M, C>::offset_of(first) as usize;
+                // SAFETY: a claimed index is that of a slot in this allocation.
+                let slot = unsafe { self.header.byte_add(offset) };
+                // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot lives
+                // as long as the stack.
+                Ok(Stolen { slot: unsafe { slot.cast().as_ref() } })
+            }
+            Claim::Empty => {
+                self.request();
+                Err(Claim::Empty)
+            }
+            Claim::Lost => Err(Claim::Lost),
+        }
+    }
+
+    /// Asks the owner to share at its next push or pop. The request stays until it is met.
+    ///
+    /// Any thread; wait-free.
+    pub fn request(&self) {
+        let header = self.head();
+        // Relaxed: if the flag is up, whoever put it up is raising the alarms too.
+        if header.requested.load(Ordering::Relaxed) == 0 {
+            // Release, all three: the owner that acquires an alarm sees the request.
+            header.requested.store(1, Ordering::Release);
+            header.hot.limit.store(0, Ordering::Release);
+            header.hot.floor.store(ALARM, Ordering::Release);
+        }
+    }
+
+    /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
+    pub fn shared(&self) -> u32 {
+        self.head().bounds.shared()
+    }
+
+    /// How often the owner has shared tasks (`grows`) and taken them back (`shrinks`).
+    pub fn counts(&self) -> (u64, u64) {
+        let counts = &self.head().counts;
+        (counts.grows.load(Ordering::Relaxed), counts.shrinks.load(Ordering::Relaxed))
+    }
+
+    /// What the stack was made with.
+    pub fn context(&self) -> &C {
+        &self.head().context
+    }
+
+    /// How many tasks the stack can hold.
+    pub fn capacity(&self) -> usize {
+        self.head().slots
+    }
+
+    fn head(&self) -> &Header<M, C> {
+        // SAFETY: initialised in `new`, and nobody borrows it mutably before `drop`.
+        unsafe { self.header.as_ref() }
+    }
+
+    fn layout(slots: usize) -> Option<Layout> {
+        let bytes = size_of::<Slot<M>>().checked_mul(slots + SPARE)?;
+        let total = Head::<M, C>::slots_start().checked_add(bytes)?;
+        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
+        Layout::from_size_align(total, align).ok()
+    }
+}
+
+impl<M: Memory, C> Drop for Stack<M, C> {
+    fn drop(&mut self) {
+        let size = size_of::<Slot<M>>();
+        let first = size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>());
+        let (slots, end) = {
+            // SAFETY: initialised in `new`; `&mut self` says that no head or thief uses it.
+            let header = unsafe { self.header.as_ref() };
+            (header.slots, header.hot.own_limit.load(Ordering::Relaxed) as usize + size)
+        };
+        for offset in (first..end).step_by(size) {
+            // SAFETY: within the allocation.
+            let slot = unsafe { self.header.byte_add(offset) };
+            // SAFETY: slots up to `own_limit` are initialised; nobody uses them any more.
+            unsafe { slot.cast::<Slot<M>>().drop_in_place() };
+        }
+        // SAFETY: initialised, and not used again.
+        unsafe { self.header.drop_in_place() };
+        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
+        let layout = Layout::from_size_align(first + (slots + SPARE) * size, align)
+            .expect("the layout that the stack was made with");
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.header.as_ptr().cast(), layout) };
+    }
+}
+
+/// A stolen task, still in its slot: the thief's until it has set [`Status::DONE`].
+pub struct Stolen<'s, M: Memory> {
+    slot: &'s Slot<M>,
+}
+
+impl<'s, M: Memory> Stolen<'s, M> {
+    /// The slot that holds the task, and will hold its result.
+    #[inline(always)]
+    pub fn slot(&self) -> &'s Slot<M> {
+        self.slot
+    }
+}
+
+fn bump<W: Word>(count: &W) {
+    // Relaxed: the owner alone writes; others only read to report.
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// Initialises the slots at `from..to`, byte offsets from `base`.
+///
+/// # Safety
+///
+/// `base` is a stack's allocation, the range is whole slots within it, and nobody uses them.
+unsafe fn make_ready<M: Memory>(base: NonNull<u8>, from: usize, to: usize) {
+    for offset in (from..to).step_by(size_of::<Slot<M>>()) {
+        // SAFETY: within the allocation, by this function's contract.
+        let slot = unsafe { base.byte_add(offset) };
+        // SAFETY: valid for writes, aligned (offsets of slots are), and nobody else's.
+        unsafe { slot.cast::<Slot<M>>().write(Slot::free()) };
+    }
+}
