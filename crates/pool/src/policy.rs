@@ -224,9 +224,10 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         self.check_empty_by(|consumers| consumers)
     }
 
-    /// As `check_empty`, with as many traversals as `traversals` says for a number of consumers.
-    /// Any answer but that number is wrong; models ask for others, to see them caught.
-    fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
+    /// As [`check_empty`](Taker::check_empty), with as many traversals as `traversals` says for a
+    /// number of consumers. Fewer than that number are wrong: models ask for them, to see the
+    /// mistake caught.
+    pub fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
         let pools = &*self.pools;
         let count = pools.pools();
         self.counts.clear();

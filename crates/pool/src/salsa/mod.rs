@@ -100,6 +100,7 @@ mod core;
 mod list;
 
 use ::core::fmt;
+use ::core::marker::PhantomData;
 use ::core::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -116,11 +117,38 @@ use crate::mechanism::{Consume, Mechanism, NoHandle};
 ///
 /// `F` must have no [`margin`](StoreLoad::margin): a thief that may miss one of the owner's stores
 /// would take a task twice.
-pub struct Salsa<T: Send, M: Memory = Machine, F: StoreLoad<M> = Asymmetric<M>> {
+///
+/// `C` is for models that must see the algorithm fail: see [`Checks`].
+pub struct Salsa<
+    T: Send,
+    M: Memory = Machine,
+    F: StoreLoad<M> = Asymmetric<M>,
+    C: Checks = EveryCheck,
+> {
     core: Arc<Core<T, M, F>>,
+    checks: PhantomData<fn() -> C>,
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M> + Default> Salsa<T, M, F> {
+/// Which of the paper's checks are made. Programs make [`EveryCheck`]; each of them left out is a
+/// bug that a model has to find, or the model proves nothing.
+pub trait Checks: Send + Sync {
+    /// Lines 87-88: the owner looks at the term after it saw the task and before it publishes.
+    const FIRST_LOOK: bool = true;
+    /// Line 91: the owner looks again after it published.
+    const SECOND_LOOK: bool = true;
+    /// Line 125: the thief gives up where the chunk was stolen from it and had been taken from.
+    const RECHECK: bool = true;
+    /// Section 5.3: each change of owner gives the term a new tag.
+    const TAG: bool = true;
+}
+
+/// All [`Checks`]: the algorithm.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryCheck;
+
+impl Checks for EveryCheck {}
+
+impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C> {
     /// Pools of chunks of `chunk_length` tasks; `None` where there is no memory.
     ///
     /// # Panics
@@ -129,19 +157,20 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default> Salsa<T, M, F> {
     pub fn new(chunk_length: usize) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
         assert_eq!(F::default().margin(), 0, "SALSA needs a fence policy without a margin");
-        Some(Salsa { core: Arc::new(Core::new(chunk_length, F::default)?) })
+        let core = Arc::new(Core::new(chunk_length, F::default)?);
+        Some(Salsa { core, checks: PhantomData })
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> fmt::Debug for Salsa<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for Salsa<T, M, F, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.core.fmt(f)
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M, F, C> {
     type Producer = SalsaProducer<T, M, F>;
-    type Consumer = SalsaConsumer<T, M, F>;
+    type Consumer = SalsaConsumer<T, M, F, C>;
 
     fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
         self.core.producer()
@@ -162,6 +191,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
             turn: 0,
             exchanges: 0,
             core: Arc::clone(&self.core),
+            checks: PhantomData,
         })
     }
 
@@ -207,7 +237,7 @@ impl<T, M: Memory> Clone for Current<T, M> {
 impl<T, M: Memory> Copy for Current<T, M> {}
 
 /// A consumer of [`Salsa`] pools.
-pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
+pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryCheck> {
     /// Under hazard pointer [`CURRENT`] while it is `Some`.
     current: Option<Current<T, M>>,
     /// The next slot of it to take: this consumer's `taken` word.
@@ -224,18 +254,19 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
+    checks: PhantomData<fn() -> C>,
 }
 
 // SAFETY: the pointers lead into the registries that `core` keeps, whose content is `Sync`.
-unsafe impl<T: Send, M: Memory, F: StoreLoad<M>> Send for SalsaConsumer<T, M, F> {}
+unsafe impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Send for SalsaConsumer<T, M, F, C> {}
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> fmt::Debug for SalsaConsumer<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for SalsaConsumer<T, M, F, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SalsaConsumer").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> Consume<T> for SalsaConsumer<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsumer<T, M, F, C> {
     fn number(&self) -> usize {
         self.number
     }
@@ -265,7 +296,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Consume<T> for SalsaConsumer<T, M, F> 
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     #[inline(always)]
     fn record(&self) -> &ConsumerRecord<T, M, F> {
         // SAFETY: the record lives in the registry that `core` keeps.
@@ -292,7 +323,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         let taken = unsafe { &*current.taken };
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
-        if term.load(Ordering::Relaxed) != self.term.0 {
+        if C::FIRST_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
             return self.lost();
         }
         let slot = self.next;
@@ -301,7 +332,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         taken.store(self.next, Ordering::Release);
         self.record().fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        if term.load(Ordering::Relaxed) != self.term.0 {
+        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
             return self.take_last(current, slot);
         }
         let task = read::<T, M>(current.slots, slot);
@@ -470,6 +501,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
         // the victim did as the owner. Relaxed on failure: nothing is read then.
         let stolen = old.next(self.number, old.source());
+        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // Section 5.5: the victim's pool may have become empty.
@@ -489,7 +521,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
             // Point 3: `filled` was read before the term is looked at again.
             M::full();
             // Line 125.
-            if taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
+            if C::RECHECK && taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
                 return None;
             }
         }
@@ -545,7 +577,7 @@ fn read<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> T {
     })
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>> Drop for SalsaConsumer<T, M, F> {
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M, F, C> {
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
         self.core.consumers.leave(self.number);
