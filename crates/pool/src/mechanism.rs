@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `produce`, `produceForce` | [`Produce`] |
 //! | `consume`, `steal` | [`Consume`] |
-//! | `isEmpty` | [`Mechanism::is_empty`] |
+//! | `isEmpty` | [`Consume::is_empty`] |
 //! | `setIndicator`, `checkIndicator` | [`Mechanism::emptied`], read before and after |
 //!
 //! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever
@@ -81,12 +81,6 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// A number that changes when a consumer comes or goes: a hint.
     fn changes(&self) -> u64;
 
-    /// Whether `pool` holds no task. May answer `false` of a pool that is just being changed.
-    fn is_empty(&self, pool: usize) -> bool;
-
-    /// How many tasks `pool` holds, about.
-    fn approximate_len(&self, pool: usize) -> usize;
-
     /// How often the consumer of `pool` took a task, or moved tasks, so that some pool may have
     /// become empty. Whoever sees such an event's effect sees, or is about to see, it counted: at
     /// most one event of each consumer is visible and not yet counted.
@@ -124,6 +118,9 @@ pub trait Consume<T>: Send {
 
     /// Moves tasks from pool `from` to this consumer's, and returns one of them, if it finds any.
     fn steal(&mut self, from: usize) -> Option<T>;
+
+    /// Whether `pool` holds no task. May answer `false` of a pool that is just being changed.
+    fn is_empty(&mut self, pool: usize) -> bool;
 
     /// How many atomic read-modify-writes this handle has done: the paper's "CAS operations".
     fn exchanges(&self) -> u64;

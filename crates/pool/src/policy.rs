@@ -235,7 +235,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         let counts = &self.counts;
         let unchanged = || (0..count).all(|pool| pools.emptied(pool) == counts[pool]);
         for _ in 0..traversals(count) {
-            if !(0..count).all(|pool| pools.is_empty(pool)) || !unchanged() {
+            if !(0..count).all(|pool| self.end.is_empty(pool)) || !unchanged() {
                 return false;
             }
         }

@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 
 use poach_memory::{Asymmetric, Full, Machine};
+use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::Mechanism;
+use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
 
 /// Tasks in all, fewer under an interpreter.
-const TASKS: usize = if cfg!(miri) { 300 } else { 60_000 };
+const TASKS: usize = if cfg!(miri) { 60 } else { 20_000 };
 
 /// Seen flags, one a task; owned by the test, shared by its tasks.
 struct Ledger {
@@ -58,7 +61,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                     let check = [number, !number];
                     let task = Task { number, check, ledger: ledger.clone() };
                     assert!(feeder.put(task).is_ok(), "memory");
-                    if random.u32(..) % 512 == 0 {
+                    if random.u32(..).is_multiple_of(512) {
                         // Another sits down where this one was.
                         drop(feeder);
                         thread::yield_now();
@@ -81,7 +84,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                         }
                         None => thread::yield_now(),
                     }
-                    if random.u32(..) % 512 == 0 {
+                    if random.u32(..).is_multiple_of(512) {
                         drop(taker);
                         thread::yield_now();
                         taker = Taker::at(&pools, policy.clone(), 0).expect("a seat");
@@ -102,7 +105,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
 fn all_shapes<P: Mechanism<Task> + 'static>(make: impl Fn(usize) -> Option<P>) {
     let seed = fastrand::u64(..);
     for (producers, consumers) in [(1, 1), (2, 2), (1, 3), (3, 1)] {
-        for chunk in [1, 2, 7, 64] {
+        for chunk in if cfg!(miri) { vec![1, 7] } else { vec![1, 2, 7, 64] } {
             for (balancing, leave) in [(true, 0), (false, 0), (true, TASKS / 3)] {
                 eprintln!("seed {seed}: {producers}P/{consumers}C, chunks of {chunk}");
                 let shape = Shape { producers, consumers, balancing, leave };
@@ -125,4 +128,19 @@ fn salsa_with_full_fences() {
 #[test]
 fn salsa_cas() {
     all_shapes(SalsaCas::<Task>::new);
+}
+
+#[test]
+fn conc_bag() {
+    all_shapes(ConcBag::<Task>::new);
+}
+
+#[test]
+fn ws_msq() {
+    all_shapes(|_| WsMsq::<Task, Machine>::new());
+}
+
+#[test]
+fn ws_lifo() {
+    all_shapes(|_| WsLifo::<Task, Machine>::new());
 }

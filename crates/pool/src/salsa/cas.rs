@@ -11,13 +11,13 @@
 //! slot, and from under a taker whose exchange would otherwise succeed on another life's count.
 
 use core::fmt;
-use core::ptr::{self, NonNull};
+use core::ptr;
 use std::sync::Arc;
 
 use poach_memory::{Full, Machine, Memory, Ordering, Word};
 
 use super::chunk::{Chunk, Term};
-use super::core::{CURRENT, ConsumerRecord, Core, ProducerEnd, protect, unprotect};
+use super::core::{CURRENT, ConsumerRecord, Core, ProducerEnd, RecordPointer, protect, unprotect};
 use super::read;
 use crate::mechanism::{Consume, Mechanism, NoHandle};
 
@@ -72,14 +72,6 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
         self.core.consumers.changes()
     }
 
-    fn is_empty(&self, pool: usize) -> bool {
-        self.core.is_empty(pool)
-    }
-
-    fn approximate_len(&self, pool: usize) -> usize {
-        self.core.approximate_len(pool)
-    }
-
     fn emptied(&self, pool: usize) -> u64 {
         self.core.emptied(pool)
     }
@@ -89,7 +81,7 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
 pub struct SalsaCasConsumer<T: Send, M: Memory> {
     /// The chunk that hazard pointer [`CURRENT`] is on, this consumer's or a victim's, or null.
     chunk: *const Chunk<T, M>,
-    record: NonNull<ConsumerRecord<T, M, Full>>,
+    record: RecordPointer<T, M, Full>,
     emptied: u64,
     number: usize,
     exchanges: u64,
@@ -118,6 +110,10 @@ impl<T: Send, M: Memory> Consume<T> for SalsaCasConsumer<T, M> {
     #[inline]
     fn steal(&mut self, from: usize) -> Option<T> {
         self.take_current(from).or_else(|| self.search(from))
+    }
+
+    fn is_empty(&mut self, pool: usize) -> bool {
+        self.core.is_empty(pool)
     }
 
     fn exchanges(&self) -> u64 {

@@ -20,6 +20,9 @@ pub(crate) const MOST_PRODUCERS: usize = 4096;
 pub(super) const CURRENT: usize = 0;
 pub(super) const TARGET: usize = 1;
 
+/// A consumer's record in the registry of its pool.
+pub(super) type RecordPointer<T, M, F> = NonNull<ConsumerRecord<T, M, F>>;
+
 /// A consumer's seat: the paper's `SALSA per consumer data structure` (lines 44-48).
 pub(super) struct ConsumerRecord<T, M: Memory, F> {
     /// How the consumer's stores of `taken` stay ahead of its loads of a chunk's term.
@@ -139,7 +142,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         Some(core)
     }
 
-    pub(super) fn sit(&self) -> Result<(usize, NonNull<ConsumerRecord<T, M, F>>), NoHandle> {
+    pub(super) fn sit(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
         let sit = self
             .consumers
             .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fence)()));
@@ -192,7 +195,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         }
     }
 
-    fn push_free(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
+    fn push_free(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
         let mut head = record.free.load(Ordering::Relaxed);
         loop {
             chunk.next.store(u64::from(head as u32), Ordering::Relaxed);
@@ -235,7 +238,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
                 record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
             } else {
                 chunk.reset();
-                self.push_free(record, chunk);
+                Self::push_free(record, chunk);
             }
         }
     }
@@ -380,7 +383,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
             None => return None,
         };
         if chunk.make_taken(pool).is_none() {
-            core.push_free(record, chunk);
+            Core::push_free(record, chunk);
             return None;
         }
         // Relaxed: the chunk is this producer's alone until the store below.

@@ -109,7 +109,7 @@ use poach_memory::{Asymmetric, Cell, Machine, Memory, Ordering, StoreLoad, Word}
 pub use self::cas::{SalsaCas, SalsaCasConsumer};
 use self::chunk::{Chunk, Slot, Term};
 pub use self::core::ProducerEnd as SalsaProducer;
-use self::core::{CURRENT, ConsumerRecord, Core, TARGET, protect, unprotect};
+use self::core::{CURRENT, ConsumerRecord, Core, RecordPointer, TARGET, protect, unprotect};
 use self::list::Fifo;
 use crate::mechanism::{Consume, Mechanism, NoHandle};
 
@@ -160,6 +160,16 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C>
         let core = Arc::new(Core::new(chunk_length, F::default)?);
         Some(Salsa { core, checks: PhantomData })
     }
+
+    /// About how many tasks there are: right when nobody puts or takes. Looks at every chunk.
+    pub fn len(&self) -> usize {
+        (0..self.pools()).map(|pool| self.core.approximate_len(pool)).sum()
+    }
+
+    /// Whether every pool was empty when it was looked at, one after the other.
+    pub fn is_empty(&self) -> bool {
+        (0..self.pools()).all(|pool| self.core.is_empty(pool))
+    }
 }
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for Salsa<T, M, F, C> {
@@ -207,14 +217,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
         self.core.consumers.changes()
     }
 
-    fn is_empty(&self, pool: usize) -> bool {
-        self.core.is_empty(pool)
-    }
-
-    fn approximate_len(&self, pool: usize) -> usize {
-        self.core.approximate_len(pool)
-    }
-
     fn emptied(&self, pool: usize) -> u64 {
         self.core.emptied(pool)
     }
@@ -246,7 +248,7 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryC
     filled: u64,
     /// The term in which it is this consumer's.
     term: Term,
-    record: NonNull<ConsumerRecord<T, M, F>>,
+    record: RecordPointer<T, M, F>,
     /// This consumer's `emptied` word.
     emptied: u64,
     number: usize,
@@ -289,6 +291,10 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
         let task = self.steal_chunk(core.consumers.get(from)?, &core, from);
         unprotect(self.record(), TARGET);
         task
+    }
+
+    fn is_empty(&mut self, pool: usize) -> bool {
+        self.core.is_empty(pool)
     }
 
     fn exchanges(&self) -> u64 {
@@ -461,7 +467,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
 
     /// The chunk to steal: the oldest with tasks but the one that the victim works on, or that one.
     /// The victim goes on undisturbed where there is another.
-    fn choose<'a>(victim: &'a ConsumerRecord<T, M, F>, from: usize) -> Option<&'a Chunk<T, M>> {
+    fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
         // Relaxed: a hint, compared and not followed.
         let busy = poach_memory::Pointer::load(&victim.hazards[CURRENT], Ordering::Relaxed);
         let mut second_best = None;
