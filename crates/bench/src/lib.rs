@@ -35,19 +35,29 @@
 //! ```
 
 pub mod figure;
+mod fork;
+mod fork_join;
 mod harness;
 pub mod table;
 
+mod fib;
+mod matmul;
+mod quad;
+mod queens;
+mod tree_sum;
+mod uts;
+
+pub use fork_join::ForkJoin;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 pub use harness::document::{Document, Failure, Row, SCHEMA};
-pub use harness::machine::Machine;
+pub use harness::machine::{Machine, need_memory};
 pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Summary, geometric_mean, percentile};
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![]
+    vec![Box::new(ForkJoin)]
 }
 
 /// The suite of this name.

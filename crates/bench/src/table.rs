@@ -2,10 +2,14 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::figure::baseline;
 use crate::{Better, Document, Row};
+
+/// A line under the heading, and blanks between the columns.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The whole document as text, `width` columns wide.
 pub fn render(document: &Document, width: u16) -> String {
@@ -38,7 +42,7 @@ pub fn render(document: &Document, width: u16) -> String {
 
 fn table(document: &Document, suite: &str, width: u16) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_NO_BORDERS).set_width(width);
+    table.load_style(STYLE).set_width(width);
     table.set_header(["workload", "workers", "system", "median", "min", "p10", "p90", "n", "×"]);
     for column in 3..9 {
         if let Some(column) = table.column_mut(column) {

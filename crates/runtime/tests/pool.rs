@@ -124,18 +124,21 @@ fn a_worker_that_waits_for_another_pool_serves_its_own() {
     assert_eq!(answer, 5);
 }
 
+/// An interpreter does less.
+const TASKS: usize = if cfg!(miri) { 50 } else { 1000 };
+
 #[test]
 fn dropping_a_pool_runs_what_was_spawned() {
     let count = Arc::new(AtomicUsize::new(0));
     for threads in [1, 3] {
         count.store(0, Ordering::SeqCst);
         let pool = pool(threads);
-        for _ in 0..1000 {
+        for _ in 0..TASKS {
             let count = Arc::clone(&count);
             drop(pool.spawn(move || count.fetch_add(1, Ordering::SeqCst)));
         }
         drop(pool);
-        assert_eq!(count.load(Ordering::SeqCst), 1000);
+        assert_eq!(count.load(Ordering::SeqCst), TASKS);
     }
 }
 
@@ -154,15 +157,6 @@ fn a_pool_dropped_by_its_own_worker_ends() {
     let mut ended = [receive.recv().unwrap(), receive.recv().unwrap()];
     ended.sort_unstable();
     assert_eq!(ended, [0, 1]);
-}
-
-#[test]
-fn the_global_pool_is_configured_once() {
-    // Whoever is first: this call, or the tests beside it that use the pool.
-    let _ = ThreadPool::builder().threads(2).build_global();
-    let error = ThreadPool::builder().threads(2).build_global().unwrap_err();
-    assert!(matches!(error, BuildError::GlobalExists));
-    assert_eq!(join(|| 1, || 2), (1, 2));
 }
 
 #[test]
@@ -197,7 +191,7 @@ fn pinned_workers_run_where_they_are_told() {
 #[test]
 fn handles_return_results_and_panics() {
     let pool = pool(2);
-    let handles: Vec<_> = (0..100).map(|i| pool.spawn(move || i * i)).collect();
+    let handles: Vec<_> = (0..TASKS / 10).map(|i| pool.spawn(move || i * i)).collect();
     for (i, handle) in handles.into_iter().enumerate() {
         assert_eq!(handle.join().unwrap(), i * i);
     }
@@ -206,5 +200,4 @@ fn handles_return_results_and_panics() {
     // Joined by a worker, of the same pool, whose only other worker may be busy with it.
     let nested = pool.install(|| spawn(|| spawn(|| 11).join().unwrap()).join().unwrap());
     assert_eq!(nested, 11);
-    assert_eq!(spawn(|| 1).join().unwrap(), 1);
 }

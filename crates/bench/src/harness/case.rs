@@ -127,8 +127,6 @@ pub struct Case {
     pub workers: usize,
     /// What its samples are measured in.
     pub unit: Unit,
-    /// The memory that it will use, in bytes, where that may be more than there is.
-    pub memory: u64,
     pub(crate) prepare: Prepare,
 }
 
@@ -146,7 +144,7 @@ impl Case {
     {
         let prepare = || Ok(Box::new(prepare()?) as Sampler);
         let prepare = Box::new(prepare);
-        Case { workload, system: system.into(), workers, unit, memory: 0, prepare }
+        Case { workload, system: system.into(), workers, unit, prepare }
     }
 
     /// A case that needs no preparation, and whose sample is the seconds that `run` takes.
@@ -162,13 +160,5 @@ impl Case {
             Ok(start.elapsed().as_secs_f64().into())
         };
         Self::new(workload, system, workers, Unit::SECONDS, || Ok(sampler))
-    }
-
-    /// The same case, with a statement of how many bytes it will use. The harness refuses a case that
-    /// needs more than is available, instead of having the system kill the program.
-    #[must_use]
-    pub fn needs_memory(mut self, bytes: u64) -> Self {
-        self.memory = bytes;
-        self
     }
 }

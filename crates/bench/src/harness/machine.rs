@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::thread::available_parallelism;
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// The machine and the build. What could not be found out is an empty text or a zero.
@@ -47,9 +48,17 @@ impl Machine {
     }
 }
 
-/// The memory that can still be had without swapping, in bytes; `None` where that cannot be told.
-pub(crate) fn available_memory() -> Option<u64> {
-    meminfo("MemAvailable")
+/// Asked by a case before it makes an input of so many bytes, so that one too large is a failure of
+/// that case, and not the end of the program by the system's hand.
+///
+/// # Errors
+///
+/// If less than that can be had without swapping. Where that cannot be told there is no error.
+pub fn need_memory(bytes: u64) -> Result<()> {
+    let room = meminfo("MemAvailable").unwrap_or(u64::MAX);
+    let (needed, room) = (bytes >> 20, room >> 20);
+    ensure!(needed <= room, "it needs {needed} MiB of memory, and {room} MiB are available");
+    Ok(())
 }
 
 fn read(path: &str) -> String {

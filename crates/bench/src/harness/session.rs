@@ -12,11 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::case::{Case, Request, Sample, Sampler, Size, Suite};
 use super::document::{CaseName, Document};
-use super::machine::available_memory;
 use super::peer::Peer;
 
 /// What to run, and how often.
@@ -257,14 +256,7 @@ impl Session {
         let taken = self.lock().taken(suite, &name);
         let mut running = Running { name, sampler: None, taken };
         if taken < self.plan.rounds && !self.is_stopped() {
-            let room = available_memory().unwrap_or(u64::MAX);
-            let sampler = if case.memory > room {
-                let (needed, room) = (case.memory >> 20, room >> 20);
-                Err(anyhow!("it needs {needed} MiB of memory, and {room} MiB are available"))
-            } else {
-                caught(case.prepare)
-            };
-            match sampler {
+            match caught(case.prepare) {
                 Ok(sampler) => running.sampler = Some(sampler),
                 Err(error) => self.lock().fail(suite, &running.name, &error),
             }

@@ -252,8 +252,10 @@ fn cannot_fork(error: PushError) -> ! {
 
 /// Runs something of which even a panic must not get out, since another is on its way.
 fn quietly(run: impl FnOnce()) {
-    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run)) {
-        // A payload whose destructor panics, too: there is nobody left to tell.
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
+        && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        // A payload whose destructor panics with another one: there is nobody left to tell.
         mem::forget(payload);
     }
 }
