@@ -1,6 +1,170 @@
 //! Work-stealing deques: an owner pushes and pops at one end, thieves steal at the other.
 //!
 //! Every queue is generic over a [`Memory`](poach_memory::Memory), so that the source that ships is
-//! the source that loom and the TSO\[S\] explorer check.
+//! the source that loom and the TSO\[S\] explorer check, and (where the owner and a thief can meet)
+//! over a fence policy, [`StoreLoad`](poach_memory::StoreLoad).
 
+pub mod chase_lev;
+mod ring;
 pub mod split;
+
+use core::alloc::Layout;
+use core::fmt;
+
+pub use chase_lev::ChaseLev;
+pub use ring::CapacityError;
+
+/// What came of an attempt to steal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Steal<T> {
+    /// A task, now the thief's.
+    Success(T),
+    /// The queue was seen empty. Tasks that the owner pushed just now may not have been visible yet.
+    Empty,
+    /// Another thread was in the way: trying again at once may succeed.
+    Retry,
+    /// The thief cannot tell whether the owner has taken the task already, and left it alone. Only
+    /// queues whose policy has a margin answer this; trying again helps when the owner has moved.
+    Abort,
+}
+
+impl<T> Steal<T> {
+    /// The task, if there is one.
+    pub fn success(self) -> Option<T> {
+        match self {
+            Steal::Success(task) => Some(task),
+            Steal::Empty | Steal::Retry | Steal::Abort => None,
+        }
+    }
+
+    /// Whether a task was stolen.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Steal::Success(_))
+    }
+
+    /// Whether the queue was seen empty.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Steal::Empty)
+    }
+
+    /// Whether another thread was in the way.
+    pub fn is_retry(&self) -> bool {
+        matches!(self, Steal::Retry)
+    }
+
+    /// Whether the thief refused for want of certainty.
+    pub fn is_abort(&self) -> bool {
+        matches!(self, Steal::Abort)
+    }
+
+    /// The same answer about another task.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Steal<U> {
+        match self {
+            Steal::Success(task) => Steal::Success(change(task)),
+            Steal::Empty => Steal::Empty,
+            Steal::Retry => Steal::Retry,
+            Steal::Abort => Steal::Abort,
+        }
+    }
+}
+
+/// A queue could not grow. The task comes back, and the queue is as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory<T>(pub T);
+
+impl<T> fmt::Debug for OutOfMemory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OutOfMemory(..)")
+    }
+}
+
+impl<T> fmt::Display for OutOfMemory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no memory for the queue to grow: the task was not pushed and is returned")
+    }
+}
+
+impl<T> std::error::Error for OutOfMemory<T> {}
+
+#[cold]
+#[inline(never)]
+fn out_of_memory<T>() -> ! {
+    std::alloc::handle_alloc_error(Layout::new::<T>())
+}
+
+/// The owner's end of a queue. One thread at a time has it.
+///
+/// Dropping the owner leaves its tasks to the thieves; tasks left over when the last handle goes are
+/// dropped. (The private deque differs, and says so.)
+pub trait Owner<T>: Send {
+    /// The thieves' handle to this kind of queue.
+    type Thief: Thief<T>;
+
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>>;
+
+    /// Adds a task. If the queue has to grow and cannot, it ends the program as `Vec` does: use
+    /// [`try_push`](Owner::try_push) to be told instead.
+    #[inline]
+    fn push(&self, task: T) {
+        if self.try_push(task).is_err() {
+            out_of_memory::<T>();
+        }
+    }
+
+    /// Takes a task: for most queues the one pushed last. `None` if there is none that thieves have
+    /// not taken.
+    fn pop(&self) -> Option<T>;
+
+    /// A handle for thieves; any number of them.
+    fn thief(&self) -> Self::Thief;
+
+    /// The number of tasks. A thief may have changed it by the time the caller looks.
+    fn len(&self) -> usize;
+
+    /// Whether there is no task; see [`len`](Owner::len).
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A thief's end of a queue.
+pub trait Thief<T>: Clone + Send + Sync {
+    /// Takes the oldest task.
+    fn steal(&self) -> Steal<T>;
+
+    /// Takes half of the tasks, at least one: returns the oldest and pushes the others to `into`.
+    ///
+    /// Unless a queue says otherwise this is a sequence of single steals, which ends early where one
+    /// of them fails. `into` may be the owner of this very queue: the tasks then go around.
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        let half = self.len().div_ceil(2);
+        let first = self.steal();
+        if first.is_success() {
+            for _ in 1..half {
+                let Steal::Success(task) = self.steal() else { break };
+                into.push(task);
+            }
+        }
+        first
+    }
+
+    /// The number of tasks that this thief sees, out of date at once.
+    fn len(&self) -> usize;
+
+    /// Whether this thief sees no task; out of date at once.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Marks the owners of queues that hand out each task exactly once.
+///
+/// All do but the idempotent ones, which may hand a task out again; a scheduler of tasks that must
+/// not be repeated asks for this trait.
+pub trait ExactlyOnce<T>: Owner<T> {}

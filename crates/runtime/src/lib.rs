@@ -1,1 +1,32 @@
 //! Fork-join task parallelism on the split deque.
+//!
+//! The runtime of Poach: [`join`], [`scope`] and [`spawn`] on a [`ThreadPool`] whose workers steal
+//! from each other, and the worker-passing form, [`Worker::join`], which costs a fork a few plain
+//! stores.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
+//! | `worker` | finding work, running it, waiting for what others run |
+//! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
+//! | `registry` | what the workers of a pool share |
+//! | `latch` | one thread waits, another says when |
+//! | `join`, `scope`, `spawn`, `pool` | what users call |
+
+mod affinity;
+mod job;
+mod join;
+mod latch;
+mod pool;
+mod registry;
+mod scope;
+mod sleep;
+mod spawn;
+mod worker;
+
+pub use job::fork::Worker;
+pub use join::{join, worker};
+pub use pool::{BuildError, Builder, ThreadPool};
+pub use registry::MAX_THREADS;
+pub use scope::{Scope, scope};
+pub use spawn::{JoinHandle, spawn};

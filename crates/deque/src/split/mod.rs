@@ -26,4 +26,6 @@ mod stack;
 
 pub use bounds::{Bounds, Claim};
 pub use queue::{Queue, QueueOwner};
-pub use stack::{Head, PAYLOAD, Popped, Slot, Stack, StackError, Status, Stolen};
+pub use stack::{
+    Context, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
+};

@@ -244,6 +244,37 @@ impl fmt::Display for StackError {
 
 impl std::error::Error for StackError {}
 
+/// Why a task could not be pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// As many tasks are pending as the stack has slots.
+    Full {
+        /// The capacity.
+        slots: usize,
+    },
+    /// The slot at this head is occupied: there is a higher head.
+    Occupied,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PushError::Full { slots } => write!(
+                f,
+                "the task stack is full: {slots} forks are pending on one worker; \
+                 recurse less deeply, or make the pool with a larger task stack"
+            ),
+            PushError::Occupied => f.write_str(
+                "a fork below the top of the task stack: \
+                 fork with the worker token of the innermost join",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PushError {}
+
 /// What became of a pop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Popped {
@@ -276,10 +307,10 @@ impl<M: Memory, C: Context> Head<M, C> {
     ///
     /// Wait-free, constant time; no fence and no locked instruction unless a thief asks for work.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If the stack is full, or if the slot at this head is occupied (this is not the topmost head).
-    /// The stack is then as it was.
+    /// [`PushError`], if the stack is full, or if the slot at this head is occupied (this is not the
+    /// topmost head). The stack is then as it was.
     ///
     /// # Safety
     ///
@@ -289,13 +320,16 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// pushes, and `value` is not dropped or used by the caller unless that pop returns
     /// [`Popped::Own`]. Thieves of this stack know what to do with the descriptor.
     #[inline(always)]
-    #[must_use = "the task can only be popped through the head below the one returned"]
-    pub unsafe fn push<T>(self, descriptor: *mut (), value: *const T) -> Head<M, C> {
+    pub unsafe fn push<T>(
+        self,
+        descriptor: *mut (),
+        value: *const T,
+    ) -> Result<Head<M, C>, PushError> {
         // SAFETY: the caller owns the stack.
         let slot = unsafe { self.slot() };
         // Relaxed: only the owner sets and clears PRESENT.
         if slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0 {
-            occupied();
+            return Err(PushError::Occupied);
         }
         slot.payload.with_mut(|payload| {
             // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T by
@@ -310,9 +344,9 @@ impl<M: Memory, C: Context> Head<M, C> {
         let header = unsafe { self.header() };
         // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
         if self.offset as u64 >= header.hot.limit.load(Ordering::Relaxed) {
-            above.after_push();
+            above.after_push()?;
         }
-        above
+        Ok(above)
     }
 
     /// Pops the task that was pushed at this head.
@@ -398,18 +432,34 @@ impl<M: Memory, C: Context> Head<M, C> {
     ///
     /// The calling thread owns the stack.
     #[must_use]
+    #[inline(always)]
     pub unsafe fn locate(self) -> Head<M, C> {
+        let size = size_of::<Slot<M>>();
+        let below = Head { base: self.base, offset: self.offset - size };
+        if !self.is_occupied() && (self.offset == Self::slots_start() || below.is_occupied()) {
+            return self;
+        }
+        self.search()
+    }
+
+    /// Whether a task stands in this head's slot. Called by the owner, for slots that are ready.
+    #[inline(always)]
+    fn is_occupied(self) -> bool {
+        // SAFETY: the callers are the owner, and look at ready slots only.
+        let slot = unsafe { self.slot() };
+        // Relaxed: PRESENT is the owner's alone.
+        slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0
+    }
+
+    #[cold]
+    fn search(self) -> Head<M, C> {
         let size = size_of::<Slot<M>>();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
         let first = Self::slots_start();
         // Relaxed: the owner's alone.
         let ready = header.hot.own_limit.load(Ordering::Relaxed) as usize + size;
-        let occupied = |offset: usize| {
-            let head = Head { base: self.base, offset };
-            // SAFETY: called for offsets of slots that are ready, by the owner. Relaxed: the owner's.
-            unsafe { head.slot() }.task.load(Ordering::Relaxed).addr() & PRESENT != 0
-        };
+        let occupied = |offset| Head::<M, C> { base: self.base, offset }.is_occupied();
         // All below `low` is occupied; nothing at or above `high` is.
         let (mut low, mut high) = (first, ready);
         let mut step = size;
@@ -466,7 +516,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// `self` is the head above a push that came to `limit`: for want of ready slots, by an alarm,
     /// or both.
     #[cold]
-    fn after_push(self) {
+    fn after_push(self) -> Result<(), PushError> {
         let size = size_of::<Slot<M>>();
         // SAFETY: only called by the owner, from `push`.
         let header = unsafe { self.header() };
@@ -478,7 +528,7 @@ impl<M: Memory, C: Context> Head<M, C> {
                 let below = Head { base: self.base, offset: self.offset - size };
                 // SAFETY: the slot that was just pushed to. Relaxed: no thief has seen it.
                 unsafe { below.slot() }.task.store(core::ptr::null_mut(), Ordering::Relaxed);
-                full(header.slots);
+                return Err(PushError::Full { slots: header.slots });
             }
             let ready = (self.offset + BATCH * size).min(end);
             // SAFETY: the owner calls, `self.offset` is the end of the ready slots, `ready` is within
@@ -487,6 +537,7 @@ impl<M: Memory, C: Context> Head<M, C> {
             header.hot.own_limit.store((ready - size) as u64, Ordering::Relaxed);
         }
         self.attend(header);
+        Ok(())
     }
 
     /// A pop that came to `floor`, because the task is shared or because a thief asks.
@@ -726,19 +777,4 @@ unsafe fn make_ready<M: Memory>(base: NonNull<u8>, from: usize, to: usize) {
         // SAFETY: valid for writes, aligned (offsets of slots are), and nobody else's.
         unsafe { slot.cast::<Slot<M>>().write(Slot::free()) };
     }
-}
-
-#[cold]
-#[inline(never)]
-fn full(slots: usize) -> ! {
-    panic!(
-        "the task stack is full: {slots} tasks are pending on one worker; \
-         recurse less deeply or make the pool with a larger task stack"
-    );
-}
-
-#[cold]
-#[inline(never)]
-fn occupied() -> ! {
-    panic!("a task was pushed below the top of the stack: use the innermost worker token");
 }

@@ -1,0 +1,320 @@
+//! The Chase-Lev deque: its owner pays a compare-and-swap for the last task only, thieves pay one
+//! each.
+//!
+//! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), as Morrison and Afek
+//! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines 1-15 and
+//! 29-54), and with a margin Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen and
+//! Zappa Nardelli, *Correct and Efficient Work-Stealing for Weak Memory Models* (2013). `push`,
+//! `pop`, `head`, `tail` are `put`, `take`, `H`, `T` there.
+//!
+//! # How it works
+//!
+//! Tasks have indices; those from `head` up to `tail` are in the queue. The owner pushes at `tail`.
+//! To pop, it lowers `tail` to `t`, then reads `head`: above `head` the task `t` is its own at once;
+//! at `head` it is the last, and the owner competes for it as a thief would. A thief reads `head`,
+//! then `tail`, and takes the task at `head` by moving `head` on with a compare-and-swap.
+//!
+//! # Why it is correct
+//!
+//! A task at index `i` is taken by the owner alone (it stored `tail = i`, then read `head < i`), or by
+//! whoever moves `head` from `i` to `i + 1`, which happens once. Both would happen if a thief moved
+//! `head` to `i + 1` having seen a `tail` above `i` from before the owner's store, while the owner's
+//! load of `head` missed `head = i` or more, that is missed what the thief had read before. The policy
+//! stands between the two accesses on each side and forbids exactly this ([`StoreLoad`]): the owner's
+//! load sees what the thief saw of `head`, or the thief's load sees the owner's store, or misses no
+//! more than `margin` of its stores. Each pop lowers `tail` by one, so a thief that sees a tail of
+//! more than `head + margin` knows that the owner has not stored `tail = head` yet; when it does, it
+//! finds itself at the last task and competes. Within the margin the thief asks the policy to
+//! resolve, and else aborts (Figure 4).
+//!
+//! *What hands a task over.* Each store of `tail` releases, pops' too, since the tail that a thief
+//! reads may be a pop's; a thief acquires it. What happens to the slot is [`ring`](crate::ring)'s
+//! affair.
+//!
+//! *The end of the owner.* An owner that is dropped sets `closed` after its last store of `tail`. A
+//! thief that sees it (acquire) sees them all, so no margin is left.
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
+
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<T, M: Memory, P> {
+    /// What the owner writes. The policy stands here since only who reads `tail` consults it.
+    owner: CachePadded<OwnerLine<M, P>>,
+    /// What thieves write.
+    head: CachePadded<M::Word>,
+    rings: Rings<T, M>,
+    closed: M::Word,
+}
+
+struct OwnerLine<M: Memory, P> {
+    tail: M::Word,
+    policy: P,
+}
+
+impl<T, M: Memory, P> Shared<T, M, P> {
+    fn len(&self) -> usize {
+        // Relaxed, both: an estimate, out of date at once.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+    }
+}
+
+impl<T, M: Memory, P> Drop for Shared<T, M, P> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail` are
+        // tasks; between its methods the owner leaves `tail` at or above `head`.
+        unsafe { self.rings.drop_tasks(head, tail) };
+    }
+}
+
+/// The owner of a Chase-Lev deque with fence policy `P`.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | wait-free | the policy's; one compare-and-swap for the last task |
+/// | [`steal`](Thief::steal) | lock-free: `Retry` means that another thread got a task | the policy's and one compare-and-swap |
+///
+/// ```
+/// use poach_deque::{ChaseLev, Owner, Steal, Thief};
+///
+/// let owner: ChaseLev<String> = ChaseLev::default();
+/// owner.push("old".into());
+/// owner.push("new".into());
+/// let thief = owner.thief();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| assert_eq!(thief.steal(), Steal::Success("old".into())));
+/// });
+/// assert_eq!(owner.pop(), Some("new".into()));
+/// assert_eq!(owner.pop(), None);
+/// ```
+pub struct ChaseLev<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    /// The owner's own copy of `tail`, which only it changes.
+    tail: Cell<u64>,
+    room: Room<T, M>,
+    shared: Arc<Shared<T, M, P>>,
+}
+
+/// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    shared: Arc<Shared<T, M, P>>,
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new(policy: P) -> Self {
+        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^31, or cannot be had.
+    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(policy, capacity, 0)
+    }
+
+    /// As [`with_capacity`](ChaseLev::with_capacity), with the first task at `index`: for tests of
+    /// indices that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](ChaseLev::with_capacity).
+    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        let (rings, room) = Rings::new(capacity, index)?;
+        let shared = Arc::new(Shared {
+            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
+            head: CachePadded::new(M::Word::new(index)),
+            rings,
+            closed: M::Word::new(0),
+        });
+        Ok(ChaseLev { tail: Cell::new(index), room, shared })
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.room.capacity()
+    }
+
+    /// The policy that this queue was made with.
+    pub fn policy(&self) -> &P {
+        &self.shared.owner.policy
+    }
+
+    /// The last task, for which the owner and the thieves compete (Figure 2c, lines 30-40).
+    #[inline(never)]
+    fn pop_last(&self, index: u64, head: u64) -> Option<T> {
+        let shared = &*self.shared;
+        let next = index.wrapping_add(1);
+        // Whoever gets the task at `index`, or had got it before, the queue is empty at `index + 1`.
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(next, Ordering::Release);
+        self.tail.set(next);
+        if index != head {
+            return None;
+        }
+        // SeqCst, as the thieves': it takes part in the order that the fences of `Full` make.
+        if shared.head.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            return None;
+        }
+        // SAFETY: the compare-and-swap gave `index` to this call alone.
+        let task = unsafe { self.room.read(index) };
+        self.room.finish(index);
+        Some(task)
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
+    type Thief = Stealer<T, M, P>;
+
+    #[inline(always)]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tail = self.tail.get();
+        if !self.room.has(tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
+        unsafe { self.room.write(tail, task) };
+        let next = tail.wrapping_add(1);
+        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
+        self.shared.owner.tail.store(next, Ordering::Release);
+        self.tail.set(next);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        let index = self.tail.get().wrapping_sub(1);
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
+        let head = shared.head.load(Ordering::Relaxed);
+        if index.wrapping_sub(head) as i64 <= 0 {
+            return self.pop_last(index, head);
+        }
+        self.tail.set(index);
+        // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
+        // owner's.
+        Some(unsafe { self.room.read(index) })
+    }
+
+    fn thief(&self) -> Stealer<T, M, P> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for ChaseLev<T, M, P> {}
+
+impl<T, M: Memory, P: StoreLoad<M>> Drop for ChaseLev<T, M, P> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Stealer::resolve`; see "The end of the owner".
+        self.shared.closed.store(1, Ordering::Release);
+    }
+}
+
+impl<T: Send, P: StoreLoad<Machine> + Default> Default for ChaseLev<T, Machine, P> {
+    fn default() -> Self {
+        Self::new(P::default())
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        let policy = &shared.owner.policy;
+        // Acquire: what the thief that moved `head` here had seen, this one must not miss.
+        let head = shared.head.load(Ordering::Acquire);
+        // A queue that looks empty is worth no fence: tasks still in the owner's store buffer could be
+        // missed a moment earlier just as well. Relaxed: nothing is read on the strength of it.
+        if (shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(head) as i64) <= 0 {
+            return Steal::Empty;
+        }
+        policy.thief();
+        // Acquire: pairs with the owner's release stores of `tail`.
+        let tail = shared.owner.tail.load(Ordering::Acquire);
+        let length = tail.wrapping_sub(head) as i64;
+        if length <= 0 {
+            return Steal::Empty;
+        }
+        if length as u64 <= policy.margin()
+            && let Err(refusal) = self.resolve(head)
+        {
+            return refusal;
+        }
+        // SeqCst: it takes part in the order that the fences of `Full` make, so that a later thief's
+        // fence comes after that of an owner which missed this.
+        match shared.head.compare_exchange(
+            head,
+            head.wrapping_add(1),
+            Ordering::SeqCst,
+            Ordering::Relaxed,
+        ) {
+            // SAFETY: the exchange claimed `head` for this call alone, and a tail above it was
+            // acquired.
+            Ok(_) => Steal::Success(unsafe { shared.rings.take(head) }),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    /// Within the margin: finds out exactly whether there is a task at `head`, or refuses.
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self, head: u64) -> Result<(), Steal<T>> {
+        let shared = &*self.shared;
+        // Acquire: pairs with the release in the owner's drop.
+        if !shared.owner.policy.resolve() && shared.closed.load(Ordering::Acquire) == 0 {
+            return Err(Steal::Abort);
+        }
+        // Acquire: as in `steal`.
+        let tail = shared.owner.tail.load(Ordering::Acquire);
+        if (tail.wrapping_sub(head) as i64) <= 0 { Err(Steal::Empty) } else { Ok(()) }
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for ChaseLev<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChaseLev").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

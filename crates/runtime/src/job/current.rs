@@ -1,0 +1,54 @@
+//! Which worker this thread is.
+
+use std::cell::Cell;
+use std::ptr;
+
+use super::fork::{Head, Worker};
+use crate::registry::Registry;
+pub(crate) use crate::worker::Local;
+
+thread_local! {
+    static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
+}
+
+impl Local {
+    /// Calls `f` with the worker that this thread is, if it is one.
+    #[inline(always)]
+    pub(crate) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
+        // During a thread's last destructors the variable may be gone; then it is no worker.
+        let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
+        // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
+        // borrows the Local.
+        f(unsafe { current.as_ref() })
+    }
+
+    /// The bottom of a worker's stack. Called once for each worker, on its own thread, which thereby
+    /// becomes the stack's owner.
+    pub(crate) fn bottom(registry: &Registry, index: usize) -> Head {
+        // SAFETY: one thread owns the stack, by this function's contract; and it keeps the registry,
+        // and so the stack, in its Local.
+        unsafe { registry.workers[index].forks.bottom() }
+    }
+
+    /// A token for the top of this worker's stack.
+    #[inline(always)]
+    pub(crate) fn token(&self) -> Worker<'_> {
+        // SAFETY: a Local is only used on its own thread, which owns the stack of its hint.
+        let top = unsafe { self.hint.get().locate() };
+        // SAFETY: as above. Should the token be used when the stack has another top, its push finds
+        // out (see `fork`).
+        unsafe { Worker::new(top) }
+    }
+
+    /// Makes this thread the worker for as long as `f` runs.
+    pub(crate) fn enter<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
+        struct Restore(*const Local);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _restore = Restore(CURRENT.replace(ptr::from_ref(self)));
+        f(self)
+    }
+}

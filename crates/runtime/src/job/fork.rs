@@ -1,0 +1,365 @@
+//! The fast path of fork and join: push the second half, run the first, pop the second.
+//!
+//! # Who owns the second half
+//!
+//! `b` is copied, bit by bit, into the slot at the worker's head, and the original is not dropped.
+//! Then exactly one of these happens:
+//!
+//! - the pop returns [`Popped::Own`]: the slot is free, and the original is run here;
+//! - a thief claims the slot: it moves the copy out, runs it, writes the outcome into the slot and
+//!   sets [`Status::DONE`]; the original is forgotten, and the outcome is moved out here.
+//!
+//! A closure too large for a slot is not copied: the slot holds a pointer to the original, which the
+//! thief moves out of this frame. The frame stays, since `join` does not return before the outcome is
+//! there, whether it returns or unwinds.
+//!
+//! # What keeps a token honest
+//!
+//! A [`Worker`] is the topmost head of its thread's stack, as a value. [`Worker::join`] borrows it
+//! mutably while its halves run, and hands each half a token of its own whose lifetime ends with it;
+//! so safe code uses the innermost token unless it smuggles one in. One smuggled in past the borrow
+//! checker stands below the top, and the push finds its slot occupied and panics. A token cannot stand
+//! above the top: it does not outlive the join that made it.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+
+use poach_deque::split::{self, Popped, PushError, Status, Stolen};
+use poach_memory::{Machine, Ordering};
+
+use super::current::Local;
+use crate::registry::Home;
+
+type Slot = split::Slot<Machine>;
+pub(crate) type Head = split::Head<Machine, Home>;
+
+/// What a half of a join came to: its value, or what it panicked with.
+pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// What a thief needs to know of a stolen half.
+#[repr(align(8))]
+struct Descriptor {
+    /// Runs the closure in the slot, and leaves the outcome there.
+    run: unsafe fn(&Slot, Worker<'_>),
+}
+
+impl Descriptor {
+    const fn of<B, R>() -> Descriptor
+    where
+        B: FnOnce(Worker<'_>) -> R + Send,
+        R: Send,
+    {
+        Descriptor { run: run::<B, R> }
+    }
+}
+
+/// A worker of a pool, as a value: the way to fork without looking for one's worker first.
+///
+/// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
+/// it down: [`join`](Worker::join) gives each half its own. It is two machine words; pass it by value.
+///
+/// ```
+/// use poach_runtime::Worker;
+///
+/// fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = worker.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+/// assert_eq!(pool.run(|worker| fib(worker, 20)), 6765);
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// A token belongs to its thread, and to the innermost join:
+///
+/// ```compile_fail,E0499
+/// # fn f(mut outer: poach_runtime::Worker<'_>) {
+/// outer.join(|_| outer.join(|_| (), |_| ()), |_| ());
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # fn f(worker: poach_runtime::Worker<'_>) {
+/// std::thread::scope(|s| s.spawn(move || worker));
+/// # }
+/// ```
+pub struct Worker<'w> {
+    head: Head,
+    life: PhantomData<(&'w (), *mut ())>,
+}
+
+impl Worker<'_> {
+    /// The token for the stack of this thread's worker.
+    ///
+    /// # Safety
+    ///
+    /// `head` is the topmost head of the stack that the calling thread owns, and the token is not used
+    /// while that stack has another top.
+    #[inline(always)]
+    pub(super) unsafe fn new<'w>(head: Head) -> Worker<'w> {
+        Worker { head, life: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Runs `a` and `b`, perhaps in parallel, and returns both results.
+    ///
+    /// `a` is run here, at once. Meanwhile `b` may be stolen by another worker of the pool; if it is
+    /// not, it is run here afterwards. If it is, this worker takes other work until `b` is done.
+    ///
+    /// Costs a few plain stores and two predictable comparisons over calling both, unless `b` is
+    /// stolen or another worker is hungry: no fence, no locked instruction, no allocation, no
+    /// thread-local variable. Blocking only if `b` is stolen. Source: Lace, Figures 1 and 4.
+    ///
+    /// # Panics
+    ///
+    /// If either half panics, after both have ended, with the payload of `a` if both have. If the
+    /// worker's task stack is full ([`Builder::task_stack`](crate::Builder::task_stack)).
+    #[inline(always)]
+    pub fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(Worker<'_>) -> RA + Send,
+        B: FnOnce(Worker<'_>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.fork(a, b)
+    }
+
+    /// [`join`](Worker::join), for an `a` that only this crate knows never to leave this thread.
+    #[inline(always)]
+    pub(crate) fn fork<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(Worker<'_>) -> RA,
+        B: FnOnce(Worker<'_>) -> RB + Send,
+        RB: Send,
+    {
+        let head = self.head;
+        let descriptor = descriptor::<B, RB>();
+        let mut b = ManuallyDrop::new(b);
+        let pushed = if Slot::fits::<B>() {
+            // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
+            // descriptor is a static's address, aligned to 8; B fits. The pop follows below, or in
+            // `unwind`, with nothing left above it, since halves leave the stack as they found it. The
+            // original is only used if that pop returns `Own`.
+            unsafe { head.push(descriptor, &raw const b) }
+        } else {
+            let original = &raw const b;
+            // SAFETY: as above; a pointer fits.
+            unsafe { head.push(descriptor, &raw const original) }
+        };
+        let above = match pushed {
+            Ok(above) => above,
+            Err(error) => {
+                // SAFETY: it was not pushed, so it is still this frame's; it is taken once.
+                drop(unsafe { ManuallyDrop::take(&mut b) });
+                cannot_fork(error);
+            }
+        };
+        let armed = Armed { head, half: PhantomData::<fn(B) -> RB> };
+        // SAFETY: `above` is the top now, until `a` returns.
+        let result_a = a(unsafe { Worker::new(above) });
+        mem::forget(armed);
+        // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
+        match unsafe { head.pop(descriptor) } {
+            Popped::Own => {
+                // SAFETY: by the pop the original is this frame's again; it is taken once.
+                let half = unsafe { ManuallyDrop::take(&mut b) };
+                // SAFETY: the top is `head` again.
+                let result_b = half(unsafe { Worker::new(head) });
+                (result_a, result_b)
+            }
+            Popped::Stolen => match wait(head, above) {
+                Ok(result_b) => (result_a, result_b),
+                Err(payload) => panic::resume_unwind(payload),
+            },
+        }
+    }
+
+    /// This worker's index in its pool, from 0.
+    pub fn index(&self) -> usize {
+        // SAFETY: the stack lives as long as the token.
+        unsafe { self.head.context() }.index
+    }
+}
+
+/// Says that a second half stands in the slot at `head`; dropped only when the first half unwinds.
+struct Armed<B, R>
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    head: Head,
+    half: PhantomData<fn(B) -> R>,
+}
+
+impl<B, R> Drop for Armed<B, R>
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // Inlined, so that the guard itself needs no place in memory.
+    #[inline(always)]
+    fn drop(&mut self) {
+        unwind::<B, R>(self.head);
+    }
+}
+
+/// The first half has panicked: the second is finished all the same, and what it returns, or panics
+/// with, is dropped, before the unwinding goes on.
+#[cold]
+#[inline(never)]
+fn unwind<B, R>(head: Head)
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // SAFETY: this thread owns the stack; an unwinding half has popped what it had pushed.
+    match unsafe { head.pop(descriptor::<B, R>()) } {
+        Popped::Own => {
+            // SAFETY: this thread owns the stack.
+            let slot = unsafe { head.slot() };
+            // SAFETY: the slot holds what `join` has pushed, and by the pop it is this thread's.
+            let half = unsafe { take_half::<B>(slot) };
+            quietly(|| {
+                // SAFETY: the top is `head` again.
+                drop(half(unsafe { Worker::new(head) }));
+            });
+        }
+        Popped::Stolen => {
+            // SAFETY: this thread owns the stack, and the slot at `head` is the topmost occupied one.
+            let above = unsafe { head.locate() };
+            quietly(|| drop(wait::<R>(head, above)));
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn cannot_fork(error: PushError) -> ! {
+    panic!("{error}");
+}
+
+/// Runs something of which even a panic must not get out, since another is on its way.
+fn quietly(run: impl FnOnce()) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run)) {
+        // A payload whose destructor panics, too: there is nobody left to tell.
+        mem::forget(payload);
+    }
+}
+
+#[inline(always)]
+fn descriptor<B, R>() -> *mut ()
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    ptr::from_ref(const { &Descriptor::of::<B, R>() }).cast_mut().cast()
+}
+
+/// The second half at `head` was stolen: works for others until it is done.
+#[cold]
+#[inline(never)]
+fn wait<R>(head: Head, above: Head) -> Outcome<R> {
+    // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
+    // retired.
+    let slot = unsafe { head.slot() };
+    let done = || {
+        // SeqCst: acquires the outcome; and a worker that has announced itself as a sleeper and then
+        // reads "not done" is seen by the thief, which sets DONE and then looks for sleepers.
+        slot.status().load(Ordering::SeqCst) & Status::DONE != 0
+    };
+    let thief = || {
+        // Relaxed: a hint where to steal.
+        let status = slot.status().load(Ordering::Relaxed);
+        ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
+    };
+    Local::with(|local| {
+        let local = local.expect("a worker's token is used on its own thread");
+        // SAFETY: `above` is the top while this worker waits.
+        local.wait(&done, &thief, || unsafe { Worker::new(above) });
+    });
+    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
+    // not touch the slot again.
+    let outcome = unsafe { take_outcome::<R>(slot) };
+    // SAFETY: the outcome was taken, and everything above was popped by those who pushed it.
+    unsafe { head.retire() };
+    outcome
+}
+
+/// Runs a stolen half on this thread: `worker` is its token.
+pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Worker<'_>) {
+    let slot = stolen.slot();
+    // Relaxed: a hint for leapfrogging. The flags are clear: only this thief sets one.
+    slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
+    // SAFETY: descriptors of these stacks are made by `descriptor` and nothing else.
+    let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
+    // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
+    unsafe { (descriptor.run)(slot, worker) };
+    // SeqCst: releases the outcome, and comes before the look for sleepers that follows in
+    // `Registry::notify`; see `wait`.
+    slot.status().fetch_or(Status::DONE, Ordering::SeqCst);
+}
+
+/// Moves the second half out of its slot, or out of the frame that its slot points to.
+///
+/// # Safety
+///
+/// The slot's payload is the caller's, and is what a `join` with this `B` has pushed. The join does
+/// not use the original, which stays where it is.
+unsafe fn take_half<B>(slot: &Slot) -> B {
+    if Slot::fits::<B>() {
+        // SAFETY: the payload is a B, by this function's contract.
+        unsafe { slot.take::<B>() }
+    } else {
+        // SAFETY: the payload is a pointer to a B, by this function's contract.
+        let original = unsafe { slot.take::<*const B>() };
+        // SAFETY: the frame of the join that made the pointer waits for this task, or unwinds only
+        // after it; the B in it is moved out once, here.
+        unsafe { original.read() }
+    }
+}
+
+/// # Safety
+///
+/// The slot's payload is the caller's, and is what `join::<_, B, _, R>` has pushed.
+unsafe fn run<B, R>(slot: &Slot, worker: Worker<'_>)
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // SAFETY: by this function's contract.
+    let half = unsafe { take_half::<B>(slot) };
+    let outcome: Outcome<R> = panic::catch_unwind(AssertUnwindSafe(|| half(worker)));
+    if Slot::fits::<Outcome<R>>() {
+        // SAFETY: it fits, and the payload is this thief's until it sets DONE.
+        unsafe { slot.put(outcome) };
+    } else {
+        // SAFETY: as above; a box fits.
+        unsafe { slot.put(Box::new(outcome)) };
+    }
+}
+
+/// # Safety
+///
+/// [`run`] with this `R` has put its outcome into the slot, DONE was acquired, and it is taken once.
+unsafe fn take_outcome<R>(slot: &Slot) -> Outcome<R> {
+    if Slot::fits::<Outcome<R>>() {
+        // SAFETY: by this function's contract.
+        unsafe { slot.take() }
+    } else {
+        // SAFETY: by this function's contract; what does not fit was boxed.
+        let boxed = unsafe { slot.take::<Box<Outcome<R>>>() };
+        *boxed
+    }
+}

@@ -1,0 +1,13 @@
+//! Jobs: closures that leave the stack frame, or the thread, that made them. All unsafe code of the
+//! runtime is here.
+//!
+//! - [`fork`]: the second half of a `join`, in a slot of the worker's [`Stack`](poach_deque::split::Stack);
+//! - [`task`]: a spawned closure as a value of 64 bytes, boxed only if it is large;
+//! - [`shared`]: a closure and its result in the frame of a thread that waits for another to run it;
+//! - [`current`]: which worker this thread is.
+
+pub(crate) mod current;
+pub(crate) mod fork;
+pub(crate) mod scoped;
+pub(crate) mod shared;
+pub(crate) mod task;

@@ -1,0 +1,185 @@
+//! The count of a scope's unfinished tasks, biased to the scope's own worker.
+//!
+//! Most tasks of a scope are spawned and run by the worker that opened it. That worker counts in a
+//! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there adds
+//! one here and takes one there. The scope is finished when the sum is zero.
+//!
+//! The home worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
+//! own count over to the word and from then on counts there as well; then a worker that brings the
+//! word to zero has ended the last task, and wakes the home worker. Before that, a word at zero means
+//! nothing, and the wake-up does no harm.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Arc;
+
+use super::current::Local;
+use super::task::{Task, catch};
+use crate::registry::Registry;
+use crate::scope::Scope;
+use poach_memory::{Machine, Memory, Ordering};
+
+type SharedWord = <Machine as Memory>::Word;
+
+/// Where a scope's tasks are counted, and the worker that waits for them.
+pub(crate) struct Tally {
+    pending: Pending,
+    registry: Arc<Registry>,
+    index: usize,
+}
+
+impl Tally {
+    /// For a scope that this worker opens.
+    pub(crate) fn new(local: &Local) -> Tally {
+        Tally { pending: Pending::new(), registry: Arc::clone(&local.registry), index: local.index }
+    }
+
+    /// Whether this worker, of any pool, is the one that opened the scope.
+    #[inline(always)]
+    fn is_home(&self, local: &Local) -> bool {
+        local.index == self.index && ptr::eq(&raw const *local.registry, &raw const *self.registry)
+    }
+
+    /// Counts a task, and hands it to this thread's worker if it is one of the scope's pool, else to
+    /// the pool.
+    #[inline]
+    pub(crate) fn spawn<'scope, F>(&self, scope: &Scope<'scope>, closure: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let scope = ScopePtr(ptr::from_ref(scope).cast::<Scope<'static>>());
+        let run = move || {
+            let ScopePtr(scope) = { scope };
+            // SAFETY: the scope stays where it is until this task is taken off its count, below. Only
+            // its lifetime parameter was cast away and back.
+            let scope = unsafe { &*scope.cast::<Scope<'scope>>() };
+            if let Err(payload) = catch(|| closure(scope)) {
+                scope.panicked(payload);
+            }
+            scope.tally.ended();
+        };
+        // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
+        // tasks have been taken off its count.
+        let task = unsafe { Task::new(run) };
+        Local::with(|local| match local {
+            Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
+                // SAFETY: compared with the worker that made the count.
+                unsafe { self.pending.add(self.is_home(local)) };
+                local.spawn(task);
+            }
+            _ => {
+                // SAFETY: not the worker that made the count.
+                unsafe { self.pending.add(false) };
+                self.registry.inject(task);
+            }
+        });
+    }
+
+    /// A task has ended, on a worker of the scope's pool. If that is not the home worker, the scope
+    /// may be gone when this returns.
+    #[inline]
+    fn ended(&self) {
+        Local::with(|local| {
+            let local = local.expect("a scope's tasks run on workers");
+            let index = self.index;
+            // SAFETY: compared with the worker that made the count.
+            if unsafe { self.pending.remove(self.is_home(local)) } {
+                // The task's pool is the scope's, so its registry will do, and outlives this.
+                local.registry.sleep.wake(index);
+            }
+        });
+    }
+
+    /// Works until all tasks have ended. On the worker that opened the scope.
+    pub(crate) fn wait(&self, local: &Local) {
+        let done = || {
+            // SAFETY: this is the thread that made the count.
+            unsafe { self.pending.is_zero() }
+        };
+        while !done() && local.run_own() {}
+        if !done() {
+            // SAFETY: as above.
+            unsafe { self.pending.fold() };
+            local.wait(&done, &|| None, || local.token());
+        }
+    }
+}
+
+/// A scope's address, for its tasks.
+struct ScopePtr(*const Scope<'static>);
+
+// SAFETY: a Scope is shared between threads by design: its count says which thread may touch what, the
+// rest is a mutex.
+unsafe impl Send for ScopePtr {}
+
+struct Pending {
+    home: Cell<i64>,
+    folded: Cell<bool>,
+    away: SharedWord,
+}
+
+// SAFETY: `home` and `folded` are only used where `is_home` is true, on the one thread that made the
+// scope: that is the contract of each method that takes it. `away` is atomic.
+unsafe impl Sync for Pending {}
+
+impl Pending {
+    fn new() -> Self {
+        Pending { home: Cell::new(0), folded: Cell::new(false), away: SharedWord::new(0) }
+    }
+
+    /// One task more.
+    ///
+    /// # Safety
+    ///
+    /// `is_home` is true only on the thread that made this count.
+    #[inline(always)]
+    unsafe fn add(&self, is_home: bool) {
+        if is_home && !self.folded.get() {
+            self.home.set(self.home.get() + 1);
+        } else {
+            // Relaxed: the task that adds is itself still counted, so the sum is not near zero.
+            self.away.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One task less. Returns whether the home worker may be waiting for just this one. If not home,
+    /// the scope may be gone when this returns.
+    ///
+    /// # Safety
+    ///
+    /// `is_home` is true only on the thread that made this count.
+    #[inline(always)]
+    unsafe fn remove(&self, is_home: bool) -> bool {
+        if is_home && !self.folded.get() {
+            self.home.set(self.home.get() - 1);
+            false
+        } else {
+            // SeqCst: releases what the task did to the home worker's `is_zero`; and comes before the
+            // look for sleepers that follows, as the home worker's announcement comes before its
+            // last `is_zero`.
+            self.away.fetch_sub(1, Ordering::SeqCst) == 1
+        }
+    }
+
+    /// Whether no task is left.
+    ///
+    /// # Safety
+    ///
+    /// On the thread that made this count.
+    unsafe fn is_zero(&self) -> bool {
+        // SeqCst: acquires what the tasks did; see `remove`.
+        self.home.get().wrapping_add(self.away.load(Ordering::SeqCst) as i64) == 0
+    }
+
+    /// Moves the home count over: from now on every end of a task that leaves none says so.
+    ///
+    /// # Safety
+    ///
+    /// On the thread that made this count.
+    unsafe fn fold(&self) {
+        if !self.folded.replace(true) {
+            // Relaxed: the count itself is all that matters.
+            self.away.fetch_add(self.home.replace(0) as u64, Ordering::Relaxed);
+        }
+    }
+}

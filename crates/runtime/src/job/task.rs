@@ -1,0 +1,118 @@
+//! A spawned closure as a value of 64 bytes.
+//!
+//! A closure of up to [`INLINE`] bytes is stored in the task; a larger one in a box. Either way the
+//! task is moved, by value, into a deque's slot and out again.
+
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
+
+/// Bytes of a closure that a [`Task`] holds without allocating.
+pub(crate) const INLINE: usize = 56;
+
+type Payload = [MaybeUninit<u64>; INLINE / 8];
+
+/// A closure to be run once, by whoever holds it.
+pub(crate) struct Task {
+    vtable: &'static Vtable,
+    payload: Payload,
+}
+
+struct Vtable {
+    run: unsafe fn(*mut Payload),
+    drop: unsafe fn(*mut Payload),
+}
+
+// SAFETY: a task is made from a closure that is Send, and is only ever run or dropped by its holder.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// Makes a task of a closure. Allocates only if the closure is larger than [`INLINE`] bytes or
+    /// aligned to more than 8.
+    ///
+    /// # Safety
+    ///
+    /// What the closure borrows lives until the task has been run or dropped.
+    #[inline(always)]
+    pub(crate) unsafe fn new<F: FnOnce() + Send>(closure: F) -> Task {
+        let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];
+        if const { size_of::<F>() <= INLINE && align_of::<F>() <= 8 } {
+            // SAFETY: the payload is large and aligned enough for an F.
+            unsafe { (&raw mut payload).cast::<F>().write(closure) };
+            Task { vtable: const { &Vtable { run: run::<F>, drop: drop_in::<F> } }, payload }
+        } else {
+            // SAFETY: the payload is large and aligned enough for a box.
+            unsafe { (&raw mut payload).cast::<Box<F>>().write(Box::new(closure)) };
+            let vtable = const { &Vtable { run: run_boxed::<F>, drop: drop_in::<Box<F>> } };
+            Task { vtable, payload }
+        }
+    }
+
+    /// A task of a closure that borrows nothing.
+    pub(crate) fn detached<F: FnOnce() + Send + 'static>(closure: F) -> Task {
+        // SAFETY: 'static.
+        unsafe { Task::new(closure) }
+    }
+
+    /// Runs the closure. If it panics, the panic is the caller's.
+    #[inline(always)]
+    pub(crate) fn run(self) {
+        let mut task = ManuallyDrop::new(self);
+        // SAFETY: the payload is what `new` wrote with this vtable; the task is forgotten, so it is
+        // not run or dropped again.
+        unsafe { (task.vtable.run)(&raw mut task.payload) };
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: the payload is what `new` wrote with this vtable, and has not been run.
+        unsafe { (self.vtable.drop)(&raw mut self.payload) };
+    }
+}
+
+/// # Safety
+///
+/// The payload holds an `F`, which is moved out.
+unsafe fn run<F: FnOnce()>(payload: *mut Payload) {
+    // SAFETY: by this function's contract.
+    let closure = unsafe { payload.cast::<F>().read() };
+    closure();
+}
+
+/// # Safety
+///
+/// The payload holds a boxed `F`, which is moved out.
+unsafe fn run_boxed<F: FnOnce()>(payload: *mut Payload) {
+    // SAFETY: by this function's contract.
+    let closure = unsafe { payload.cast::<Box<F>>().read() };
+    closure();
+}
+
+/// # Safety
+///
+/// The payload holds an `F`, which is dropped.
+unsafe fn drop_in<F>(payload: *mut Payload) {
+    // SAFETY: by this function's contract.
+    unsafe { payload.cast::<F>().drop_in_place() };
+}
+
+/// Runs a closure that must not unwind into its caller, and returns what it panicked with.
+pub(crate) fn catch(run: impl FnOnce()) -> Result<(), Box<dyn std::any::Any + Send>> {
+    panic::catch_unwind(AssertUnwindSafe(run))
+}
+
+/// Ends the process if dropped by a panic: guards code whose frames others rely on.
+pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
+
+impl AbortOnUnwind {
+    pub(crate) fn disarm(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        // A panic inside a destructor that runs because of a panic aborts, with this message.
+        panic!("{}", self.0);
+    }
+}

@@ -1,0 +1,72 @@
+//! One thread waits, another says when.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::job::current::Local;
+use crate::registry::Registry;
+
+/// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
+/// works meanwhile.
+#[derive(Clone)]
+pub(crate) struct Signal(Arc<Inner>);
+
+struct Inner {
+    set: <Machine as Memory>::Word,
+    waiter: Waiter,
+}
+
+enum Waiter {
+    /// A worker of this pool, by its index.
+    Worker(Arc<Registry>, usize),
+    /// A thread that blocks.
+    Thread(Mutex<bool>, Condvar),
+}
+
+impl Signal {
+    /// A signal for this thread, which is the worker `local`, if it is one.
+    pub(crate) fn new(local: Option<&Local>) -> Signal {
+        let waiter = match local {
+            Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
+            None => Waiter::Thread(Mutex::new(false), Condvar::new()),
+        };
+        Signal(Arc::new(Inner { set: Word::new(0), waiter }))
+    }
+
+    /// Says that what is waited for has happened.
+    pub(crate) fn set(&self) {
+        // SeqCst: releases what has happened; and for a worker it is line P1 of sleep/README.md.
+        self.0.set.fetch_or(1, Ordering::SeqCst);
+        match &self.0.waiter {
+            Waiter::Worker(registry, index) => {
+                registry.sleep.wake(*index);
+            }
+            Waiter::Thread(set, changed) => {
+                *set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                changed.notify_one();
+            }
+        }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        // SeqCst: acquires what has happened; and for a worker it is line S4.
+        self.0.set.load(Ordering::SeqCst) != 0
+    }
+
+    /// Waits, on the thread that made the signal.
+    pub(crate) fn wait(&self, local: Option<&Local>) {
+        match (&self.0.waiter, local) {
+            (Waiter::Thread(set, changed), _) => {
+                let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+                while !*set {
+                    set = changed.wait(set).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+            (Waiter::Worker(..), Some(local)) => {
+                local.wait(&|| self.is_set(), &|| None, || local.token());
+            }
+            (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
+        }
+    }
+}

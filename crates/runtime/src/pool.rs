@@ -1,0 +1,369 @@
+//! Thread pools: made by a builder, entered by `install` or `run`, closed when dropped.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::thread::{self, JoinHandle as ThreadHandle};
+
+use poach_deque::split::{QueueOwner, Stack, StackError};
+use poach_memory::Machine;
+
+use crate::affinity;
+use crate::job::current::Local;
+use crate::job::fork::Worker;
+use crate::job::shared::Shared;
+use crate::job::task::Task;
+use crate::latch::Signal;
+use crate::registry::{Home, MAX_THREADS, Registry, Remote};
+use crate::sleep::Sleep;
+
+/// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
+/// space, and of memory once it has been used; a thread's call stack runs out long before.
+const TASK_STACK: usize = 1 << 20;
+
+/// Spawned tasks a worker's own queue can hold, 64 bytes each; more go to the pool's injector.
+const SPAWN_QUEUE: usize = 1 << 12;
+
+type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
+type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+type Namer = Box<dyn FnMut(usize) -> String>;
+
+/// What a pool's owner wants to be told.
+#[derive(Default)]
+pub(crate) struct Handlers {
+    start: Option<IndexHandler>,
+    exit: Option<IndexHandler>,
+    panic: Option<PanicHandler>,
+}
+
+impl Handlers {
+    /// A panic that has nobody to travel to.
+    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        if let Some(handler) = &self.panic {
+            // A handler that panics itself has had its say.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| handler(payload)));
+        }
+    }
+}
+
+/// How a [`ThreadPool`] is to be made: [`ThreadPool::builder`].
+#[must_use = "a builder makes no pool before `build` is called"]
+pub struct Builder {
+    threads: Option<usize>,
+    name: Option<Namer>,
+    stack_size: Option<usize>,
+    task_stack: usize,
+    pin: bool,
+    handlers: Handlers,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("threads", &self.threads)
+            .field("stack_size", &self.stack_size)
+            .field("task_stack", &self.task_stack)
+            .field("pin", &self.pin)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a pool could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A number of threads outside 1 to [`MAX_THREADS`].
+    Threads(usize),
+    /// A worker's task stack could not be reserved.
+    TaskStack(StackError),
+    /// The system refused to start worker `index`; those already started have ended.
+    Spawn {
+        /// Which worker, from 0.
+        index: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workers were to be pinned, and this cannot be done.
+    Pin(io::Error),
+    /// The global pool is there already.
+    GlobalExists,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Threads(threads) => {
+                write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
+            }
+            BuildError::TaskStack(error) => write!(f, "{error}"),
+            BuildError::Spawn { index, source } => {
+                write!(f, "the system refused to start worker {index}: {source}")
+            }
+            BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
+            BuildError::GlobalExists => {
+                f.write_str("the global pool is in use already: configure it before its first use")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
+            BuildError::TaskStack(error) => Some(error),
+            BuildError::Threads(_) | BuildError::GlobalExists => None,
+        }
+    }
+}
+
+impl Builder {
+    /// How many workers: 1 to [`MAX_THREADS`]. By default as many as the system says run in parallel.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Names the thread of each worker by its index. By default `poach-0`, `poach-1`, ...
+    pub fn name(mut self, name: impl FnMut(usize) -> String + 'static) -> Self {
+        self.name = Some(Box::new(name));
+        self
+    }
+
+    /// Bytes of call stack a worker thread gets. By default 8 MiB of address space, since a worker
+    /// runs other tasks on top of the one that waits.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// How many forks may be pending on one worker, by default 2^20: a [`join`](crate::join) inside
+    /// that many others panics. Each takes 64 bytes of address space, of memory once used.
+    pub fn task_stack(mut self, forks: usize) -> Self {
+        self.task_stack = forks;
+        self
+    }
+
+    /// Binds worker `i` to the `i`-th processor that this process may use, round and round. Linux
+    /// only; elsewhere [`build`](Builder::build) answers [`BuildError::Pin`].
+    pub fn pin(mut self, pin: bool) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// Called on each worker's thread, with its index, before it takes work.
+    pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.start = Some(Box::new(handler));
+        self
+    }
+
+    /// Called on each worker's thread, with its index, when it ends.
+    pub fn on_exit(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.exit = Some(Box::new(handler));
+        self
+    }
+
+    /// Called with the payload of a panic that has nobody to travel to: of a detached task, or of a
+    /// start or exit handler. Without one such a panic ends with the message of the panic hook.
+    pub fn on_panic(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.panic = Some(Box::new(handler));
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]. No thread is left behind.
+    pub fn build(self) -> Result<ThreadPool, BuildError> {
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS),
+        };
+        if threads == 0 || threads > MAX_THREADS {
+            return Err(BuildError::Threads(threads));
+        }
+        let processors =
+            if self.pin { Some(affinity::allowed().map_err(BuildError::Pin)?) } else { None };
+        let sleep = Arc::new(Sleep::new(threads));
+        let mut owners = Vec::with_capacity(threads);
+        let mut workers = Vec::with_capacity(threads);
+        for index in 0..threads {
+            let home: Home = Registry::home(index, &sleep);
+            let forks = Stack::new(self.task_stack, home).map_err(BuildError::TaskStack)?;
+            let spawns: QueueOwner<Task, Machine> = QueueOwner::new(SPAWN_QUEUE);
+            workers.push(Remote { forks, spawns: Arc::clone(spawns.queue()) });
+            owners.push(spawns);
+        }
+        let registry = Registry::new(sleep, workers.into(), self.handlers);
+        // Started workers are ended by this value's drop, should a later one fail to start.
+        let mut pool = ThreadPool { registry, threads: Mutex::new(Vec::with_capacity(threads)) };
+        let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
+        let (report, pinned) = mpsc::channel();
+        for (index, spawns) in owners.into_iter().enumerate() {
+            let registry = Arc::clone(&pool.registry);
+            let processor = processors.as_ref().map(|all| all[index % all.len()]);
+            let report = report.clone();
+            let started = thread::Builder::new()
+                .name(name(index))
+                .stack_size(self.stack_size.unwrap_or(8 << 20))
+                .spawn(move || {
+                    let answer = processor.map_or(Ok(()), affinity::bind);
+                    let bound = answer.is_ok();
+                    let _ = report.send(answer);
+                    drop(report);
+                    if bound {
+                        work(registry, index, spawns);
+                    }
+                })
+                .map_err(|source| BuildError::Spawn { index, source })?;
+            pool.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(started);
+        }
+        drop(report);
+        pinned.iter().collect::<io::Result<()>>().map_err(BuildError::Pin)?;
+        Ok(pool)
+    }
+
+    /// Makes this the pool that functions outside any pool use.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if there is one already: made by an earlier call, or by the first
+    /// use. Else as [`build`](Builder::build).
+    pub fn build_global(self) -> Result<(), BuildError> {
+        if GLOBAL.get().is_some() {
+            return Err(BuildError::GlobalExists);
+        }
+        GLOBAL.set(self.build()?).map_err(|_| BuildError::GlobalExists)
+    }
+}
+
+static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
+
+/// The pool that functions outside any pool use.
+///
+/// # Panics
+///
+/// At its first use, if the system refuses its threads.
+pub(crate) fn global() -> &'static ThreadPool {
+    GLOBAL.get_or_init(|| match ThreadPool::builder().build() {
+        Ok(pool) => pool,
+        Err(error) => panic!("the global thread pool could not be made: {error}"),
+    })
+}
+
+/// A worker's thread.
+fn work(registry: Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>) {
+    let told = |handler: &Option<IndexHandler>| {
+        if let Some(handler) = handler
+            && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))
+        {
+            registry.handlers.panicked(payload);
+        }
+    };
+    told(&registry.handlers.start);
+    Local::new(Arc::clone(&registry), index, spawns).enter(Local::main_loop);
+    told(&registry.handlers.exit);
+}
+
+/// A pool of workers.
+///
+/// Dropping it lets the workers finish what was spawned, ends them, and waits for them, unless it is
+/// dropped by one of them. Pools nest: a worker that installs into another pool keeps working for its
+/// own while it waits.
+pub struct ThreadPool {
+    registry: Arc<Registry>,
+    threads: Mutex<Vec<ThreadHandle<()>>>,
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool").field("threads", &self.threads()).finish_non_exhaustive()
+    }
+}
+
+impl ThreadPool {
+    /// How the pool is to be made.
+    pub fn builder() -> Builder {
+        Builder {
+            threads: None,
+            name: None,
+            stack_size: None,
+            task_stack: TASK_STACK,
+            pin: false,
+            handlers: Handlers::default(),
+        }
+    }
+
+    /// The number of workers.
+    pub fn threads(&self) -> usize {
+        self.registry.workers.len()
+    }
+
+    /// Runs `f` on a worker of this pool and waits for its result. Inside it, [`join`](crate::join),
+    /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool. On one of this pool's own
+    /// workers it is a plain call.
+    ///
+    /// # Panics
+    ///
+    /// With `f`'s payload, if `f` panics.
+    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        Local::with(|local| match local {
+            Some(local) if Arc::ptr_eq(&local.registry, &self.registry) => f(),
+            _ => self.install_from(local, f),
+        })
+    }
+
+    /// [`install`](ThreadPool::install) for a function that takes its worker's token.
+    pub fn run<R: Send>(&self, f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
+        self.install(|| Local::with(|local| f(local.expect("installed on a worker").token())))
+    }
+
+    /// Starts `f` on this pool and lets it go; see [`spawn`](crate::spawn()).
+    pub fn spawn<R: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> crate::JoinHandle<R> {
+        crate::spawn::spawn_in(&self.registry, f)
+    }
+
+    fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
+        let signal = Signal::new(local);
+        let shared = Shared::new(f);
+        let told = signal.clone();
+        shared.hand_over(
+            move || told.set(),
+            |task| {
+                self.registry.inject(task);
+                signal.wait(local);
+            },
+        );
+        match shared.outcome() {
+            Ok(result) => result,
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+}
+
+impl Drop for ThreadPool {
+    fn drop(&mut self) {
+        self.registry.close();
+        let own = Local::with(|local| {
+            local.is_some_and(|local| Arc::ptr_eq(&local.registry, &self.registry))
+        });
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !own {
+            for thread in threads.drain(..) {
+                // A worker's thread ends by a panic only if a panic handler's payload panics when it is
+                // dropped; there is nobody to tell.
+                let _ = thread.join();
+            }
+        }
+    }
+}
