@@ -123,7 +123,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^31, or cannot be had.
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
     pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(policy, capacity, 0)
     }

@@ -5,14 +5,33 @@
 //! over a fence policy, [`StoreLoad`](poach_memory::StoreLoad).
 
 pub mod chase_lev;
+mod lock;
 mod ring;
 pub mod split;
+pub mod the;
+pub mod thep;
 
 use core::alloc::Layout;
 use core::fmt;
 
+use poach_memory::{Asymmetric, Bounded, Machine, Resolved};
+
 pub use chase_lev::ChaseLev;
 pub use ring::CapacityError;
+pub use the::The;
+pub use thep::Thep;
+
+/// Morrison and Afek's FF-THE: [`The`] without the owner's fence.
+pub type FfThe<T> = The<T, Machine, Bounded<Machine>>;
+
+/// Morrison and Afek's FF-CL: [`ChaseLev`] without the owner's fence.
+pub type FfCl<T> = ChaseLev<T, Machine, Bounded<Machine>>;
+
+/// [`ChaseLev`] whose thieves pay a process-wide barrier in the owner's stead.
+pub type AsymmetricCl<T> = ChaseLev<T, Machine, Asymmetric<Machine>>;
+
+/// [`ChaseLev`] whose thieves pay a process-wide barrier only within delta of the owner.
+pub type ResolvedCl<T> = ChaseLev<T, Machine, Resolved<Machine>>;
 
 /// What came of an attempt to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -51,8 +51,8 @@ use core::ptr;
 
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
-/// The most slots that a ring can have: 2^31.
-pub(crate) const MAX_CAPACITY: usize = 1 << 31;
+/// The most slots that a ring can have: 2^30, so that 32-bit indices tell ahead from behind.
+pub(crate) const MAX_CAPACITY: usize = 1 << 30;
 
 /// Slots that a queue starts with where the caller does not say.
 pub(crate) const DEFAULT_CAPACITY: usize = 64;
@@ -65,7 +65,7 @@ pub enum CapacityError {
     Zero,
     /// Slots are found by masking an index, which wants a power of two.
     NotPowerOfTwo(usize),
-    /// More than 2^31 slots.
+    /// More than 2^30 slots.
     TooLarge(usize),
     /// The memory for the slots cannot be had.
     OutOfMemory(usize),
@@ -84,7 +84,7 @@ impl fmt::Display for CapacityError {
             ),
             CapacityError::TooLarge(asked) => write!(
                 f,
-                "a queue's capacity can be at most {MAX_CAPACITY} (2^31), and {asked} is more"
+                "a queue's capacity can be at most {MAX_CAPACITY} (2^30), and {asked} is more"
             ),
             CapacityError::OutOfMemory(asked) => {
                 write!(

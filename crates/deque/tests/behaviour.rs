@@ -3,8 +3,10 @@
 #[allow(clippy::needless_pass_by_value, reason = "a test uses a queue up")]
 mod suite;
 
-use poach_deque::ChaseLev;
-use poach_memory::{Asymmetric, Full, Machine};
+use poach_deque::{AsymmetricCl, ChaseLev, The, Thep};
+#[cfg(all(target_os = "linux", not(miri)))]
+use poach_memory::Displaced;
+use poach_memory::{Asymmetric, Full, Machine, Unbounded};
 
 /// One module of tests for a queue. `$make` makes one of a capacity and a start index.
 macro_rules! behaviour {
@@ -82,10 +84,64 @@ macro_rules! behaviour {
     };
 }
 
-behaviour!(chase_lev_full, |capacity, index| {
+behaviour!(the, |capacity, index| The::<_, Machine, Full>::starting_at(Full, capacity, index)
+    .unwrap());
+behaviour!(the_asymmetric, |capacity, index| {
+    The::<_, Machine, _>::starting_at(Asymmetric::new(), capacity, index).unwrap()
+});
+behaviour!(chase_lev, |capacity, index| {
     ChaseLev::<_, Machine, Full>::starting_at(Full, capacity, index).unwrap()
 });
-behaviour!(chase_lev_asymmetric, |capacity, index| {
-    ChaseLev::<_, Machine, Asymmetric<Machine>>::starting_at(Asymmetric::new(), capacity, index)
-        .unwrap()
+behaviour!(asymmetric_cl, |capacity, index| {
+    AsymmetricCl::starting_at(Asymmetric::new(), capacity, index).unwrap()
 });
+behaviour!(thep_full, |capacity, index| {
+    Thep::<_, Machine, _>::starting_at(Full, capacity, index).unwrap()
+});
+
+/// A thief that waits for the echo at each steal cannot be driven by the owner's own thread.
+#[test]
+fn thep_by_echo_alone_hands_out_each_task_once() {
+    let tasks = if cfg!(miri) { 300 } else { 250_000 };
+    for thieves in 1..=4 {
+        let queue = Thep::<_, Machine, _>::new(Unbounded);
+        suite::every_task_comes_out_once(&queue, thieves, tasks, thieves as u64);
+    }
+}
+
+/// Milliseconds a steal, so there are few.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn a_displaced_thief_takes_each_task_once() {
+    let queue = ChaseLev::<_, Machine, _>::new(Displaced::bind_owner().unwrap());
+    suite::every_task_comes_out_once(&queue, 1, 2000, 1);
+}
+
+/// The policies that rest on total store order, where there is one.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod bounded {
+    use super::*;
+    use poach_deque::{FfCl, FfThe, ResolvedCl};
+    use poach_memory::{Bounded, Delta, Resolved};
+
+    /// What this processor's maker documents, or more than any documents.
+    fn delta() -> Delta {
+        Delta::documented(0).unwrap_or(Delta::new(128, 0).unwrap())
+    }
+
+    fn bounded() -> Bounded<Machine> {
+        Bounded::new(delta()).unwrap()
+    }
+
+    behaviour!(ff_the, |capacity, index| FfThe::starting_at(bounded(), capacity, index).unwrap());
+    behaviour!(ff_cl, |capacity, index| FfCl::starting_at(bounded(), capacity, index).unwrap());
+    behaviour!(thep, |capacity, index| {
+        Thep::<_, Machine, _>::starting_at(bounded(), capacity, index).unwrap()
+    });
+    behaviour!(resolved, |capacity, index| {
+        ResolvedCl::starting_at(Resolved::new(delta()).unwrap(), capacity, index).unwrap()
+    });
+    behaviour!(resolved_the, |capacity, index| {
+        The::<_, Machine, _>::starting_at(Resolved::new(delta()).unwrap(), capacity, index).unwrap()
+    });
+}

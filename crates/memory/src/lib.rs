@@ -28,6 +28,8 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit target");
 
+pub mod delta;
+pub mod displace;
 pub mod machine;
 pub mod membarrier;
 pub mod order;
@@ -38,10 +40,12 @@ mod loom_memory;
 pub use core::sync::atomic::Ordering;
 pub use crossbeam_utils::CachePadded;
 
+pub use delta::Delta;
+pub use displace::Displaced;
 #[cfg(feature = "loom")]
 pub use loom_memory::Loom;
 pub use machine::Machine;
-pub use order::{Asymmetric, Full, StoreLoad, Unfenced};
+pub use order::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
 
 /// A kind of shared memory: its cells, and its fences.
 ///
@@ -73,6 +77,13 @@ pub trait Memory: Sized + Send + Sync + 'static {
     /// Whether this memory has an asymmetric fence. The first call may register the process with
     /// the kernel; the answer never changes after it.
     fn asymmetric() -> bool;
+
+    /// Whether this memory is total store order: stores reach memory in the order in which a thread
+    /// issued them, and a load can only overtake stores that are still in a buffer of bounded size.
+    /// Only there does [`Bounded`] make sense.
+    fn total_store_order() -> bool {
+        false
+    }
 
     /// Tells the processor, or the model's scheduler, that this thread waits for another in a loop.
     fn pause();

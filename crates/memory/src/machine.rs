@@ -39,6 +39,13 @@ impl Memory for Machine {
         membarrier::register().is_ok()
     }
 
+    /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a processor
+    /// without total store order would run.
+    #[inline(always)]
+    fn total_store_order() -> bool {
+        cfg!(all(target_arch = "x86_64", not(miri), not(feature = "portable")))
+    }
+
     #[inline(always)]
     fn pause() {
         hint::spin_loop();

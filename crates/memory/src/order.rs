@@ -11,14 +11,20 @@
 //! |---|---|---|---|
 //! | [`Full`] | full fence | full fence | everywhere |
 //! | [`Asymmetric`] | compiler fence | [`membarrier`](crate::membarrier) | where the system has one; else it is [`Full`] |
+//! | [`Displaced`](crate::Displaced) | compiler fence | a visit to the owner's processor | Linux, owners bound to a processor |
+//! | [`Bounded`] | compiler fence, and a store if the client makes none | nothing; aborts within delta of the owner | total store order, see [`delta`](crate::delta) |
+//! | [`Resolved`] | as `Bounded` | nothing beyond delta; within it one `membarrier` | total store order with a process-wide barrier |
+//! | [`Unbounded`] | compiler fence | nothing; never certain by itself | everywhere, under THEP |
 //! | [`Unfenced`] | nothing | nothing | nowhere: it is the limit that the others are measured by |
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, sections 3.2
 //! and 4.
 
+use core::fmt;
 use core::marker::PhantomData;
 
-use crate::Memory;
+use crate::delta::Delta;
+use crate::{CachePadded, Memory, Ordering, Word};
 
 /// How an owner's store stays ahead of its next load, and what a thief pays for it.
 ///
@@ -28,6 +34,9 @@ use crate::Memory;
 /// - the owner's load sees the announcement;
 /// - the thief's load sees the store, or a later one;
 /// - the thief's load misses at most [`margin`](StoreLoad::margin) of the owner's stores of `tail`.
+///
+/// The announcement is a read-modify-write, or a load of `head` that a compare-and-swap of the same
+/// value follows: a policy with a margin has no fence that would drain a thief's plain store.
 ///
 /// A thief closer to the owner than the margin may call [`resolve`](StoreLoad::resolve).
 pub trait StoreLoad<M: Memory>: Send + Sync {
@@ -123,6 +132,175 @@ impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn thief(&self) {
         if self.expedited { M::heavy() } else { M::full() }
+    }
+}
+
+/// The owner pays no fence, a thief pays none; a thief within delta of the owner aborts.
+///
+/// The thief sees a `tail` that misses at most delta of the owner's pops (see
+/// [`delta`](crate::delta)), so beyond delta it knows enough.
+///
+/// Stores of `tail` with no other store between them may leave the store buffer as one, and then no
+/// delta is large enough. If the client has not promised such stores ([`Delta::fills`]), the policy
+/// makes one at each pop, between the owner's store of `tail` and its load of `head`, to a cache line
+/// of its own.
+pub struct Bounded<M: Memory> {
+    delta: Delta,
+    elsewhere: CachePadded<M::Word>,
+}
+
+/// Why a queue cannot do without its fence here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The memory is not total store order: nothing bounds what a thief may fail to see.
+    NotTotalStoreOrder,
+    /// There is no process-wide barrier with which a thief could resolve its doubt.
+    NoProcessWideBarrier,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refused::NotTotalStoreOrder => {
+                "a bounded policy needs a processor with total store order (x86-64), which this is \
+                 not: use `Asymmetric` or `Full`"
+            }
+            Refused::NoProcessWideBarrier => {
+                "there is no process-wide barrier to resolve with here: use `Bounded` or `Full`"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl<M: Memory> Bounded<M> {
+    /// The policy with this bound.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NotTotalStoreOrder`] on any other memory.
+    pub fn new(delta: Delta) -> Result<Self, Refused> {
+        if M::total_store_order() {
+            Ok(Bounded { delta, elsewhere: CachePadded::new(M::Word::new(0)) })
+        } else {
+            Err(Refused::NotTotalStoreOrder)
+        }
+    }
+
+    /// The bound it was made with.
+    pub fn delta(&self) -> Delta {
+        self.delta
+    }
+}
+
+impl<M: Memory> fmt::Debug for Bounded<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bounded").field("delta", &self.delta).finish_non_exhaustive()
+    }
+}
+
+impl<M: Memory> StoreLoad<M> for Bounded<M> {
+    #[inline(always)]
+    fn owner(&self) {
+        if self.delta.fills() {
+            // Release, not Relaxed, so that no compiler moves it before the store of `tail`; what it
+            // writes means nothing to anyone. It only has to take an entry of the store buffer.
+            self.elsewhere.store(0, Ordering::Release);
+        }
+        M::light();
+    }
+
+    #[inline(always)]
+    fn thief(&self) {
+        // A thief's loads stay in order by themselves, and a queue whose thieves announce by a store
+        // makes that store a read-modify-write.
+        M::light();
+    }
+
+    #[inline(always)]
+    fn margin(&self) -> u64 {
+        self.delta.pops()
+    }
+}
+
+/// [`Bounded`] and [`Asymmetric`] together: beyond delta a thief takes the task at once, within delta
+/// it pays one process-wide barrier and then knows. It neither aborts nor waits.
+///
+/// After the barrier every pop that the owner had begun is visible, and every pop that it begins later
+/// sees the thief's announcement; so the thief decides on the exact `tail`.
+pub struct Resolved<M: Memory> {
+    bounded: Bounded<M>,
+}
+
+impl<M: Memory> Resolved<M> {
+    /// The policy with this bound.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] without total store order or without a process-wide barrier.
+    pub fn new(delta: Delta) -> Result<Self, Refused> {
+        let bounded = Bounded::new(delta)?;
+        if M::asymmetric() { Ok(Resolved { bounded }) } else { Err(Refused::NoProcessWideBarrier) }
+    }
+
+    /// The bound it was made with.
+    pub fn delta(&self) -> Delta {
+        self.bounded.delta
+    }
+}
+
+impl<M: Memory> fmt::Debug for Resolved<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolved").field("delta", &self.bounded.delta).finish_non_exhaustive()
+    }
+}
+
+impl<M: Memory> StoreLoad<M> for Resolved<M> {
+    #[inline(always)]
+    fn owner(&self) {
+        self.bounded.owner();
+    }
+
+    #[inline(always)]
+    fn thief(&self) {
+        self.bounded.thief();
+    }
+
+    #[inline(always)]
+    fn margin(&self) -> u64 {
+        self.bounded.margin()
+    }
+
+    #[inline]
+    fn resolve(&self) -> bool {
+        M::heavy();
+        true
+    }
+}
+
+/// No fence on either side and no bound: a thief is never certain by itself.
+///
+/// For queues whose owner answers a thief that waits (THEP: there it is the paper's delta = infinity,
+/// and sound on every processor). Under any other queue every steal aborts, until the owner is gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unbounded;
+
+impl<M: Memory> StoreLoad<M> for Unbounded {
+    #[inline(always)]
+    fn owner(&self) {
+        M::light();
+    }
+
+    #[inline(always)]
+    fn thief(&self) {
+        M::light();
+    }
+
+    #[inline(always)]
+    fn margin(&self) -> u64 {
+        u64::MAX
     }
 }
 

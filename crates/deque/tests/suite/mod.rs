@@ -73,17 +73,22 @@ pub(crate) fn grows_past_a_million<O: Owner<u64>>(queue: O) {
     assert_eq!(queue.pop(), None);
 }
 
-/// Laps around a small ring, growing in the middle; `queue` starts a few tasks before its index wraps.
+/// Laps around a ring, growing at first; `queue` starts a few tasks before its index wraps. There are
+/// always more tasks than any margin.
 pub(crate) fn indices_wrap_around<O: Owner<u64>>(queue: O) {
     let thief = queue.thief();
     let mut oldest = 0;
     let mut next = 0;
+    while next < 150 {
+        queue.push(next);
+        next += 1;
+    }
     for round in 0..50u64 {
         for _ in 0..round % 7 + 60 {
             queue.push(next);
             next += 1;
         }
-        for _ in 0..round % 7 + 58 {
+        for _ in 0..round % 7 + 60 {
             assert_eq!(steal(&thief), Steal::Success(oldest));
             oldest += 1;
         }

@@ -1,0 +1,103 @@
+//! A test-and-test-and-set lock made of a [`Word`], for the queues that have one a queue.
+//!
+//! The sections it guards are a few instructions long, owners come to it only when they have met a
+//! thief, and thieves do not wait for it at all. So it is as small as can be, and it is made of the
+//! memory's own words: whoever checks a queue checks its lock with it.
+
+use core::marker::PhantomData;
+use std::thread;
+
+use poach_memory::{Memory, Ordering, Word};
+
+/// Rounds of waiting after which a waiter gives up its time slice: the holder may be behind it on the
+/// same processor.
+const ROUNDS: u32 = 100;
+
+/// Waits a moment for another thread, as long as it is asked.
+pub(crate) struct Wait<M: Memory> {
+    rounds: u32,
+    memory: PhantomData<M>,
+}
+
+impl<M: Memory> Wait<M> {
+    pub(crate) fn new() -> Self {
+        Wait { rounds: 0, memory: PhantomData }
+    }
+
+    /// One moment.
+    pub(crate) fn pause(&mut self) {
+        M::pause();
+        self.rounds += 1;
+        if self.rounds == ROUNDS {
+            self.rounds = 0;
+            thread::yield_now();
+        }
+    }
+}
+
+/// The lock. Blocking for who waits, not fair.
+pub(crate) struct Lock<M: Memory>(M::Word);
+
+/// The lock, held until this is dropped.
+pub(crate) struct Held<'a, M: Memory>(&'a Lock<M>);
+
+impl<M: Memory> Lock<M> {
+    pub(crate) fn new() -> Self {
+        Lock(M::Word::new(0))
+    }
+
+    /// Takes the lock if it is free. Wait-free.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Held<'_, M>> {
+        // Relaxed: the swap decides. Acquire: pairs with the release in `drop`; what the last holder
+        // did is seen by the next.
+        let taken = self.0.load(Ordering::Relaxed) == 0 && self.0.swap(1, Ordering::Acquire) == 0;
+        taken.then(|| Held(self))
+    }
+
+    /// Waits for the lock. Blocking.
+    pub(crate) fn lock(&self) -> Held<'_, M> {
+        let mut wait = Wait::<M>::new();
+        loop {
+            if let Some(held) = self.try_lock() {
+                return held;
+            }
+            wait.pause();
+        }
+    }
+}
+
+impl<M: Memory> Drop for Held<'_, M> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `try_lock`.
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    #[test]
+    fn one_holder_at_a_time() {
+        let lock = Lock::<Machine>::new();
+        let held = lock.lock();
+        assert!(lock.try_lock().is_none());
+        assert!(lock.try_lock().is_none(), "a failed attempt does not open it");
+        drop(held);
+        assert!(lock.try_lock().is_some());
+    }
+
+    #[test]
+    fn a_waiter_gets_it_in_the_end() {
+        let lock = Lock::<Machine>::new();
+        let held = lock.lock();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| drop(lock.lock()));
+            thread::yield_now();
+            drop(held);
+            waiter.join().unwrap();
+        });
+    }
+}

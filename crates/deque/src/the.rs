@@ -1,0 +1,309 @@
+//! Cilk's THE queue and its fence-free form FF-THE: a lock for thieves, which the owner takes only
+//! when it meets one.
+//!
+//! Source: Frigo, Leiserson and Randall, *The Implementation of the Cilk-5 Multithreaded Language*
+//! (1998), as Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
+//! Figures 2a and 2b (lines 1-28), and with a margin Figure 3 (FF-THE). `push`, `pop`, `head`, `tail`
+//! are `put`, `take`, `H`, `T` there.
+//!
+//! # How it works
+//!
+//! Tasks have indices; those from `head` up to `tail` are in the queue. The owner lowers `tail` to the
+//! task that it wants, then reads `head`; a thief, holding the lock, raises `head` above the task that
+//! it wants, then reads `tail`. Who finds that the two have crossed withdraws: the thief puts `head`
+//! back, the owner waits for the lock and looks again. The owner wins a conflict over one task.
+//!
+//! # Why it is correct
+//!
+//! Both take the task at `i` only if the thief's load missed the owner's store `tail = i` and the
+//! owner's load missed the thief's `head = i + 1`. The policy forbids that ([`StoreLoad`]), or says
+//! that a thief's load misses at most `margin` stores; then a thief takes a task only if `tail` is
+//! more than `head + margin`, so that the owner has not stored `tail = head` yet, and when it does, its
+//! load sees the thief (Figure 3). A thief within the margin asks the policy to resolve, and else puts
+//! `head` back and aborts. Two thieves exclude each other by the lock, and so do a thief and an owner
+//! that has seen `tail` below `head`.
+//!
+//! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
+//! policies with a margin have no fence of their own (the paper's `fence()` in `steal`).
+//!
+//! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases, a
+//! thief's load acquires.
+//!
+//! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
+//! thieves do not queue up behind one that has lost its processor.
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
+
+use crate::lock::Lock;
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<T, M: Memory, P> {
+    owner: CachePadded<OwnerLine<M, P>>,
+    thieves: CachePadded<ThievesLine<M>>,
+    rings: Rings<T, M>,
+    closed: M::Word,
+}
+
+struct OwnerLine<M: Memory, P> {
+    tail: M::Word,
+    policy: P,
+}
+
+struct ThievesLine<M: Memory> {
+    /// Only written by the holder of the lock.
+    head: M::Word,
+    lock: Lock<M>,
+}
+
+impl<T, M: Memory, P> Shared<T, M, P> {
+    fn len(&self) -> usize {
+        // Relaxed, both: an estimate, out of date at once.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+    }
+}
+
+impl<T, M: Memory, P> Drop for Shared<T, M, P> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
+        // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
+        // tasks.
+        unsafe { self.rings.drop_tasks(head, tail) };
+    }
+}
+
+/// The owner of a THE queue with fence policy `P`.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's |
+/// | [`steal`](Thief::steal) | `Retry` while another thief steals, else wait-free | a lock, a swap, and the policy's |
+///
+/// ```
+/// use poach_deque::{FfThe, Owner, Steal, Thief};
+/// use poach_memory::{Bounded, Delta};
+///
+/// // A processor with 56 store buffer entries, and no promise about stores between pops.
+/// let Ok(policy) = Bounded::new(Delta::new(56, 0)?) else { return Ok(()) };
+/// let owner: FfThe<u32> = FfThe::new(policy);
+/// let thief = owner.thief();
+/// owner.push(0);
+/// // Within delta of the owner the thief cannot know that the owner has not taken the task.
+/// assert_eq!(thief.steal(), Steal::Abort);
+/// (1..100).for_each(|task| owner.push(task));
+/// assert_eq!(thief.steal(), Steal::Success(0));
+/// # Ok::<(), poach_memory::delta::DeltaError>(())
+/// ```
+pub struct The<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    /// The owner's own copy of `tail`, which only it changes.
+    tail: Cell<u64>,
+    room: Room<T, M>,
+    shared: Arc<Shared<T, M, P>>,
+}
+
+/// A thief's handle to a [`The`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    shared: Arc<Shared<T, M, P>>,
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new(policy: P) -> Self {
+        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(policy, capacity, 0)
+    }
+
+    /// As [`with_capacity`](The::with_capacity), with the first task at `index`: for tests of indices
+    /// that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](The::with_capacity).
+    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        let (rings, room) = Rings::new(capacity, index)?;
+        let shared = Arc::new(Shared {
+            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
+            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), lock: Lock::new() }),
+            rings,
+            closed: M::Word::new(0),
+        });
+        Ok(The { tail: Cell::new(index), room, shared })
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.room.capacity()
+    }
+
+    /// The policy that this queue was made with.
+    pub fn policy(&self) -> &P {
+        &self.shared.owner.policy
+    }
+
+    /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
+    /// task is its own after all.
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, index: u64) -> bool {
+        let shared = &*self.shared;
+        let held = shared.thieves.lock.lock();
+        let next = index.wrapping_add(1);
+        // Relaxed: `head` is written under the lock only.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        let gone = head.wrapping_sub(next) as i64 >= 0;
+        if gone {
+            // Release: see "What hands a task over".
+            shared.owner.tail.store(next, Ordering::Release);
+        }
+        drop(held);
+        !gone
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
+    type Thief = Stealer<T, M, P>;
+
+    #[inline(always)]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tail = self.tail.get();
+        if !self.room.has(tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
+        unsafe { self.room.write(tail, task) };
+        let next = tail.wrapping_add(1);
+        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
+        self.shared.owner.tail.store(next, Ordering::Release);
+        self.tail.set(next);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        let index = self.tail.get().wrapping_sub(1);
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        if (index.wrapping_sub(head) as i64) < 0 && !self.meet(index) {
+            return None;
+        }
+        self.tail.set(index);
+        // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
+        Some(unsafe { self.room.read(index) })
+    }
+
+    fn thief(&self) -> Stealer<T, M, P> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for The<T, M, P> {}
+
+impl<T, M: Memory, P: StoreLoad<M>> Drop for The<T, M, P> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Stealer::certain`: who sees it sees the last `tail`.
+        self.shared.closed.store(1, Ordering::Release);
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        if shared.len() == 0 {
+            return Steal::Empty;
+        }
+        let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };
+        // Relaxed: `head` is written under the lock only.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
+        // fence orders it before the load of `tail`.
+        shared.thieves.head.swap(head.wrapping_add(1), Ordering::SeqCst);
+        shared.owner.policy.thief();
+        let refusal = match self.length(head) {
+            ..=0 => Steal::Empty,
+            length if length as u64 > shared.owner.policy.margin() => {
+                // SAFETY: the owner has not taken `head` and will not (module comment), the lock keeps
+                // thieves out, and `length` acquired a tail above it.
+                return Steal::Success(unsafe { shared.rings.take(head) });
+            }
+            _ if !self.certain() => Steal::Abort,
+            _ if self.length(head) <= 0 => Steal::Empty,
+            // SAFETY: as above.
+            _ => return Steal::Success(unsafe { shared.rings.take(head) }),
+        };
+        // Relaxed: an owner that still sees `head` raised comes for the lock, whose release follows.
+        shared.thieves.head.store(head, Ordering::Relaxed);
+        drop(held);
+        refusal
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    #[inline(always)]
+    fn length(&self, head: u64) -> i64 {
+        // Acquire: pairs with the owner's release stores of `tail`.
+        self.shared.owner.tail.load(Ordering::Acquire).wrapping_sub(head) as i64
+    }
+
+    /// Within the margin: whether the next load of `tail` is exact.
+    #[cold]
+    #[inline(never)]
+    fn certain(&self) -> bool {
+        // Acquire: pairs with the release in the owner's drop.
+        self.shared.owner.policy.resolve() || self.shared.closed.load(Ordering::Acquire) != 0
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for The<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("The").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,365 @@
+//! THEP: THE whose owner echoes what it has seen of the thieves, so that a thief in doubt need not
+//! refuse but can wait.
+//!
+//! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 5 and
+//! Figure 5 (lines 82-131). `push`, `pop`, `head`, `tail`, `echo` are `put`, `take`, `H`, `T`, `P`
+//! there.
+//!
+//! # How it works
+//!
+//! As [`the`](crate::the), but `head` is a pair of 32 bits each: the index, and a heartbeat `s` that
+//! each steal steps up as it raises the index. A pop that meets no thief writes the heartbeat that it
+//! read to `echo`. A thief within the margin waits, holding the lock, until `echo` shows its own
+//! heartbeat, or the queue is empty, or the owner has gone, or the tasks have grown past the margin.
+//!
+//! # Why it is correct
+//!
+//! Beyond the margin it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`, with
+//! release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail` and all
+//! before it; each later pop reads `head` after one that had seen the thief's, so it sees it too (loads
+//! of one word do not go back). So the `tail` that the thief reads next is as good as exact: pops that
+//! it does not show will meet the thief. This needs no bound and no total store order.
+//!
+//! The thief cannot wait for an owner that waits for it: an owner comes for the lock only after it
+//! has stored a `tail` at or below the index that the thief wants, and the thief then finds the queue
+//! empty and lets go (lines 115-116). It does wait for an owner that neither pops nor goes. Owners of
+//! work-stealing queues pop until the queue is empty; but their task at hand may be long, so `steal`
+//! *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
+//!
+//! An index of 32 bits is enough to order `head` and `tail`, which are never 2^31 apart. A heartbeat
+//! comes back after 2^32 steals; a pop that met a thief under the lock clears `echo` (line 93), and
+//! every other overwrites it, so an echo so old cannot be there still.
+//!
+//! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
+
+use crate::lock::{Lock, Wait};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<T, M: Memory, P> {
+    owner: CachePadded<OwnerLine<M, P>>,
+    thieves: CachePadded<ThievesLine<M>>,
+    rings: Rings<T, M>,
+    closed: M::Word,
+}
+
+struct OwnerLine<M: Memory, P> {
+    tail: M::Word,
+    /// The heartbeat that the last pop read, or [`SILENT`].
+    echo: M::Word,
+    policy: P,
+}
+
+/// No heartbeat: they have 32 bits.
+const SILENT: u64 = u64::MAX;
+
+struct ThievesLine<M: Memory> {
+    /// Heartbeat (high half) and index. Only written by the holder of the lock.
+    head: M::Word,
+    lock: Lock<M>,
+}
+
+#[inline(always)]
+fn pack(heartbeat: u32, index: u32) -> u64 {
+    u64::from(heartbeat) << 32 | u64::from(index)
+}
+
+#[inline(always)]
+fn heartbeat(head: u64) -> u32 {
+    (head >> 32) as u32
+}
+
+/// How far `index` is ahead of `head`; negative if it is behind.
+#[inline(always)]
+fn ahead(index: u64, head: u64) -> i32 {
+    (index as u32).wrapping_sub(head as u32) as i32
+}
+
+impl<T, M: Memory, P> Shared<T, M, P> {
+    fn len(&self) -> usize {
+        // Relaxed, both: an estimate, out of date at once.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        usize::try_from(ahead(tail, head)).unwrap_or(0)
+    }
+}
+
+impl<T, M: Memory, P> Drop for Shared<T, M, P> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        let head = tail.wrapping_sub(ahead(tail, head) as u64);
+        // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
+        // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
+        // tasks.
+        unsafe { self.rings.drop_tasks(head, tail) };
+    }
+}
+
+/// The owner of a THEP queue with fence policy `P`.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's, and a store |
+/// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's margin of it | a lock, a swap, and the policy's |
+///
+/// ```
+/// use poach_deque::{Owner, Steal, Thep, Thief};
+/// use poach_memory::{Machine, Unbounded};
+///
+/// // No bound is known, so a thief always waits for the echo.
+/// let owner: Thep<u32, Machine, Unbounded> = Thep::new(Unbounded);
+/// let thief = owner.thief();
+/// (0..1000).for_each(|task| owner.push(task));
+/// std::thread::scope(|scope| {
+///     let stolen = scope.spawn(|| thief.steal());
+///     let popped = std::iter::from_fn(|| owner.pop()).count();
+///     match stolen.join().unwrap() {
+///         Steal::Success(_) => assert_eq!(popped, 999),
+///         _ => assert_eq!(popped, 1000),
+///     }
+/// });
+/// ```
+pub struct Thep<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    /// The owner's own copy of `tail`, which only it changes.
+    tail: Cell<u64>,
+    room: Room<T, M>,
+    shared: Arc<Shared<T, M, P>>,
+}
+
+/// A thief's handle to a [`Thep`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+    shared: Arc<Shared<T, M, P>>,
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new(policy: P) -> Self {
+        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(policy, capacity, 0)
+    }
+
+    /// As [`with_capacity`](Thep::with_capacity), with the first task at `index`: for tests of indices
+    /// that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Thep::with_capacity).
+    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        let (rings, room) = Rings::new(capacity, index)?;
+        let shared = Arc::new(Shared {
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                echo: M::Word::new(SILENT),
+                policy,
+            }),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(pack(0, index as u32)),
+                lock: Lock::new(),
+            }),
+            rings,
+            closed: M::Word::new(0),
+        });
+        Ok(Thep { tail: Cell::new(index), room, shared })
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.room.capacity()
+    }
+
+    /// The policy that this queue was made with.
+    pub fn policy(&self) -> &P {
+        &self.shared.owner.policy
+    }
+
+    /// The owner has seen `head` above the task that it wants (lines 91-99). Whether the task is its
+    /// own after all.
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, index: u64) -> bool {
+        let shared = &*self.shared;
+        let held = shared.thieves.lock.lock();
+        // Relaxed: no thief waits for an echo while the owner holds the lock.
+        shared.owner.echo.store(SILENT, Ordering::Relaxed);
+        // Relaxed: `head` is written under the lock only.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        let next = index.wrapping_add(1);
+        let gone = ahead(next, head) <= 0;
+        if gone {
+            // Release: see "What hands a task over".
+            shared.owner.tail.store(next, Ordering::Release);
+        }
+        drop(held);
+        !gone
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
+    type Thief = Stealer<T, M, P>;
+
+    #[inline(always)]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tail = self.tail.get();
+        if !self.room.has(tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
+        unsafe { self.room.write(tail, task) };
+        let next = tail.wrapping_add(1);
+        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
+        self.shared.owner.tail.store(next, Ordering::Release);
+        self.tail.set(next);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        let index = self.tail.get().wrapping_sub(1);
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        if ahead(index, head) >= 0 {
+            // Release: pairs with the acquire in `Stealer::within_margin`; the echo comes after this
+            // pop's `tail`.
+            shared.owner.echo.store(u64::from(heartbeat(head)), Ordering::Release);
+        } else if !self.meet(index) {
+            return None;
+        }
+        self.tail.set(index);
+        // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
+        Some(unsafe { self.room.read(index) })
+    }
+
+    fn thief(&self) -> Stealer<T, M, P> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for Thep<T, M, P> {}
+
+impl<T, M: Memory, P: StoreLoad<M>> Drop for Thep<T, M, P> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Stealer::within_margin`: who sees it sees the last `tail`.
+        self.shared.closed.store(1, Ordering::Release);
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        if shared.len() == 0 {
+            return Steal::Empty;
+        }
+        let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };
+        // Relaxed: `head` is written under the lock only.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        let beat = heartbeat(head).wrapping_add(1);
+        let index = head as u32;
+        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
+        // fence, or the echo, orders it before the load of `tail`.
+        shared.thieves.head.swap(pack(beat, index.wrapping_add(1)), Ordering::SeqCst);
+        shared.owner.policy.thief();
+        let (mut tail, mut length) = self.tail(head);
+        if length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {
+            (tail, length) = self.within_margin(head, beat);
+        }
+        if length <= 0 {
+            // Relaxed: an owner that still sees `head` raised comes for the lock, whose release
+            // follows.
+            shared.thieves.head.store(pack(beat, index), Ordering::Relaxed);
+            drop(held);
+            return Steal::Empty;
+        }
+        let index = tail.wrapping_sub(length as u64);
+        // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
+        // out until this returns, and a tail above it was acquired.
+        Steal::Success(unsafe { shared.rings.take(index) })
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    /// `tail`, and how far it is ahead of `head`.
+    #[inline(always)]
+    fn tail(&self, head: u64) -> (u64, i32) {
+        // Acquire: pairs with the owner's release stores of `tail`.
+        let tail = self.shared.owner.tail.load(Ordering::Acquire);
+        (tail, ahead(tail, head))
+    }
+
+    /// Waits for certainty (lines 114-118), and returns what [`tail`](Stealer::tail) does.
+    #[cold]
+    #[inline(never)]
+    fn within_margin(&self, head: u64, beat: u32) -> (u64, i32) {
+        let owner = &*self.shared.owner;
+        if owner.policy.resolve() {
+            return self.tail(head);
+        }
+        let mut wait = Wait::<M>::new();
+        loop {
+            // Acquire, both: pair with the release of the echo in `pop`, and that in the owner's drop.
+            if owner.echo.load(Ordering::Acquire) == u64::from(beat)
+                || self.shared.closed.load(Ordering::Acquire) != 0
+            {
+                return self.tail(head);
+            }
+            let (tail, length) = self.tail(head);
+            if length <= 0 || u64::from(length as u32) > owner.policy.margin() {
+                return (tail, length);
+            }
+            wait.pause();
+        }
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Thep<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thep").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

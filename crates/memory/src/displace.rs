@@ -1,0 +1,175 @@
+//! The asymmetric fence by displacement: a thief makes its way onto the owner's processor and back.
+//!
+//! Source: Dice, Huang and Yang, *Asymmetric Dekker Synchronization* (2001), as Gidron et al. use it in
+//! *SALSA*, section 6.1.
+//!
+//! While a thief runs on the owner's processor the owner does not: it was descheduled, and the kernel
+//! executes a full fence at each switch of threads. So the thief sees every store that the owner had
+//! issued, and the owner, once back, every store that the thief had made. It needs no system call that
+//! knows about memory, only one that binds a thread to a processor. It is slow: the thief waits for the
+//! owner's time slice to end, milliseconds if the owner is busy.
+
+use core::fmt;
+
+use crate::{Machine, Memory, StoreLoad};
+
+/// The owner pays nothing; a thief that sees a task binds itself to the owner's processor and back.
+///
+/// Sound on Linux, for an owner whose every push and pop happens on a thread that is bound to the
+/// processor named here. A queue whose owner runs elsewhere loses tasks or hands them out twice.
+///
+/// Its margin is without end, so a thief [resolves](StoreLoad::resolve) each steal and displaces
+/// itself only when there is something to steal. If the kernel will not have it on the owner's processor
+/// the steal is aborted.
+#[derive(Clone, Copy, Debug)]
+pub struct Displaced {
+    #[cfg_attr(
+        not(all(target_os = "linux", not(miri), not(feature = "portable"))),
+        expect(dead_code, reason = "there is no such policy to be had here")
+    )]
+    owner: usize,
+}
+
+/// Why there is no policy by displacement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CannotDisplace {
+    /// This build cannot bind threads.
+    NotBuilt,
+    /// The kernel does not let this thread run on that processor, or will not bind it.
+    Refused(usize),
+}
+
+impl fmt::Display for CannotDisplace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CannotDisplace::NotBuilt => {
+                f.write_str("this build cannot bind a thread to a processor")
+            }
+            CannotDisplace::Refused(processor) => write!(
+                f,
+                "this thread may not run on processor {processor}: name one that the process may use"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CannotDisplace {}
+
+impl Displaced {
+    /// Binds the calling thread to the processor it runs on, and makes the policy for queues that this
+    /// thread owns.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotDisplace`] where threads cannot be bound.
+    pub fn bind_owner() -> Result<Displaced, CannotDisplace> {
+        system::bind_here().map(|owner| Displaced { owner })
+    }
+
+    /// The policy for owners that the caller has bound to `processor`. Tries one displacement.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotDisplace`] if this thread cannot get there.
+    pub fn onto(processor: usize) -> Result<Displaced, CannotDisplace> {
+        system::visit(processor).map(|()| Displaced { owner: processor })
+    }
+}
+
+impl StoreLoad<Machine> for Displaced {
+    #[inline(always)]
+    fn owner(&self) {
+        Machine::light();
+    }
+
+    #[inline(always)]
+    fn thief(&self) {}
+
+    #[inline(always)]
+    fn margin(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn resolve(&self) -> bool {
+        #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
+        let visited = system::visit(self.owner).is_ok();
+        #[cfg(not(all(target_os = "linux", not(miri), not(feature = "portable"))))]
+        let visited = false;
+        visited
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
+mod system {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+    use super::CannotDisplace;
+
+    pub(super) fn bind_here() -> Result<usize, CannotDisplace> {
+        let here = sched_getcpu();
+        // Whether the thread has moved since or not, after this it is there, and stays.
+        sched_setaffinity(None, &only(here)?).map_err(|_| CannotDisplace::Refused(here))?;
+        Ok(here)
+    }
+
+    pub(super) fn visit(processor: usize) -> Result<(), CannotDisplace> {
+        let refused = |_| CannotDisplace::Refused(processor);
+        let home = sched_getaffinity(None).map_err(refused)?;
+        sched_setaffinity(None, &only(processor)?).map_err(refused)?;
+        // The visit is over and did its work even if the way home is closed (the process was confined
+        // meanwhile): the thread then goes on where it is.
+        let _ = sched_setaffinity(None, &home);
+        Ok(())
+    }
+
+    fn only(processor: usize) -> Result<CpuSet, CannotDisplace> {
+        if processor >= CpuSet::MAX_CPU {
+            return Err(CannotDisplace::Refused(processor));
+        }
+        let mut set = CpuSet::new();
+        set.set(processor);
+        Ok(set)
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri), not(feature = "portable"))))]
+mod system {
+    use super::CannotDisplace;
+
+    pub(super) fn bind_here() -> Result<usize, CannotDisplace> {
+        Err(CannotDisplace::NotBuilt)
+    }
+
+    pub(super) fn visit(_: usize) -> Result<(), CannotDisplace> {
+        Err(CannotDisplace::NotBuilt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
+    fn a_thief_visits_and_comes_home() {
+        use rustix::thread::sched_getaffinity;
+        let owner = std::thread::spawn(|| Displaced::bind_owner().unwrap()).join().unwrap();
+        let home = sched_getaffinity(None).unwrap();
+        assert!(owner.resolve());
+        assert_eq!(sched_getaffinity(None).unwrap(), home);
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
+    fn a_processor_that_is_not_there_is_refused() {
+        assert_eq!(Displaced::onto(1023).unwrap_err(), CannotDisplace::Refused(1023));
+        assert_eq!(Displaced::onto(usize::MAX).unwrap_err(), CannotDisplace::Refused(usize::MAX));
+    }
+
+    #[test]
+    #[cfg(any(miri, feature = "portable"))]
+    fn says_that_it_was_not_built() {
+        assert_eq!(Displaced::bind_owner().unwrap_err(), CannotDisplace::NotBuilt);
+    }
+}
