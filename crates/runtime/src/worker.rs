@@ -140,6 +140,8 @@ impl Local {
                 for _ in 0..PAUSES {
                     Machine::pause();
                 }
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose() {
+                // Something to steal now.
             } else if looks < LOOKS {
                 thread::yield_now();
             } else {
@@ -200,6 +202,17 @@ impl Local {
                 Steal::Empty | Steal::Abort => return None,
             }
         }
+    }
+
+    /// Nobody has answered this worker's requests for a while: moves the split of a worker that has
+    /// private tasks and does not come back to its deque.
+    #[cold]
+    fn expose(&self) -> bool {
+        let workers = &self.registry.workers;
+        let start = self.next_random() as usize % workers.len();
+        (start..workers.len())
+            .chain(0..start)
+            .any(|victim| victim != self.index && workers[victim].forks.expose())
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
