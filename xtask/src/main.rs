@@ -1,3 +1,63 @@
-//! Every check that `.ci/run` makes, one verb each.
+//! Every check that `.ci/run` makes, one verb each: `cargo xtask <verb>`.
+//!
+//! A verb prints each command before it runs it, and ends either with a line that says what held or
+//! with an error that names the command, the file or the rule that did not. What a verb needs beside
+//! cargo (a component, a target, a toolchain) it asks rustup for.
 
-fn main() {}
+mod absence;
+mod links;
+mod run;
+mod verb;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The checks of this repository, one verb each.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", after_help = "Example: cargo xtask lint")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Every file is formatted.
+    Fmt,
+    /// Clippy has nothing to say, and each absence that ARCHITECTURE.md states holds.
+    Lint,
+    /// The documentation builds without a warning, and every link of every page leads somewhere.
+    Docs,
+    /// The workspace compiles for the other platforms, and for all of them with `portable`.
+    Cross,
+    /// The unit and behaviour tests of the rooms that hold `unsafe` run under Miri.
+    Miri(verb::miri::Options),
+    /// The loom models explore further than `cargo test` lets them.
+    Loom(verb::loom::Options),
+    /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
+    Tsan,
+    /// The quick verbs, one after the other: fmt, lint, docs, cross.
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().verb {
+        Verb::Fmt => verb::fmt::run(),
+        Verb::Lint => verb::lint::run(),
+        Verb::Docs => verb::docs::run(),
+        Verb::Cross => verb::cross::run(),
+        Verb::Miri(options) => verb::miri::run(&options),
+        Verb::Loom(options) => verb::loom::run(&options),
+        Verb::Tsan => verb::tsan::run(),
+        Verb::Ci => verb::ci::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nxtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -286,6 +286,11 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
 }
 
 impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    /// Whether `owner` owns this queue.
+    pub(crate) fn belongs_to(&self, owner: &ChaseLev<T, M, P>) -> bool {
+        Arc::ptr_eq(&self.shared, &owner.shared)
+    }
+
     /// Within the margin: finds out exactly whether there is a task at `head`, or refuses.
     #[cold]
     #[inline(never)]

@@ -5,7 +5,13 @@
 //! over a fence policy, [`StoreLoad`](poach_memory::StoreLoad).
 
 pub mod chase_lev;
+pub mod crossbeam;
+pub mod fifo;
+pub mod idempotent;
+pub mod injector;
 mod lock;
+pub mod mutex;
+pub mod private;
 mod ring;
 pub mod split;
 pub mod the;
@@ -17,7 +23,13 @@ use core::fmt;
 use poach_memory::{Asymmetric, Bounded, Machine, Resolved};
 
 pub use chase_lev::ChaseLev;
+pub use fifo::Fifo;
+pub use idempotent::{IdempotentDeque, IdempotentFifo, IdempotentLifo};
+pub use injector::Injector;
+pub use mutex::Mutex;
+pub use private::Private;
 pub use ring::CapacityError;
+pub use split::Split;
 pub use the::The;
 pub use thep::Thep;
 

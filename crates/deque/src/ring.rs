@@ -25,6 +25,9 @@
 //! advance the thieves' index itself, by the owner, which marks it too. An index that the owner pops
 //! at its own end is not consumed; it will be pushed again.
 //!
+//! Marks are compared by their low 32 bits, so that a queue may know its indices by those alone: a slot's
+//! last mark is one capacity, at most 2^30, below the one that the owner looks for.
+//!
 //! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read the mark of
 //! `i`, with acquire; the thief wrote the mark after its copy, with release. So the copy is over.
 //!
@@ -359,7 +362,7 @@ impl<T, M: Memory> Room<T, M> {
             // SAFETY: the current ring lives, and so do those that it still keeps.
             let this = unsafe { &*ring };
             // Acquire: pairs with the release in `Rings::take`.
-            if this.mark(index).load(Ordering::Acquire) == index {
+            if this.mark(index).load(Ordering::Acquire) as u32 == index as u32 {
                 return true;
             }
             // Relaxed: only the owner, this thread, writes it.

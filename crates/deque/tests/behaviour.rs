@@ -3,86 +3,141 @@
 #[allow(clippy::needless_pass_by_value, reason = "a test uses a queue up")]
 mod suite;
 
-use poach_deque::{AsymmetricCl, ChaseLev, The, Thep};
+use poach_deque::{
+    AsymmetricCl, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Private,
+    Split, The, Thep,
+};
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
 use poach_memory::{Asymmetric, Full, Machine, Unbounded};
 
-/// One module of tests for a queue. `$make` makes one of a capacity and a start index.
+/// One module of tests for a queue: all of them, or those named. `$make` makes a queue of a capacity and
+/// with a start index.
 macro_rules! behaviour {
     ($name:ident, $make:expr) => {
+        behaviour!($name, $make, [
+            owner_takes_the_youngest
+            thieves_take_the_oldest
+            an_empty_queue_says_so
+            grows_past_a_million
+            indices_wrap_around
+            each_task_is_dropped_once
+            a_panicking_destructor_spares_the_others
+            a_thief_outlives_the_owner
+            a_steal_into_oneself_loses_nothing
+            half_moves_to_another_owner
+            tasks_of_any_size
+            a_million_tasks_come_out_once_each
+        ]);
+    };
+    ($name:ident, $make:expr, [$($test:ident)*]) => {
         mod $name {
             use super::*;
 
-            #[test]
-            fn owner_takes_the_youngest() {
-                suite::owner_takes_the_youngest($make(64, 0));
-                suite::owner_takes_the_youngest($make(1, 0));
-            }
-
-            #[test]
-            fn thieves_take_the_oldest() {
-                suite::thieves_take_the_oldest($make(64, 0));
-                suite::thieves_take_the_oldest($make(1, 0));
-            }
-
-            #[test]
-            fn an_empty_queue_says_so() {
-                suite::an_empty_queue_says_so($make(2, 0));
-            }
-
-            #[test]
-            fn grows_past_a_million() {
-                suite::grows_past_a_million($make(1, 0));
-            }
-
-            #[test]
-            fn indices_wrap_around() {
-                // 32-bit indices wrap there, and 64-bit ones at their own end.
-                suite::indices_wrap_around($make(128, u64::from(u32::MAX) - 99));
-                suite::indices_wrap_around($make(16, u64::MAX - 99));
-            }
-
-            #[test]
-            fn each_task_is_dropped_once() {
-                suite::each_task_is_dropped_once($make(16, 0));
-            }
-
-            #[test]
-            fn a_panicking_destructor_spares_the_others() {
-                suite::a_panicking_destructor_spares_the_others($make(16, 0));
-            }
-
-            #[test]
-            fn a_thief_outlives_the_owner() {
-                suite::a_thief_outlives_the_owner($make(16, 0));
-            }
-
-            #[test]
-            fn a_steal_into_oneself_loses_nothing() {
-                suite::a_steal_into_oneself_loses_nothing($make(16, 0));
-            }
-
-            #[test]
-            fn half_moves_to_another_owner() {
-                suite::half_moves_to_another_owner($make(16, 0), $make(16, 0));
-            }
-
-            #[test]
-            fn tasks_of_any_size() {
-                suite::tasks_of_any_size($make(16, 0), $make(16, 0));
-            }
-
-            #[test]
-            fn a_million_tasks_come_out_once_each() {
-                let tasks = if cfg!(miri) { 300 } else { 250_000 };
-                for thieves in 1..=4 {
-                    suite::every_task_comes_out_once(&$make(64, 0), thieves, tasks, thieves as u64);
+            $(
+                #[test]
+                fn $test() {
+                    behaviour!(@$test $make);
                 }
-            }
+            )*
         }
     };
+    (@indices_wrap_around $make:expr) => {
+        // 22-bit and 32-bit indices wrap there, and 64-bit ones at their own end.
+        suite::indices_wrap_around($make(64, (1 << 22) - 99));
+        suite::indices_wrap_around($make(128, u64::from(u32::MAX) - 99));
+        suite::indices_wrap_around($make(16, u64::MAX - 99));
+    };
+    (@indices_of_a_fifo_wrap_around $make:expr) => {
+        suite::indices_of_a_fifo_wrap_around($make(64, (1 << 22) - 99));
+        suite::indices_of_a_fifo_wrap_around($make(16, u64::MAX - 99));
+    };
+    (@half_moves_to_another_owner $make:expr) => {
+        suite::half_moves_to_another_owner($make(16, 0), $make(16, 0));
+    };
+    (@tasks_of_any_size $make:expr) => {
+        suite::tasks_of_any_size($make(16, 0), $make(16, 0));
+    };
+    (@a_million_tasks_come_out_once_each $make:expr) => {
+        let tasks = if cfg!(miri) { 300 } else { 250_000 };
+        for thieves in 1..=4 {
+            suite::every_task_comes_out_once(&$make(64, 0), thieves, tasks, thieves as u64);
+        }
+    };
+    (@a_million_tasks_come_out $make:expr) => {
+        let tasks = if cfg!(miri) { 300 } else { 250_000 };
+        for thieves in 1..=4 {
+            suite::every_task_comes_out(&$make(64, 0), thieves, tasks, thieves as u64);
+        }
+    };
+    (@$test:ident $make:expr) => {
+        suite::$test($make(16, 0));
+        suite::$test($make(1, 0));
+    };
 }
+
+behaviour!(mutex, |_, _| Mutex::<_, Machine>::new());
+behaviour!(split, |capacity, index| Split::<_, Machine>::starting_at(capacity, index).unwrap(), [
+    owner_takes_the_youngest
+    an_empty_queue_says_so
+    grows_past_a_million
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    a_thief_outlives_the_owner
+    tasks_of_any_size
+    a_million_tasks_come_out_once_each
+]);
+behaviour!(private, |_, _| Private::<_, Machine>::new(), [
+    owner_takes_the_youngest
+    an_empty_queue_says_so
+    grows_past_a_million
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    tasks_of_any_size
+    a_million_tasks_come_out_once_each
+]);
+behaviour!(idempotent_lifo, |capacity, _| {
+    IdempotentLifo::<_, Machine>::with_capacity(capacity).unwrap()
+}, [
+    owner_takes_the_youngest
+    an_empty_queue_says_so
+    a_million_tasks_come_out
+]);
+behaviour!(idempotent_fifo, |capacity, index| {
+    IdempotentFifo::<_, Machine>::starting_at(capacity, index).unwrap()
+}, [
+    thieves_take_the_oldest_of_a_fifo
+    an_empty_queue_says_so
+    a_fifo_grows_past_a_million
+    indices_of_a_fifo_wrap_around
+    a_thief_outlives_the_owner
+    a_million_tasks_come_out
+]);
+behaviour!(idempotent_deque, |capacity, index| {
+    IdempotentDeque::<_, Machine>::starting_at(capacity, index).unwrap()
+}, [
+    owner_takes_the_youngest
+    thieves_take_the_oldest
+    an_empty_queue_says_so
+    grows_past_a_million
+    indices_wrap_around
+    a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
+    half_moves_to_another_owner
+    a_million_tasks_come_out
+]);
+behaviour!(fifo, |capacity, index| Fifo::<_, Machine>::starting_at(capacity, index).unwrap(), [
+    thieves_take_the_oldest_of_a_fifo
+    an_empty_queue_says_so
+    a_fifo_grows_past_a_million
+    indices_of_a_fifo_wrap_around
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
+    half_moves_to_another_owner
+    a_million_tasks_come_out_once_each
+]);
 
 behaviour!(the, |capacity, index| The::<_, Machine, Full>::starting_at(Full, capacity, index)
     .unwrap());

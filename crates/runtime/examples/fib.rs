@@ -56,7 +56,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let base = median(&mut times[0]);
     for (system, times) in systems.iter().zip(&mut times) {
         let seconds = median(times);
-        println!("{:24} {seconds:8.4} s  {:6.2} ns a fork", system.0, (seconds - base) / forks * 1e9);
+        println!(
+            "{:24} {seconds:8.4} s  {:6.2} ns a fork",
+            system.0,
+            (seconds - base) / forks * 1e9
+        );
     }
     Ok(())
 }

@@ -36,12 +36,10 @@ impl Signal {
 
     /// Says that what is waited for has happened.
     pub(crate) fn set(&self) {
-        // SeqCst: releases what has happened; and for a worker it is line P1 of sleep/README.md.
-        self.0.set.fetch_or(1, Ordering::SeqCst);
+        // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
+        self.0.set.store(1, Ordering::Release);
         match &self.0.waiter {
-            Waiter::Worker(registry, index) => {
-                registry.sleep.wake(*index);
-            }
+            Waiter::Worker(registry, index) => registry.sleep.wake(*index),
             Waiter::Thread(set, changed) => {
                 *set.lock().unwrap_or_else(PoisonError::into_inner) = true;
                 changed.notify_one();
@@ -50,8 +48,8 @@ impl Signal {
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        // SeqCst: acquires what has happened; and for a worker it is line S4.
-        self.0.set.load(Ordering::SeqCst) != 0
+        // Acquire: pairs with `set`. For a worker it is line S5.
+        self.0.set.load(Ordering::Acquire) != 0
     }
 
     /// Waits, on the thread that made the signal.

@@ -1,12 +1,15 @@
 //! What the workers of one pool share: their deques, the injector, and who sleeps.
 
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_utils::sync::{Parker, Unparker};
-use poach_deque::split::{Context, Queue, Stack};
-use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+use poach_deque::Thief;
+use poach_deque::split::{Context, Split, Stack, Stealer};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
+use crate::job::current::Local;
 use crate::job::task::Task;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
@@ -51,10 +54,13 @@ impl Context for Home {
     }
 }
 
+/// A worker's own queue of spawned tasks.
+pub(crate) type Spawns = Split<Task, Machine, Home>;
+
 /// A worker as the others see it.
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
-    pub(crate) spawns: Arc<Queue<Task, Machine>>,
+    pub(crate) spawns: Stealer<Task>,
 }
 
 pub(crate) struct Registry {
@@ -64,6 +70,8 @@ pub(crate) struct Registry {
     /// The injector's length, so that nobody locks it to find it empty.
     injected: CachePadded<<Machine as Memory>::Word>,
     closing: <Machine as Memory>::Word,
+    /// Where each worker's [`Local`] is, once it runs.
+    pub(crate) locals: Box<[<Machine as Memory>::Pointer<Local>]>,
     pub(crate) handlers: Handlers,
 }
 
@@ -73,7 +81,9 @@ impl Registry {
         workers: Box<[Remote]>,
         handlers: Handlers,
     ) -> Arc<Registry> {
+        let locals = workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
         Arc::new(Registry {
+            locals,
             workers,
             sleep,
             injector: Mutex::new(VecDeque::new()),
@@ -92,8 +102,9 @@ impl Registry {
         let mut queue = self.injector.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push_back(task);
         drop(queue);
-        // SeqCst: line P1 of sleep/README.md. After the push, so that whoever sees it finds the task.
-        self.injected.fetch_add(1, Ordering::SeqCst);
+        // Relaxed: line P1 of sleep/README.md, whose P2 follows. After the push, so that whoever sees it
+        // finds the task.
+        self.injected.fetch_add(1, Ordering::Relaxed);
         self.sleep.wake_one();
     }
 
@@ -112,28 +123,31 @@ impl Registry {
         Some(task)
     }
 
-    /// Line S3: leaves a request with every worker.
-    pub(crate) fn request_everywhere(&self) {
-        for worker in &self.workers {
+    /// Line S4: leaves a request with every worker but `except`, the one that asks.
+    pub(crate) fn request_everywhere(&self, except: Option<usize>) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            if Some(index) == except {
+                continue;
+            }
             worker.forks.request();
             worker.spawns.request();
         }
     }
 
-    /// Line S4: whether there is work that a searcher could take.
+    /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
-        // SeqCst: S4 of the proof.
-        self.injected.load(Ordering::SeqCst) != 0
+        // Relaxed: S3 or L2 precedes.
+        self.injected.load(Ordering::Relaxed) != 0
             || self
                 .workers
                 .iter()
-                .any(|worker| worker.forks.shared() != 0 || worker.spawns.shared() != 0)
+                .any(|worker| worker.forks.shared() != 0 || !worker.spawns.is_empty())
     }
 
-    /// A searcher has found something: lines L1 and L2.
+    /// A searcher has found something: lines L1 to L3.
     pub(crate) fn found(&self) {
         if self.sleep.found() {
-            self.request_everywhere();
+            self.request_everywhere(None);
             if self.visible_work() {
                 self.sleep.wake_one();
             }
@@ -142,13 +156,13 @@ impl Registry {
 
     /// Tells the workers to end once there is no work left.
     pub(crate) fn close(&self) {
-        // SeqCst: as P1.
-        self.closing.fetch_or(1, Ordering::SeqCst);
+        // Release: the workers see what the closing thread did before. It is a P1.
+        self.closing.fetch_or(1, Ordering::Release);
         self.sleep.wake_all();
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        // SeqCst: as S4.
-        self.closing.load(Ordering::SeqCst) != 0
+        // Acquire: pairs with `close`.
+        self.closing.load(Ordering::Acquire) != 0
     }
 }

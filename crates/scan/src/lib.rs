@@ -1,1 +1,221 @@
-//! A parallel file-system scan.
+//! A parallel file-system scan: totals, sizes, hard links once, on work-stealing engines.
+//!
+//! ```
+//! use poach_scan::{Control, Options, scan};
+//!
+//! let found = scan(&["src".into()], &Options::default(), &Control::new())?;
+//! assert!(found.totals.files > 0 && found.totals.directories > 0);
+//! assert!(found.errors.is_empty());
+//! # Ok::<(), poach_scan::Error>(())
+//! ```
+//!
+//! # What is counted
+//!
+//! Every entry at or below the given paths once, whatever it is, and never what a symbolic link
+//! points to. Sizes are those of `du`: a directory has a size of its own, a symbolic link too; a
+//! file with several names (hard links) is as many entries but takes its bytes once, and a path that
+//! lies within another given path is counted there. What cannot be read is listed in
+//! [`Scan::errors`], and everything else is counted still.
+//!
+//! # Limits
+//!
+//! 4,294,967,294 directories; 1,024 threads; as many entries as memory holds, at 24 bytes and its
+//! name for one that is kept and 64 for a directory. The depth of a tree has no limit on Linux: no path is built, no call
+//! recurses, and the number of directories that are open at a time is bounded.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+mod control;
+pub mod engine;
+pub mod report;
+mod roots;
+pub mod sys;
+mod tree;
+mod walk;
+
+pub use control::{Control, Progress};
+pub use engine::Engine;
+pub use sys::Kind;
+pub use tree::{Node, Tree};
+
+use sys::{Native, Sys};
+use walk::{Handles, Walk, Worker};
+
+/// The most threads that a scan uses.
+pub const MAX_THREADS: usize = 1024;
+
+/// How to scan.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Who shares the work among the threads.
+    pub engine: Engine,
+    /// How many threads; as many as the system offers to this process, if not said. The
+    /// `sequential` engine has one whatever is said.
+    pub threads: Option<NonZeroUsize>,
+    /// Whether to leave out directories on another file system than the path they were found under.
+    pub one_file_system: bool,
+    /// Whether to scan what a given path points to if it is a symbolic link.
+    pub follow_paths: bool,
+    /// Whether the tree is to hold every file, and not only the directories.
+    pub keep_files: bool,
+    /// How many directories may be held open at a time, beside those being read; as many as the
+    /// process's limit comfortably allows, if not said. Zero is slow but works.
+    pub handles: Option<usize>,
+}
+
+/// Why there is no scan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing to scan was named.
+    #[error("no path was given to scan")]
+    NoPath,
+    /// More threads than a scan can have.
+    #[error("{0} threads were asked for; a scan uses at most {MAX_THREADS}")]
+    TooManyThreads(usize),
+    /// The system refused a thread.
+    #[error("the system refused thread {number} of the scan: {error}; ask for fewer threads")]
+    Thread {
+        /// Which thread, counted from 0.
+        number: usize,
+        /// What the system said.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The pool of the `split` engine cannot be made for another reason.
+    #[error("the pool of the split engine cannot be made: {0}")]
+    Pool(#[source] poach_runtime::BuildError),
+}
+
+/// Counts and bytes of a whole scan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Totals {
+    /// Directories, those that could not be read included.
+    pub directories: u64,
+    /// Regular files, by name.
+    pub files: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Sockets, named pipes and devices.
+    pub other: u64,
+    /// Failures: as many as there are in [`Scan::errors`].
+    pub errors: u64,
+    /// Lengths, in bytes; of a file with several names once.
+    pub apparent_bytes: u64,
+    /// Bytes taken on disk; by a file with several names once.
+    pub disk_bytes: u64,
+}
+
+impl Totals {
+    /// Entries of all kinds.
+    pub fn entries(&self) -> u64 {
+        self.directories + self.files + self.symlinks + self.other
+    }
+
+    #[inline]
+    fn count(&mut self, kind: Kind) {
+        match kind {
+            Kind::Directory => self.directories += 1,
+            Kind::File => self.files += 1,
+            Kind::Symlink => self.symlinks += 1,
+            Kind::Other => self.other += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Totals) {
+        self.directories += other.directories;
+        self.files += other.files;
+        self.symlinks += other.symlinks;
+        self.other += other.other;
+    }
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The bytes of its path, beginning with the path as it was given.
+    pub path: Vec<u8>,
+    /// What was tried, and what the system said.
+    pub message: String,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub struct Scan {
+    /// Counts and bytes.
+    pub totals: Totals,
+    /// The tree, summed up.
+    pub tree: Tree,
+    /// What could not be read, by path.
+    pub errors: Vec<Failure>,
+    /// Given paths that were not scanned by themselves: they name, or lie within, another one.
+    pub repeated: Vec<PathBuf>,
+    /// Whether [`Control::stop`] ended it early, so that the totals are those of a part.
+    pub interrupted: bool,
+    /// From the call to the finished sums.
+    pub elapsed: Duration,
+    /// Who shared the work.
+    pub engine: Engine,
+    /// How many threads worked.
+    pub threads: usize,
+}
+
+impl Scan {
+    /// Entries of all kinds, for each second that it took.
+    pub fn entries_per_second(&self) -> f64 {
+        self.totals.entries() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Scans the given paths and all below them.
+///
+/// A path that is not there is a failure like any other: it is listed, and the others are scanned.
+///
+/// # Errors
+///
+/// If nothing is to be scanned, or the threads cannot be had.
+pub fn scan(paths: &[PathBuf], options: &Options, control: &Control) -> Result<Scan, Error> {
+    scan_on(&Native::default(), paths, options, control)
+}
+
+/// [`scan`], on a system of the caller's.
+///
+/// # Errors
+///
+/// As [`scan`].
+pub fn scan_on<S: Sys>(
+    sys: &S,
+    paths: &[PathBuf],
+    options: &Options,
+    control: &Control,
+) -> Result<Scan, Error> {
+    let began = Instant::now();
+    if paths.is_empty() {
+        return Err(Error::NoPath);
+    }
+    let threads = match options.engine {
+        Engine::Sequential => 1,
+        _ => options.threads.map_or_else(available, NonZeroUsize::get),
+    };
+    if threads > MAX_THREADS {
+        return Err(Error::TooManyThreads(threads));
+    }
+    control.begin(threads);
+
+    let mut roots = roots::Roots::gather(sys, paths, options.follow_paths);
+    let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
+    let walk = Walk::new(sys, options, control, &handles, &roots.directories, &roots.files);
+    let workers = (0..threads).map(|number| Worker::new(sys, number)).collect();
+    let found = walk::run(&walk, options.engine, workers)?;
+    drop(walk);
+    let mut scan = roots.finish(found);
+    scan.elapsed = began.elapsed();
+    (scan.engine, scan.threads) = (options.engine, threads);
+    Ok(scan)
+}
+
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)
+}

@@ -18,14 +18,15 @@
 //!
 //! - [`Stack`], the direct task stack: a task lives in its slot, a stolen task keeps the slot until
 //!   its result is back, the head is a value in the owner's registers. For `join`.
-//! - [`Queue`], for tasks that are values: they are moved in and out. For `spawn`.
+//! - [`Split`], the deque of the family: any number of tasks, moved in and out as
+//!   values; owner and thieves as all others have them. For `spawn`.
 
 mod bounds;
-mod queue;
+mod growing;
 mod stack;
 
 pub use bounds::{Bounds, Claim};
-pub use queue::{Queue, QueueOwner};
+pub use growing::{Split, Stealer};
 pub use stack::{
     Context, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
 };

@@ -3,7 +3,6 @@
 //! A queue that aborts or waits close to its owner is driven with that in mind: thieves try on until
 //! the owner has said that it is done and the queue looks empty, and the owner takes what is left.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,6 +56,11 @@ pub(crate) fn an_empty_queue_says_so<O: Owner<u64>>(queue: O) {
     }
 }
 
+/// One attempt, and two more if another thread was in the way.
+fn attempt<T, S: Thief<T>>(thief: &S) -> Option<T> {
+    (0..3).find_map(|_| thief.steal().success())
+}
+
 pub(crate) fn grows_past_a_million<O: Owner<u64>>(queue: O) {
     let tasks = if cfg!(miri) { 1 << 8 } else { (1 << 20) + 7 };
     let thief = queue.thief();
@@ -64,10 +68,9 @@ pub(crate) fn grows_past_a_million<O: Owner<u64>>(queue: O) {
         queue.push(task);
     }
     assert_eq!(queue.len() as u64, tasks);
-    for task in 0..100 {
-        assert_eq!(steal(&thief), Steal::Success(task));
-    }
-    for task in (100..tasks).rev() {
+    let stolen = (0..100).filter_map(|_| attempt(&thief)).collect::<Vec<_>>();
+    assert_eq!(stolen, (0..stolen.len() as u64).collect::<Vec<_>>());
+    for task in (stolen.len() as u64..tasks).rev() {
         assert_eq!(queue.pop(), Some(task));
     }
     assert_eq!(queue.pop(), None);
@@ -100,6 +103,49 @@ pub(crate) fn indices_wrap_around<O: Owner<u64>>(queue: O) {
     assert_eq!(next, oldest);
 }
 
+pub(crate) fn thieves_take_the_oldest_of_a_fifo<O: Owner<u64>>(queue: O) {
+    let thief = queue.thief();
+    for task in 0..1000 {
+        queue.push(task);
+    }
+    for task in 0..500 {
+        assert_eq!(steal(&thief), Steal::Success(2 * task));
+        assert_eq!(queue.pop(), Some(2 * task + 1));
+    }
+    assert!(steal(&thief).is_empty());
+}
+
+pub(crate) fn a_fifo_grows_past_a_million<O: Owner<u64>>(queue: O) {
+    let tasks = if cfg!(miri) { 1 << 8 } else { (1 << 20) + 7 };
+    for task in 0..tasks {
+        queue.push(task);
+    }
+    assert_eq!(queue.len() as u64, tasks);
+    for task in 0..tasks {
+        assert_eq!(queue.pop(), Some(task));
+    }
+    assert_eq!(queue.pop(), None);
+}
+
+pub(crate) fn indices_of_a_fifo_wrap_around<O: Owner<u64>>(queue: O) {
+    let thief = queue.thief();
+    let (mut next, mut oldest) = (0, 0);
+    for round in 0..50u64 {
+        for _ in 0..20 {
+            queue.push(next);
+            next += 1;
+        }
+        for _ in 0..round % 3 + 18 {
+            let taken = if oldest % 2 == 0 { queue.pop() } else { steal(&thief).success() };
+            if let Some(task) = taken {
+                assert_eq!(task, oldest);
+                oldest += 1;
+            }
+        }
+    }
+    assert_eq!(queue.len() as u64, next - oldest);
+}
+
 /// A task that counts its drops.
 pub(crate) struct Counted(Arc<AtomicUsize>);
 
@@ -115,13 +161,10 @@ pub(crate) fn each_task_is_dropped_once<O: Owner<Counted>>(queue: O) {
     for _ in 0..300 {
         queue.push(Counted(Arc::clone(&drops)));
     }
-    for _ in 0..70 {
-        assert!(steal(&thief).is_success());
-    }
-    for _ in 0..30 {
-        assert!(queue.pop().is_some());
-    }
-    assert_eq!(drops.load(Ordering::Relaxed), 100);
+    let stolen = (0..70).filter_map(|_| attempt(&thief)).count();
+    let popped = (0..30).filter_map(|_| queue.pop()).count();
+    assert_eq!(popped, 30);
+    assert_eq!(drops.load(Ordering::Relaxed), stolen + popped);
     drop(queue);
     drop(thief);
     assert_eq!(drops.load(Ordering::Relaxed), 300);
@@ -184,14 +227,16 @@ pub(crate) fn half_moves_to_another_owner<O: Owner<u64>>(queue: O, other: O) {
     assert_eq!(other.len(), 199);
 }
 
-/// Pushes of type-erased sizes: larger than a word, with padding, and with no size.
+/// Tasks larger than a word, with padding, and of no size.
 pub(crate) fn tasks_of_any_size<O: Owner<(u8, u64, u16)>, Z: Owner<()>>(queue: O, unit: Z) {
     let thief = queue.thief();
     for task in 0..300 {
         queue.push((task as u8, task, task as u16));
     }
     for task in 0..100 {
-        assert_eq!(steal(&thief), Steal::Success((task as u8, task, task as u16)));
+        if let Some(stolen) = attempt(&thief) {
+            assert_eq!(stolen, (task as u8, task, task as u16));
+        }
     }
     assert_eq!(queue.pop(), Some((43, 299, 299)));
     for _ in 0..300 {
@@ -210,22 +255,36 @@ pub(crate) fn every_task_comes_out_once<O: Owner<u64>>(
 ) where
     O::Thief: 'static,
 {
-    let taken = take_all(queue, thieves, tasks, seed);
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    let mut bad = 0;
-    let mut seen = vec![0u8; tasks as usize];
-    for &task in taken.iter().flatten() {
-        seen[task as usize] += 1;
+    let counts = count(queue, thieves, tasks, seed);
+    let wrong = wrong(&counts, |count| count != 1);
+    assert!(wrong.is_empty(), "seed {seed}, {thieves} thieves: task, how often it came: {wrong:?}");
+}
+
+/// As [`every_task_comes_out_once`], for queues that may hand a task out again.
+pub(crate) fn every_task_comes_out<O: Owner<u64>>(queue: &O, thieves: usize, tasks: u64, seed: u64)
+where
+    O::Thief: 'static,
+{
+    let counts = count(queue, thieves, tasks, seed);
+    let lost = wrong(&counts, |count| count == 0);
+    assert!(lost.is_empty(), "seed {seed}, {thieves} thieves: lost {lost:?}");
+}
+
+fn count<O: Owner<u64>>(queue: &O, thieves: usize, tasks: u64, seed: u64) -> Vec<u32>
+where
+    O::Thief: 'static,
+{
+    let mut counts = vec![0; tasks as usize];
+    for task in take_all(queue, thieves, tasks, seed).into_iter().flatten() {
+        counts[task as usize] += 1;
     }
-    for (task, &count) in seen.iter().enumerate() {
-        if count != 1 {
-            bad += 1;
-            if bad <= 10 {
-                counts.insert(task as u64, usize::from(count));
-            }
-        }
-    }
-    assert_eq!(bad, 0, "seed {seed}, {thieves} thieves: tasks and how often they came: {counts:?}");
+    counts
+}
+
+/// The first few tasks whose count is wrong.
+fn wrong(counts: &[u32], is_wrong: impl Fn(u32) -> bool) -> Vec<(usize, u32)> {
+    let all = counts.iter().copied().enumerate();
+    all.filter(|&(_, count)| is_wrong(count)).take(10).collect()
 }
 
 /// Runs the owner and the thieves dry and returns what each of them took, the owner first.

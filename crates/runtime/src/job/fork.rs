@@ -252,8 +252,10 @@ fn cannot_fork(error: PushError) -> ! {
 
 /// Runs something of which even a panic must not get out, since another is on its way.
 fn quietly(run: impl FnOnce()) {
-    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run)) {
-        // A payload whose destructor panics, too: there is nobody left to tell.
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
+        && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        // A payload whose destructor panics with another one: there is nobody left to tell.
         mem::forget(payload);
     }
 }
@@ -275,9 +277,8 @@ fn wait<R>(head: Head, above: Head) -> Outcome<R> {
     // retired.
     let slot = unsafe { head.slot() };
     let done = || {
-        // SeqCst: acquires the outcome; and a worker that has announced itself as a sleeper and then
-        // reads "not done" is seen by the thief, which sets DONE and then looks for sleepers.
-        slot.status().load(Ordering::SeqCst) & Status::DONE != 0
+        // Acquire: pairs with the release of DONE in `run_stolen`.
+        slot.status().load(Ordering::Acquire) & Status::DONE != 0
     };
     let thief = || {
         // Relaxed: a hint where to steal.
@@ -306,9 +307,9 @@ pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Wor
     let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
     // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
     unsafe { (descriptor.run)(slot, worker) };
-    // SeqCst: releases the outcome, and comes before the look for sleepers that follows in
-    // `Registry::notify`; see `wait`.
-    slot.status().fetch_or(Status::DONE, Ordering::SeqCst);
+    // Release: hands the outcome over to `wait`. It is line P1 of sleep/README.md: the caller wakes the
+    // victim. Nobody else writes the word before the victim has seen DONE.
+    slot.status().store(Status::DONE, Ordering::Release);
 }
 
 /// Moves the second half out of its slot, or out of the frame that its slot points to.

@@ -14,6 +14,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::current::Local;
+use super::shared::Address;
 use super::task::{Task, catch};
 use crate::registry::Registry;
 use crate::scope::Scope;
@@ -47,16 +48,20 @@ impl Tally {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let scope = ScopePtr(ptr::from_ref(scope).cast::<Scope<'static>>());
+        let address = Address::new(scope);
         let run = move || {
-            let ScopePtr(scope) = { scope };
-            // SAFETY: the scope stays where it is until this task is taken off its count, below. Only
-            // its lifetime parameter was cast away and back.
-            let scope = unsafe { &*scope.cast::<Scope<'scope>>() };
-            if let Err(payload) = catch(|| closure(scope)) {
-                scope.panicked(payload);
+            // Not a reference for long: it would have to be valid until this closure returns, and the
+            // scope may be gone as soon as the task is taken off its count.
+            let scope: *const Scope<'scope> = address.get();
+            // SAFETY: the scope stays where it is until `ended`.
+            if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
+                // SAFETY: as above.
+                unsafe { &*scope }.panicked(payload);
             }
-            scope.tally.ended();
+            // SAFETY: as above.
+            let tally = unsafe { &raw const (*scope).tally };
+            // SAFETY: the task was counted, and uses the scope no more.
+            unsafe { Tally::ended(tally) };
         };
         // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
         // tasks have been taken off its count.
@@ -77,13 +82,23 @@ impl Tally {
 
     /// A task has ended, on a worker of the scope's pool. If that is not the home worker, the scope
     /// may be gone when this returns.
+    ///
+    /// # Safety
+    ///
+    /// The task was counted in this tally, and is taken off once, here.
     #[inline]
-    fn ended(&self) {
+    unsafe fn ended(tally: *const Tally) {
         Local::with(|local| {
             let local = local.expect("a scope's tasks run on workers");
-            let index = self.index;
+            // SAFETY: the task is still counted, so the scope still stands.
+            let is_home = unsafe { &*tally }.is_home(local);
+            // SAFETY: as above.
+            let index = unsafe { (*tally).index };
+            // A reference to nothing but cells: it may dangle while `remove` returns.
+            // SAFETY: as above.
+            let pending = unsafe { &(*tally).pending };
             // SAFETY: compared with the worker that made the count.
-            if unsafe { self.pending.remove(self.is_home(local)) } {
+            if unsafe { pending.remove(is_home) } {
                 // The task's pool is the scope's, so its registry will do, and outlives this.
                 local.registry.sleep.wake(index);
             }
@@ -104,13 +119,6 @@ impl Tally {
         }
     }
 }
-
-/// A scope's address, for its tasks.
-struct ScopePtr(*const Scope<'static>);
-
-// SAFETY: a Scope is shared between threads by design: its count says which thread may touch what, the
-// rest is a mutex.
-unsafe impl Send for ScopePtr {}
 
 struct Pending {
     home: Cell<i64>,
@@ -154,10 +162,9 @@ impl Pending {
             self.home.set(self.home.get() - 1);
             false
         } else {
-            // SeqCst: releases what the task did to the home worker's `is_zero`; and comes before the
-            // look for sleepers that follows, as the home worker's announcement comes before its
-            // last `is_zero`.
-            self.away.fetch_sub(1, Ordering::SeqCst) == 1
+            // AcqRel: releases what the task did to the home worker's `is_zero`, through those that
+            // come after it too.
+            self.away.fetch_sub(1, Ordering::AcqRel) == 1
         }
     }
 
@@ -167,8 +174,8 @@ impl Pending {
     ///
     /// On the thread that made this count.
     unsafe fn is_zero(&self) -> bool {
-        // SeqCst: acquires what the tasks did; see `remove`.
-        self.home.get().wrapping_add(self.away.load(Ordering::SeqCst) as i64) == 0
+        // Acquire: sees what the tasks did; pairs with `remove`.
+        self.home.get().wrapping_add(self.away.load(Ordering::Acquire) as i64) == 0
     }
 
     /// Moves the home count over: from now on every end of a task that leaves none says so.

@@ -2,9 +2,28 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
 
 use super::fork::Outcome;
 use super::task::{AbortOnUnwind, Task};
+
+/// An address that goes with a task to another thread.
+pub(super) struct Address<T>(*const T);
+
+// SAFETY: an address by itself may go anywhere; what is done with it is justified where it is used.
+unsafe impl<T> Send for Address<T> {}
+
+impl<T> Address<T> {
+    pub(super) fn new(place: &T) -> Self {
+        Address(ptr::from_ref(place))
+    }
+
+    /// By value, so that a closure captures the address and not the bare pointer in it.
+    #[inline(always)]
+    pub(super) fn get(self) -> *const T {
+        self.0
+    }
+}
 
 /// A closure and, later, what it came to.
 pub(crate) struct Shared<F, R> {
@@ -30,13 +49,21 @@ where
     /// process.
     pub(crate) fn hand_over(&self, done: impl FnOnce() + Send, wait: impl FnOnce(Task)) {
         let guard = AbortOnUnwind("a thread stopped waiting for a task in its own frame");
+        let this = Address::new(self);
         let run = move || {
+            // A reference would have to be valid until this closure returns; the frame is only sure to
+            // stand until `done`.
+            let this = this.get();
+            // SAFETY: the frame stands until `done`.
+            let closure = unsafe { &raw const (*this).closure };
+            // SAFETY: as above.
+            let outcome = unsafe { &raw const (*this).outcome };
             // SAFETY: this task alone uses the closure.
-            let closure = unsafe { &mut *self.closure.get() }.take();
-            let outcome =
+            let closure = unsafe { &mut *UnsafeCell::raw_get(closure) }.take();
+            let result =
                 panic::catch_unwind(AssertUnwindSafe(|| closure.expect("a task runs once")()));
             // SAFETY: nobody reads the outcome before `done`.
-            unsafe { *self.outcome.get() = Some(outcome) };
+            unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
             done();
         };
         // SAFETY: the frame of `self` stands until `wait` has returned, which is after `done`, the

@@ -1,0 +1,57 @@
+//! Tells the harness what it is built from: the compiler, the commit, and the versions of the peers.
+//!
+//! A figure without these cannot be redone. What cannot be found out is left empty, never guessed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The crates whose versions a document states.
+const PEERS: [&str; 6] =
+    ["chili", "crossbeam-deque", "crossbeam-queue", "rayon", "rayon-core", "st3"];
+
+fn main() {
+    let root =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
+    let compiler = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    tell("POACH_RUSTC", &printed(&compiler, &["--version"], &root));
+    tell("POACH_COMMIT", &printed("git", &["rev-parse", "--short=12", "HEAD"], &root));
+    tell("POACH_PROFILE", &env::var("PROFILE").unwrap_or_default());
+    tell("POACH_PEERS", &peers(&root.join("Cargo.lock")));
+
+    println!("cargo::rerun-if-changed=build.rs");
+    for file in ["Cargo.lock", ".git/HEAD", ".git/logs/HEAD"] {
+        if root.join(file).exists() {
+            println!("cargo::rerun-if-changed={}", root.join(file).display());
+        }
+    }
+}
+
+fn tell(name: &str, value: &str) {
+    println!("cargo::rustc-env={name}={value}");
+}
+
+/// What a command prints on its first line, or nothing.
+fn printed(program: &str, arguments: &[&str], directory: &Path) -> String {
+    let output = Command::new(program).args(arguments).current_dir(directory).output();
+    let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// `name version` of each peer that the lock file has, separated by commas.
+fn peers(lock: &Path) -> String {
+    let text = fs::read_to_string(lock).unwrap_or_default();
+    let mut found = Vec::new();
+    let mut name = "";
+    for line in text.lines() {
+        if let Some(value) = line.strip_prefix("name = ") {
+            name = value.trim_matches('"');
+        } else if let Some(version) = line.strip_prefix("version = ")
+            && PEERS.contains(&name)
+        {
+            found.push(format!("{name} {}", version.trim_matches('"')));
+        }
+    }
+    found.join(",")
+}

@@ -1,0 +1,59 @@
+//! Fibonacci, by two recursive calls at every n of 2 or more: nothing but forks.
+//!
+//! Source: Lace, section 4.1 (fib 50 there), and Cilk's `fib` (42 in the fence-free paper, Table 1).
+//! The smallest grain: a fork for every call, no cut-off.
+
+use anyhow::{Result, ensure};
+
+use crate::Size;
+use crate::fork::{Fork, Program, System, Task};
+
+pub(crate) struct Fib {
+    n: u32,
+    result: Option<u64>,
+}
+
+struct Number(u32);
+
+impl Task for Number {
+    type Output = u64;
+
+    fn run<F: Fork>(self, mut fork: F) -> u64 {
+        let n = self.0;
+        if n < 2 {
+            return u64::from(n);
+        }
+        let (a, b) = fork.join(Number(n - 1), Number(n - 2));
+        a + b
+    }
+}
+
+impl Program for Fib {
+    const NAME: &'static str = "fib";
+
+    fn new(size: Size) -> Self {
+        Fib { n: size.pick(16, 33, 40, 50), result: None }
+    }
+
+    fn reset(&mut self) {
+        self.result = None;
+    }
+
+    fn run(&mut self, system: &impl System) {
+        self.result = Some(system.run(Number(self.n)));
+    }
+
+    fn check(&self) -> Result<()> {
+        let (mut expected, mut next) = (0u64, 1);
+        for _ in 0..self.n {
+            (expected, next) = (next, expected + next);
+        }
+        ensure!(
+            self.result == Some(expected),
+            "fib({}) is {expected}, not {:?}",
+            self.n,
+            self.result
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Figures of a document, as SVG; no font of the system is needed, for a browser sets the text.
+
+mod bars;
+mod curve;
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use plotters::style::RGBColor;
+
+use crate::{Document, Row};
+
+/// Colours that stay apart for the colour-blind too (Okabe and Ito's), in the order of the systems.
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(213, 94, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(204, 121, 167),
+    RGBColor(110, 110, 110),
+    RGBColor(240, 228, 66),
+];
+
+/// What the figures take the other systems' times as a multiple of: the sequential program if there
+/// is one, else the first system with as many workers.
+pub fn baseline<'d>(document: &'d Document, row: &Row) -> Option<&'d Row> {
+    let mut same = document
+        .rows
+        .iter()
+        .filter(|other| (&other.suite, &other.workload) == (&row.suite, &row.workload));
+    same.clone()
+        .find(|other| other.system == "sequential")
+        .or_else(|| same.find(|other| other.workers == row.workers))
+        .filter(|base| base.unit == row.unit)
+}
+
+/// Writes the figures of `document` and the page that holds them into `directory`, and says which
+/// files that made.
+///
+/// # Errors
+///
+/// If a file cannot be written, with its path.
+pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut figures: Vec<(String, String)> = Vec::new();
+    let mut suites: Vec<&str> = document.rows.iter().map(|row| row.suite.as_str()).collect();
+    suites.dedup();
+    for suite in suites {
+        let rows: Vec<&Row> = document.rows.iter().filter(|row| row.suite == suite).collect();
+        let mut workers: Vec<usize> = rows.iter().map(|row| row.workers).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        for count in &workers {
+            if let Some(svg) = bars::draw(document, suite, *count)? {
+                figures.push((format!("{suite}-{count}-workers.svg"), svg));
+            }
+        }
+        if let Some(svg) = curve::draw(document, suite, &workers)? {
+            figures.push((format!("{suite}-speedup.svg"), svg));
+        }
+    }
+    let mut written = Vec::new();
+    let mut put = |name: &str, text: &str| -> Result<()> {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| format!("could not write {}", path.display()))?;
+        written.push(path);
+        Ok(())
+    };
+    for (name, svg) in &figures {
+        put(name, svg)?;
+    }
+    put("index.html", &page::render(document, command, &figures))?;
+    Ok(written)
+}
+
+/// Each thing once, in the order of its first appearance.
+fn distinct<'a>(things: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for thing in things {
+        if !seen.contains(&thing) {
+            seen.push(thing);
+        }
+    }
+    seen
+}

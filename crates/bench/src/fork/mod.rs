@@ -1,0 +1,126 @@
+//! Fork-join programs, written once, and the systems that run them.
+//!
+//! A program is a [`Task`]: a value with a body that is generic over how it forks. A system is a
+//! [`System`]: a pool with such a way to fork, a [`Fork`]. That the halves of a join are tasks, not
+//! closures, is what lets one program run under worker tokens that are passed by value and have a
+//! lifetime of their own (Poach's), under scopes passed by reference (chili's), and under nothing at
+//! all (rayon's, and the sequential program's). It costs nothing: each system's `join` is inlined into
+//! the program's own recursion.
+
+mod patterns;
+mod systems;
+
+pub(crate) use patterns::{Both, for_each, sum};
+pub(crate) use systems::{Chili, Rayon, Sequential, Split, System};
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use crate::{Case, Request, Size, Unit, need_memory};
+
+/// Part of a program: what a fork makes.
+pub(crate) trait Task: Send {
+    /// What it comes to.
+    type Output: Send;
+
+    /// Runs it; `fork` is its own way to fork further.
+    fn run<F: Fork>(self, fork: F) -> Self::Output;
+}
+
+/// A way to fork: what each half of a join is handed.
+pub(crate) trait Fork: Sized {
+    /// Runs both, perhaps in parallel, and returns both results.
+    fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output);
+}
+
+/// A program: its input, what is timed, and a check of the result.
+pub(crate) trait Program: Sized + 'static {
+    /// Its name on the command line.
+    const NAME: &'static str;
+
+    /// The bytes that its input and result take, where they are many.
+    fn memory(_size: Size) -> u64 {
+        0
+    }
+
+    /// Whether a system whose stacks cannot be made larger can run it.
+    const DEEP: bool = false;
+
+    /// Makes the input.
+    fn new(size: Size) -> Self;
+
+    /// Brings the input back to its first state, and forgets the result. Not timed.
+    fn reset(&mut self);
+
+    /// Runs the program. This is what is timed.
+    fn run(&mut self, system: &impl System);
+
+    /// Compares the result with an independent computation. Not timed.
+    ///
+    /// # Errors
+    ///
+    /// What the result is, and what it should be.
+    fn check(&self) -> Result<()>;
+}
+
+/// The cases of a program: under each system with each number of workers.
+///
+/// They share one program, made when the first of them is prepared, so that all of them read the same
+/// memory: a tree that another heap has scattered takes several times as long.
+pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
+    let shared = Rc::new(OnceCell::new());
+    let size = request.size;
+    cases.push(case::<P, Sequential>(&shared, size, 1));
+    for workers in &request.workers {
+        cases.push(case::<P, Split>(&shared, size, *workers));
+        cases.push(case::<P, Rayon>(&shared, size, *workers));
+        if !P::DEEP {
+            cases.push(case::<P, Chili>(&shared, size, *workers));
+        }
+    }
+}
+
+fn case<P: Program, S: System>(
+    shared: &Rc<OnceCell<RefCell<P>>>,
+    size: Size,
+    workers: usize,
+) -> Case {
+    let shared = Rc::clone(shared);
+    let prepare = move || {
+        let system = S::new(workers)?;
+        if shared.get().is_none() {
+            need_memory(P::memory(size))?;
+            shared.get_or_init(|| RefCell::new(P::new(size)));
+        }
+        Ok(move || {
+            let mut program = shared.get().context("the program was made")?.borrow_mut();
+            program.reset();
+            let start = Instant::now();
+            program.run(&system);
+            let seconds = start.elapsed().as_secs_f64();
+            program.check()?;
+            Ok(seconds.into())
+        })
+    };
+    Case::new(P::NAME, S::NAME, workers, Unit::SECONDS, prepare)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The check of a program fails before the program has run, and after it was reset; so it looks at
+    /// the result, and the result of a run is its own.
+    pub(crate) fn checks_its_result<P: Program>() {
+        let mut program = P::new(Size::Tiny);
+        program.reset();
+        assert!(program.check().is_err(), "{} passes without having run", P::NAME);
+        program.run(&Sequential);
+        program.check().unwrap();
+        program.reset();
+        assert!(program.check().is_err(), "{} passes with an earlier result", P::NAME);
+    }
+}

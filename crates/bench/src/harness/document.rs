@@ -1,0 +1,239 @@
+//! The one document that a run makes: the machine, and a row for each case with every sample.
+//!
+//! It is whole at any moment: a run that is cut short has a document of what it had measured, which a
+//! later run may take up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::case::{Better, Case, Sample};
+use super::machine::Machine;
+use super::statistics::Summary;
+
+/// The version of the document's form, its field `schema`.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that a run measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What it ran on.
+    pub machine: Machine,
+    /// The size of the inputs: `quick`, `full` or `paper`.
+    pub size: String,
+    /// Whether every sample that was asked for was taken, or failed.
+    pub complete: bool,
+    /// A row for each case, in the order in which they ran.
+    pub rows: Vec<Row>,
+    /// What could not be measured, and why.
+    pub failures: Vec<Failure>,
+}
+
+/// One workload under one system with so many workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The suite's name.
+    pub suite: String,
+    /// The program.
+    pub workload: String,
+    /// The scheduler or queue.
+    pub system: String,
+    /// The threads that it used.
+    pub workers: usize,
+    /// What the samples are measured in.
+    pub unit: String,
+    /// Which of two samples is the better one.
+    pub better: Better,
+    /// Each sample, in the order in which they were taken.
+    pub samples: Vec<f64>,
+    /// The least sample.
+    pub min: f64,
+    /// The sample in the middle.
+    pub median: f64,
+    /// A tenth of the samples are below.
+    pub p10: f64,
+    /// A tenth of the samples are above.
+    pub p90: f64,
+    /// The median of each counter.
+    pub counters: BTreeMap<String, f64>,
+    /// The samples of each counter, one for each of `samples` in which it was counted.
+    pub counter_samples: BTreeMap<String, Vec<f64>>,
+    /// Whether there were more workers than processors.
+    pub oversubscribed: bool,
+}
+
+/// A case that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The suite's name.
+    pub suite: String,
+    /// The program.
+    pub workload: String,
+    /// The scheduler or queue.
+    pub system: String,
+    /// The threads that it was to use.
+    pub workers: usize,
+    /// What went wrong.
+    pub message: String,
+}
+
+impl Document {
+    pub(crate) fn new(size: &str) -> Self {
+        Document {
+            schema: SCHEMA,
+            machine: Machine::here(),
+            size: size.to_owned(),
+            complete: false,
+            rows: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// The row of a case, if it has a sample.
+    pub fn row(&self, suite: &str, workload: &str, system: &str, workers: usize) -> Option<&Row> {
+        self.rows.iter().find(|row| row.is(suite, workload, system, workers))
+    }
+
+    /// How many samples there are of a case.
+    pub(crate) fn taken(&self, suite: &str, case: &CaseName) -> usize {
+        self.rows.iter().find(|row| row.is_case(suite, case)).map_or(0, |row| row.samples.len())
+    }
+
+    pub(crate) fn add(&mut self, suite: &str, case: &CaseName, sample: Sample) {
+        let at = self.rows.iter().position(|row| row.is_case(suite, case));
+        let at = at.unwrap_or_else(|| {
+            self.rows.push(Row::new(suite, case, self.machine.cores));
+            self.rows.len() - 1
+        });
+        self.rows[at].add(sample);
+    }
+
+    pub(crate) fn fail(&mut self, suite: &str, case: &CaseName, error: &anyhow::Error) {
+        self.failures.push(Failure {
+            suite: suite.to_owned(),
+            workload: case.workload.to_owned(),
+            system: case.system.clone(),
+            workers: case.workers,
+            message: format!("{error:#}"),
+        });
+    }
+
+    /// The document as JSON.
+    ///
+    /// # Errors
+    ///
+    /// If a value is not a number, which no sample is.
+    pub fn to_json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Writes the document so that there is a whole one at `path` at any moment: the old or the new.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written, with its path.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let write = || -> Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            file.write_all(self.to_json()?.as_bytes())?;
+            file.persist(path)?;
+            Ok(())
+        };
+        write().with_context(|| format!("could not write {}", path.display()))
+    }
+
+    /// Reads a document that a run left.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is not such a document, or has another version, with its path.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("could not read {}", path.display()))?;
+        let document: Document = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not a document of `poach bench`", path.display()))?;
+        ensure!(
+            document.schema == SCHEMA,
+            "{} has schema {}, and this program knows {SCHEMA}",
+            path.display(),
+            document.schema
+        );
+        Ok(document)
+    }
+}
+
+/// What a row is known by.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseName {
+    pub(crate) workload: &'static str,
+    pub(crate) system: String,
+    pub(crate) workers: usize,
+    unit: &'static str,
+    better: Better,
+}
+
+impl CaseName {
+    pub(crate) fn of(case: &Case) -> Self {
+        CaseName {
+            workload: case.workload,
+            system: case.system.clone(),
+            workers: case.workers,
+            unit: case.unit.name,
+            better: case.unit.better,
+        }
+    }
+}
+
+impl Row {
+    fn new(suite: &str, case: &CaseName, cores: usize) -> Self {
+        Row {
+            suite: suite.to_owned(),
+            workload: case.workload.to_owned(),
+            system: case.system.clone(),
+            workers: case.workers,
+            unit: case.unit.to_owned(),
+            better: case.better,
+            samples: Vec::new(),
+            min: 0.0,
+            median: 0.0,
+            p10: 0.0,
+            p90: 0.0,
+            counters: BTreeMap::new(),
+            counter_samples: BTreeMap::new(),
+            oversubscribed: case.workers > cores,
+        }
+    }
+
+    fn is(&self, suite: &str, workload: &str, system: &str, workers: usize) -> bool {
+        self.suite == suite
+            && self.workload == workload
+            && self.system == system
+            && self.workers == workers
+    }
+
+    pub(crate) fn is_case(&self, suite: &str, case: &CaseName) -> bool {
+        self.is(suite, case.workload, &case.system, case.workers)
+    }
+
+    fn add(&mut self, sample: Sample) {
+        self.samples.push(sample.value);
+        for (name, value) in sample.counters {
+            self.counter_samples.entry(name).or_default().push(value);
+        }
+        let medians = self.counter_samples.iter().filter_map(|(name, values)| {
+            Summary::of(values).map(|summary| (name.clone(), summary.median))
+        });
+        self.counters = medians.collect();
+        if let Some(summary) = Summary::of(&self.samples) {
+            (self.min, self.median) = (summary.min, summary.median);
+            (self.p10, self.p90) = (summary.p10, summary.p90);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The papers' programs and figures, redone side by side with what a user would pick instead.
+//!
+//! A [`Suite`] is a list of [`Case`]s; a case is one program (the workload) under one scheduler or
+//! queue (the system) with so many workers, and a closure that takes one sample. The harness
+//! interleaves the systems round by round, so that one noisy minute hits all of them alike, and keeps
+//! every sample in a [`Document`] that is whole at any moment.
+//!
+//! ```
+//! use poach_bench::{Case, Plan, Request, Sample, Session, Suite, Unit, find};
+//!
+//! struct Sums;
+//!
+//! impl Suite for Sums {
+//!     fn name(&self) -> &'static str {
+//!         "sums"
+//!     }
+//!     fn about(&self) -> &'static str {
+//!         "adding numbers up"
+//!     }
+//!     fn cases(&self, request: &Request) -> Vec<Case> {
+//!         let n = request.size.pick(1_000, 1_000_000, 100_000_000, 1_000_000_000);
+//!         vec![Case::timed("ranges", "sequential", 1, move || {
+//!             let sum: u64 = std::hint::black_box(0..n).sum();
+//!             anyhow::ensure!(sum == n * (n - 1) / 2, "the sum came out as {sum}");
+//!             Ok(())
+//!         })]
+//!     }
+//! }
+//!
+//! let session = Session::new(Plan { rounds: 3, ..Plan::quick() });
+//! session.run(&Sums, &|_event| {})?;
+//! let document = session.document();
+//! assert_eq!(document.rows[0].samples.len(), 3);
+//! # anyhow::Ok(())
+//! ```
+
+pub mod figure;
+mod fork;
+mod fork_join;
+mod harness;
+pub mod table;
+
+mod cholesky;
+mod fft;
+mod fib;
+mod heat;
+mod integrate;
+mod jacobi;
+mod json_walk;
+mod knapsack;
+mod life;
+mod lud;
+mod matmul;
+mod mergesort;
+mod nbody;
+mod pool;
+mod quad;
+mod queens;
+mod quicksort;
+mod ray;
+mod sieve;
+mod strassen;
+mod tree_sum;
+mod uts;
+
+pub use fork_join::ForkJoin;
+pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
+pub use harness::document::{Document, Failure, Row, SCHEMA};
+pub use harness::machine::{Machine, need_memory};
+pub use harness::peer::Peer;
+pub use harness::session::{Event, Plan, Session};
+pub use harness::statistics::{Summary, geometric_mean, percentile};
+pub use pool::Pool;
+
+/// Every suite there is.
+pub fn suites() -> Vec<Box<dyn Suite>> {
+    vec![Box::new(ForkJoin), Box::new(Pool)]
+}
+
+/// The suite of this name.
+///
+/// # Errors
+///
+/// If there is none; the message says which there are.
+pub fn find(name: &str) -> anyhow::Result<Box<dyn Suite>> {
+    let mut suites = suites();
+    if let Some(at) = suites.iter().position(|suite| suite.name() == name) {
+        return Ok(suites.swap_remove(at));
+    }
+    let names: Vec<_> = suites.iter().map(|suite| suite.name()).collect();
+    anyhow::bail!("there is no suite `{name}`: there is {}", names.join(", "))
+}

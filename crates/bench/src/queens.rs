@@ -1,0 +1,131 @@
+//! The number of ways to place n queens on a board of n by n so that none attacks another.
+//!
+//! Source: Lace, section 4.1 (queens 15 there): a task for every correct board, no cut-off. The
+//! boards after one row are divided by halves, so n children take n - 1 forks.
+
+use anyhow::{Result, ensure};
+
+use crate::Size;
+use crate::fork::{Fork, Program, System, Task};
+
+/// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
+const SOLUTIONS: [u64; 17] =
+    [1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512];
+
+/// A board: which columns and diagonals the queens so far attack, as seen from the next row.
+#[derive(Clone, Copy)]
+struct Board {
+    columns: u32,
+    left: u32,
+    right: u32,
+    /// As many ones as there are columns.
+    all: u32,
+}
+
+impl Board {
+    fn place(self, column: u32) -> Board {
+        Board {
+            columns: self.columns | column,
+            left: (self.left | column) << 1,
+            right: (self.right | column) >> 1,
+            all: self.all,
+        }
+    }
+
+    fn free(self) -> u32 {
+        self.all & !(self.columns | self.left | self.right)
+    }
+}
+
+/// The solutions that have a queen on one of `choices` in the next row.
+struct Place {
+    board: Board,
+    choices: u32,
+}
+
+impl Task for Place {
+    type Output = u64;
+
+    fn run<F: Fork>(self, mut fork: F) -> u64 {
+        let Place { mut board, mut choices } = self;
+        // A single choice is a row further down, not a fork.
+        while choices.is_power_of_two() {
+            board = board.place(choices);
+            if board.columns == board.all {
+                return 1;
+            }
+            choices = board.free();
+        }
+        if choices == 0 {
+            return 0;
+        }
+        let low = lower_half(choices);
+        let (a, b) =
+            fork.join(Place { board, choices: low }, Place { board, choices: choices & !low });
+        a + b
+    }
+}
+
+/// The lower half of the ones of a word with at least two.
+fn lower_half(ones: u32) -> u32 {
+    let mut rest = ones;
+    for _ in 0..ones.count_ones() / 2 {
+        rest &= rest - 1;
+    }
+    ones & !rest
+}
+
+pub(crate) struct Queens {
+    n: usize,
+    result: Option<u64>,
+}
+
+impl Program for Queens {
+    const NAME: &'static str = "queens";
+
+    fn new(size: Size) -> Self {
+        Queens { n: size.pick(6, 12, 14, 15), result: None }
+    }
+
+    fn reset(&mut self) {
+        self.result = None;
+    }
+
+    fn run(&mut self, system: &impl System) {
+        let all = (1 << self.n) - 1;
+        let board = Board { columns: 0, left: 0, right: 0, all };
+        self.result = Some(system.run(Place { board, choices: all }));
+    }
+
+    fn check(&self) -> Result<()> {
+        let expected = SOLUTIONS[self.n];
+        ensure!(
+            self.result == Some(expected),
+            "{} queens have {expected} solutions, not {:?}",
+            self.n,
+            self.result
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork::Sequential;
+
+    #[test]
+    fn the_known_numbers() {
+        for (n, expected) in SOLUTIONS.iter().enumerate().take(10).skip(1) {
+            let mut queens = Queens { n, result: None };
+            queens.run(&Sequential);
+            assert_eq!(queens.result, Some(*expected), "{n} queens");
+        }
+    }
+
+    #[test]
+    fn halves_of_choices() {
+        assert_eq!(lower_half(0b1011), 0b0001);
+        assert_eq!(lower_half(0b1111_0000), 0b0011_0000);
+    }
+}

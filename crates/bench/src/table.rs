@@ -1,0 +1,105 @@
+//! A document as tables for a terminal: one a suite and number of workers.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+
+use crate::figure::baseline;
+use crate::{Better, Document, Row};
+
+/// A line under the heading, and blanks between the columns.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// The whole document as text, `width` columns wide.
+pub fn render(document: &Document, width: u16) -> String {
+    let mut text = String::new();
+    let mut suites: Vec<&str> = Vec::new();
+    for row in &document.rows {
+        if !suites.contains(&row.suite.as_str()) {
+            suites.push(&row.suite);
+        }
+    }
+    for suite in suites {
+        let _ = writeln!(text, "{suite}\n{}", table(document, suite, width));
+    }
+    for failure in &document.failures {
+        let _ = writeln!(
+            text,
+            "failed: {} on {} with {} workers: {}",
+            failure.workload, failure.system, failure.workers, failure.message
+        );
+    }
+    if document.rows.iter().any(|row| row.oversubscribed) {
+        let cores = document.machine.cores;
+        let _ = writeln!(text, "* more workers than the {cores} processors of this machine");
+    }
+    if !document.complete {
+        text.push_str("The run was cut short: this is what it had measured.\n");
+    }
+    text
+}
+
+fn table(document: &Document, suite: &str, width: u16) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_width(width);
+    table.set_header(["workload", "workers", "system", "median", "min", "p10", "p90", "n", "×"]);
+    for column in 3..9 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut last = ("", 0);
+    for row in document.rows.iter().filter(|row| row.suite == suite) {
+        let mark = if row.oversubscribed { "*" } else { "" };
+        let place = (row.workload.as_str(), row.workers);
+        let show = place != last;
+        last = place;
+        table.add_row([
+            Cell::new(if show { row.workload.as_str() } else { "" }),
+            Cell::new(if show { format!("{}{mark}", row.workers) } else { String::new() }),
+            Cell::new(&row.system),
+            Cell::new(format!("{} {}", figure(row.median), row.unit)),
+            Cell::new(figure(row.min)),
+            Cell::new(figure(row.p10)),
+            Cell::new(figure(row.p90)),
+            Cell::new(row.samples.len()),
+            Cell::new(ratio(document, row)),
+        ]);
+    }
+    table
+}
+
+/// How many times as good as the baseline a row is, by its median.
+fn ratio(document: &Document, row: &Row) -> String {
+    let Some(base) = baseline(document, row) else { return String::new() };
+    let ratio = match row.better {
+        Better::Lower => base.median / row.median,
+        Better::Higher => row.median / base.median,
+    };
+    if ratio.is_finite() { format!("{ratio:.2}") } else { String::new() }
+}
+
+/// A value with three or four digits that say something.
+pub(crate) fn figure(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { 3 - value.abs().log10().floor() as i32 };
+    format!("{value:.*}", usize::try_from(digits.clamp(0, 9)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1.000"),
+            (0.012_345, "0.01235"),
+            (123_456.0, "123456"),
+            (98.76, "98.76"),
+        ] {
+            assert_eq!(figure(value), text);
+        }
+    }
+}

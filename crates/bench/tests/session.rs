@@ -1,0 +1,324 @@
+//! A session: interleaving, failing, stopping, resuming, and what it refuses.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use poach_bench::{
+    Case, Document, Event, Plan, Request, Sample, Session, Suite, Unit, figure, need_memory, table,
+};
+
+/// A suite of two workloads with made-up samples; one system of the first fails at its third.
+struct MadeUp;
+
+impl Suite for MadeUp {
+    fn name(&self) -> &'static str {
+        "made-up"
+    }
+
+    fn about(&self) -> &'static str {
+        "figures for a test"
+    }
+
+    fn cases(&self, request: &Request) -> Vec<Case> {
+        let steady = |workload, system, workers: usize, first: f64| {
+            Case::new(workload, system, workers, Unit::SECONDS, move || {
+                let mut next = first;
+                Ok(move || {
+                    next += 1.0;
+                    Ok(Sample::from(next - 1.0).count("steals", next * 10.0))
+                })
+            })
+        };
+        let mut cases = vec![steady("alpha", "sequential", 1, 1.0)];
+        for workers in &request.workers {
+            cases.push(steady("alpha", "split", *workers, 11.0));
+            cases.push(Case::new("alpha", "brittle", *workers, Unit::SECONDS, || {
+                let mut left = 3;
+                Ok(move || {
+                    left -= 1;
+                    ensure!(left > 0, "the result came out as 41, not 42");
+                    Ok(Sample::from(5.0))
+                })
+            }));
+        }
+        cases.push(steady("beta", "split", 1, 3.0));
+        cases.push(Case::timed("beta", "panics", 1, || panic!("the stack of {} is full", 7)));
+        cases.push(Case::new("beta", "huge", 1, Unit::SECONDS, || {
+            need_memory(u64::MAX)?;
+            Ok(|| bail!("no machine has that much memory"))
+        }));
+        cases
+    }
+}
+
+fn plan() -> Plan {
+    Plan { workers: vec![2], rounds: 3, budget: None, ..Plan::quick() }
+}
+
+#[test]
+fn the_systems_of_a_workload_take_turns() {
+    let session = Session::new(plan());
+    let order = Mutex::new(Vec::new());
+    session
+        .run(&MadeUp, &|event| {
+            if let Event::Sampling(workload, system, _) = event {
+                order.lock().unwrap().push(format!("{workload} {system}"));
+            }
+        })
+        .unwrap();
+    // A round to warm up and three that count; the brittle one leaves when it fails.
+    let alpha = ["alpha sequential", "alpha split", "alpha brittle"];
+    let mut expected: Vec<&str> = Vec::new();
+    for round in 0..4 {
+        expected.extend(&alpha[..if round < 3 { 3 } else { 2 }]);
+    }
+    expected.extend(["beta split", "beta panics", "beta split", "beta split", "beta split"]);
+    assert_eq!(*order.lock().unwrap(), expected);
+}
+
+#[test]
+fn the_first_sample_warms_up_and_the_rest_are_kept() {
+    let session = Session::new(plan());
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    assert!(document.complete);
+    let row = document.row("made-up", "alpha", "split", 2).unwrap();
+    assert_eq!(row.samples, [12.0, 13.0, 14.0]);
+    assert_eq!((row.min, row.median, row.unit.as_str()), (12.0, 13.0, "s"));
+    assert!((row.p10 - 12.2).abs() < 1e-9 && (row.p90 - 13.8).abs() < 1e-9);
+    assert_eq!(row.counters.get("steals"), Some(&140.0));
+    assert_eq!(row.counter_samples["steals"], [130.0, 140.0, 150.0]);
+}
+
+#[test]
+fn a_case_that_fails_is_said_and_the_others_go_on() {
+    let session = Session::new(plan());
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    let failures: Vec<_> =
+        document.failures.iter().map(|f| (f.system.as_str(), f.message.as_str())).collect();
+    assert_eq!(failures.len(), 3);
+    assert_eq!(failures[0], ("brittle", "the result came out as 41, not 42"));
+    assert_eq!(failures[1], ("panics", "it panicked: the stack of 7 is full"));
+    assert_eq!(failures[2].0, "huge");
+    if cfg!(target_os = "linux") {
+        assert!(failures[2].1.starts_with("it needs 17592186044415 MiB of memory"), "{failures:?}");
+    }
+    let text = table::render(&document, 100);
+    assert!(text.contains("failed: alpha on brittle with 2 workers: the result came out as 41"));
+}
+
+#[test]
+fn a_run_cut_short_leaves_a_whole_document_and_can_be_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples.json");
+    let session = Session::new(plan());
+    let taken = RefCell::new(0);
+    session
+        .run(&MadeUp, &|event| {
+            if matches!(event, Event::Sampling(..)) {
+                *taken.borrow_mut() += 1;
+                // Into the first round that counts: the last sample that is taken is the 5th.
+                if *taken.borrow() == 5 {
+                    session.stop();
+                }
+            }
+        })
+        .unwrap();
+    let cut = session.document();
+    assert!(!cut.complete);
+    assert_eq!(cut.row("made-up", "alpha", "sequential", 1).unwrap().samples.len(), 1);
+    assert_eq!(cut.row("made-up", "alpha", "split", 2).unwrap().samples.len(), 1);
+    assert!(cut.row("made-up", "beta", "split", 1).is_none());
+    assert!(table::render(&cut, 100).contains("cut short"));
+    cut.save(&path).unwrap();
+
+    let session = Session::resume(plan(), Document::load(&path).unwrap()).unwrap();
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let whole = session.document();
+    assert!(whole.complete);
+    let row = whole.row("made-up", "alpha", "split", 2).unwrap();
+    assert_eq!(row.samples.len(), 3);
+    assert_eq!(row.samples[..1], cut.row("made-up", "alpha", "split", 2).unwrap().samples[..]);
+
+    // Those whose samples are all there are not run again.
+    let session = Session::resume(plan(), whole.clone()).unwrap();
+    let sampled = RefCell::new(Vec::new());
+    session
+        .run(&MadeUp, &|event| {
+            if let Event::Sampling(_, system, _) = event {
+                sampled.borrow_mut().push(system);
+            }
+        })
+        .unwrap();
+    assert!(!sampled.borrow().contains(&"split".to_owned()), "{sampled:?}");
+    let again = session.document();
+    for row in whole.rows.iter().filter(|row| row.system != "brittle") {
+        assert!(again.rows.contains(row), "{row:?}");
+    }
+}
+
+#[test]
+fn another_machine_or_size_cannot_be_taken_up() {
+    let session = Session::new(plan());
+    let mut other = session.document();
+    other.machine.cpu = "abacus".to_owned();
+    let error = Session::resume(plan(), other).unwrap_err().to_string();
+    assert!(error.contains("another machine or build (abacus"), "{error}");
+    let error = Session::resume(Plan::full(), session.document()).unwrap_err().to_string();
+    assert!(error.contains("input size `quick`, and this one `full`"), "{error}");
+}
+
+#[test]
+fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples.json");
+    let session = Session::new(plan());
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    document.save(&path).unwrap();
+    assert_eq!(Document::load(&path).unwrap(), document);
+
+    let value: serde_json::Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
+    assert_eq!(value["schema"], 1);
+    assert!(value["machine"].is_object());
+    let row = &value["rows"][0];
+    for field in ["suite", "workload", "system", "unit"] {
+        assert!(row[field].is_string(), "{field}");
+    }
+    for field in ["workers", "min", "median", "p10", "p90"] {
+        assert!(row[field].is_number(), "{field}");
+    }
+    assert!(row["samples"].is_array() && row["counters"].is_object());
+}
+
+#[test]
+fn a_file_that_is_no_document_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples.json");
+    let load = || format!("{:#}", Document::load(&path).unwrap_err());
+    assert!(load().contains("samples.json"), "{}", load());
+    std::fs::write(&path, "{\"schema\": 1").unwrap();
+    assert!(load().contains("is not a document of `poach bench`"), "{}", load());
+    let mut newer = Session::new(plan()).document();
+    newer.schema = 2;
+    std::fs::write(&path, newer.to_json().unwrap()).unwrap();
+    assert!(load().contains("has schema 2, and this program knows 1"), "{}", load());
+    let nowhere = directory.path().join("none/samples.json");
+    let error = format!("{:#}", newer.save(&nowhere).unwrap_err());
+    assert!(error.contains("could not write") && error.contains("none"), "{error}");
+}
+
+#[test]
+fn what_there_is_not_is_answered_with_what_there_is() {
+    let ask = |plan: Plan| plan.cases(&MadeUp).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        ask(Plan { workloads: vec!["gamma".into()], ..plan() }),
+        "the suite `made-up` has no workload `gamma`: it has alpha, beta"
+    );
+    assert_eq!(
+        ask(Plan { systems: vec!["lace".into()], ..plan() }),
+        "the suite `made-up` has no system `lace`: it has sequential, split, brittle, panics, huge"
+    );
+    assert!(ask(Plan { workers: vec![1, 0], ..plan() }).contains("at least one worker"));
+    assert!(ask(Plan { workers: vec![], ..plan() }).contains("no number of workers"));
+    assert!(ask(Plan { rounds: 0, ..plan() }).contains("at least one round"));
+    let peer = "split=true".parse().unwrap();
+    assert!(ask(Plan { peers: vec![peer], ..plan() }).contains("has the name of a system"));
+    let error = poach_bench::find("none").map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("there is no suite `none`: there is "), "{error}");
+}
+
+#[test]
+fn a_choice_of_workload_and_system() {
+    let plan = Plan {
+        workloads: vec!["alpha".into()],
+        systems: vec!["split".into(), "sequential".into()],
+        workers: vec![1, 2],
+        ..plan()
+    };
+    let cases = plan.cases(&MadeUp).unwrap();
+    let names: Vec<_> = cases.iter().map(|c| (c.workload, c.system.as_str(), c.workers)).collect();
+    assert_eq!(names, [("alpha", "sequential", 1), ("alpha", "split", 1), ("alpha", "split", 2)]);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_outside_program_is_one_more_system() {
+    let peers = vec!["echo=echo 0.5".parse().unwrap(), "fails=echo none".parse().unwrap()];
+    let session = Session::new(Plan { peers, workloads: vec!["beta".into()], ..plan() });
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    assert_eq!(document.row("made-up", "beta", "echo", 2).unwrap().samples, [0.5; 3]);
+    assert!(document.failures.iter().any(|f| f.system == "fails"));
+}
+
+#[test]
+fn when_the_time_is_up_each_case_still_has_a_sample() {
+    let session = Session::new(Plan { budget: Some(Duration::ZERO), ..plan() });
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    assert!(document.complete);
+    assert_eq!(document.rows.len(), 4);
+    assert!(document.rows.iter().all(|row| row.samples.len() == 1));
+}
+
+#[test]
+fn more_workers_than_processors_is_run_and_said() {
+    let plan = Plan { workers: vec![1, 100_000], ..plan() };
+    let session = Session::new(plan);
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let document = session.document();
+    assert!(document.row("made-up", "alpha", "split", 100_000).unwrap().oversubscribed);
+    assert!(!document.row("made-up", "alpha", "split", 1).unwrap().oversubscribed);
+    let text = table::render(&document, 100);
+    assert!(text.contains("100000*") && text.contains("more workers than the"), "{text}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let written = figure::write(&document, "poach bench <made-up>", directory.path()).unwrap();
+    let names: Vec<_> =
+        written.iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let expected = [
+        "made-up-1-workers.svg",
+        "made-up-100000-workers.svg",
+        "made-up-speedup.svg",
+        "index.html",
+    ];
+    assert_eq!(names, expected);
+    let figure = std::fs::read_to_string(&written[1]).unwrap();
+    assert!(figure.contains("more than the"), "the figure says that it is oversubscribed");
+    assert!(figure.contains("alpha") && figure.contains("split"));
+    let page = std::fs::read_to_string(&written[3]).unwrap();
+    assert!(page.contains("poach bench &lt;made-up&gt;") && page.contains("<svg"));
+}
+
+#[test]
+fn a_suite_of_nothing_that_can_be_prepared() {
+    struct Broken;
+    impl Suite for Broken {
+        fn name(&self) -> &'static str {
+            "broken"
+        }
+        fn about(&self) -> &'static str {
+            "nothing"
+        }
+        fn cases(&self, _: &Request) -> Vec<Case> {
+            let asked = Rc::new(RefCell::new(0));
+            vec![Case::new("alpha", "split", 1, Unit::NANOSECONDS, move || {
+                *asked.borrow_mut() += 1;
+                if *asked.borrow() == 1 {
+                    bail!("no input");
+                }
+                Ok(|| Ok(Sample::from(f64::NAN)))
+            })]
+        }
+    }
+    let session = Session::new(plan());
+    session.run(&Broken, &|_| {}).unwrap();
+    let document = session.document();
+    assert!(document.rows.is_empty() && document.complete);
+    assert_eq!(document.failures[0].message, "no input");
+}

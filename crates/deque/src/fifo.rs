@@ -1,0 +1,292 @@
+//! A queue in which the owner, too, takes the oldest task: no end of it is the owner's alone, and no
+//! fence policy is needed.
+//!
+//! Source: the FIFO flavour of crossbeam-deque; on the ring of [`ring`](crate::ring).
+//!
+//! # How it works, and why it is correct
+//!
+//! The owner pushes at `tail`, which only it moves, and only up. Everyone, the owner included, takes
+//! by moving `head` up with a compare-and-swap, over one task or over several at once. A task is taken
+//! by the one exchange that steps over its index; `tail` never comes down, so a thief's idea of `tail`
+//! is at worst too low, and there is nothing that two loads and stores could miss.
+//!
+//! A thief's acquire of `tail` pairs with the owner's release: it sees the tasks below.
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+pub(crate) struct Shared<T, M: Memory> {
+    tail: CachePadded<M::Word>,
+    head: CachePadded<M::Word>,
+    rings: Rings<T, M>,
+}
+
+/// Indices that a thief has claimed and not yet copied out. Those left when it is dropped are taken
+/// out and dropped, so that the owner gets the slots back.
+pub(crate) struct Claimed<'a, T, M: Memory> {
+    shared: &'a Shared<T, M>,
+    next: u64,
+    end: u64,
+}
+
+impl<T, M: Memory> Iterator for Claimed<'_, T, M> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        (self.next != self.end).then(|| {
+            let index = self.next;
+            self.next = index.wrapping_add(1);
+            // SAFETY: `Shared::claim` claimed the index for this value alone, and acquired a tail above
+            // it; `next` has passed it.
+            unsafe { self.shared.rings.take(index) }
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end.wrapping_sub(self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T, M: Memory> DoubleEndedIterator for Claimed<'_, T, M> {
+    fn next_back(&mut self) -> Option<T> {
+        (self.next != self.end).then(|| {
+            self.end = self.end.wrapping_sub(1);
+            // SAFETY: as in `next`; `end` has passed it.
+            unsafe { self.shared.rings.take(self.end) }
+        })
+    }
+}
+
+impl<T, M: Memory> Drop for Claimed<'_, T, M> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
+impl<T, M: Memory> Shared<T, M> {
+    /// Claims as many of the oldest tasks as `want` says of their number (one at least).
+    #[inline]
+    pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        // Acquire: whoever moved `head` here had seen a tail at or above it; this one must not see an
+        // older.
+        let head = self.head.load(Ordering::Acquire);
+        // Acquire: pairs with the release in `try_push`.
+        let tail = self.tail.load(Ordering::Acquire);
+        let length = tail.wrapping_sub(head) as i64;
+        if length <= 0 {
+            return Steal::Empty;
+        }
+        let end = head.wrapping_add(want(length as u64).clamp(1, length as u64));
+        // Release: keeps the next thief's acquire of `head` good for what this one had seen.
+        match self.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => Steal::Success(Claimed { shared: self, next: head, end }),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        // Relaxed, both: an estimate, out of date at once.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed);
+        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+    }
+}
+
+impl<T, M: Memory> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed);
+        // SAFETY: no handle is left, so nobody is between claim and mark, and all of `head..tail` are
+        // tasks.
+        unsafe { self.rings.drop_tasks(head, tail) };
+    }
+}
+
+/// The owner of a first-in, first-out queue.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | lock-free | one compare-and-swap |
+/// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap |
+pub struct Fifo<T, M: Memory = Machine> {
+    tail: Cell<u64>,
+    room: Room<T, M>,
+    shared: Arc<Shared<T, M>>,
+}
+
+/// A thief's handle to a [`Fifo`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+impl<T: Send, M: Memory> Fifo<T, M> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(capacity, 0)
+    }
+
+    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index`: for tests of indices
+    /// that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Fifo::with_capacity).
+    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        let (rings, room) = Rings::new(capacity, index)?;
+        let shared = Arc::new(Shared {
+            tail: CachePadded::new(M::Word::new(index)),
+            head: CachePadded::new(M::Word::new(index)),
+            rings,
+        });
+        Ok(Fifo { tail: Cell::new(index), room, shared })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, M>> {
+        &self.shared
+    }
+}
+
+impl<T: Send, M: Memory> Default for Fifo<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tail = self.tail.get();
+        if !self.room.has(tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
+        unsafe { self.room.write(tail, task) };
+        let next = tail.wrapping_add(1);
+        // Release: pairs with the acquire of `tail` in `claim`, which then sees the task.
+        self.shared.tail.store(next, Ordering::Release);
+        self.tail.set(next);
+        Ok(())
+    }
+
+    /// Takes the oldest task.
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let tail = self.tail.get();
+        // Relaxed: the exchange validates it, and the owner wrote the tasks itself.
+        let mut head = self.shared.head.load(Ordering::Relaxed);
+        while head != tail {
+            let next = head.wrapping_add(1);
+            // Release: as in `claim`.
+            match self.shared.head.compare_exchange(
+                head,
+                next,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    // SAFETY: the exchange gave `head` to this call alone.
+                    let task = unsafe { self.room.read(head) };
+                    self.room.finish(head);
+                    return Some(task);
+                }
+                Err(now) => head = now,
+            }
+        }
+        None
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory> ExactlyOnce<T> for Fifo<T, M> {}
+
+impl<T: Send, M: Memory> Stealer<T, M> {
+    pub(crate) fn shared(&self) -> &Shared<T, M> {
+        &self.shared
+    }
+
+    /// Whether `owner` owns this queue.
+    pub(crate) fn belongs_to(&self, owner: &Fifo<T, M>) -> bool {
+        Arc::ptr_eq(&self.shared, &owner.shared)
+    }
+}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        match self.shared.claim(|_| 1) {
+            Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
+            Steal::Empty => Steal::Empty,
+            Steal::Retry | Steal::Abort => Steal::Retry,
+        }
+    }
+
+    /// Takes the older half by one compare-and-swap.
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        match self.shared.claim(|length| length.div_ceil(2)) {
+            Steal::Success(mut claimed) => {
+                let first = claimed.next();
+                for task in claimed {
+                    into.push(task);
+                }
+                first.map_or(Steal::Empty, Steal::Success)
+            }
+            Steal::Empty => Steal::Empty,
+            Steal::Retry | Steal::Abort => Steal::Retry,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Fifo<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fifo").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! The idempotent double-ended queue: the owner takes the youngest task, thieves the oldest.
+//!
+//! Source: Michael, Vechev and Saraswat, *Idempotent Work Stealing*, Figure 3.
+//!
+//! # How it works, and why no task is lost
+//!
+//! One word, the anchor, holds the place of the oldest task (`head`), the number of tasks, and a tag. The
+//! owner pushes and pops by plain stores of the anchor, which may undo what thieves did since its load:
+//! those tasks then come out again. A thief reads the anchor, reads the slot at `head`, and swaps the
+//! anchor for one with `head` stepped up and the number down.
+//!
+//! As in [`lifo`](super::lifo), a slot changes only by a push, which steps up the tag, so that a thief's
+//! exchange fails if its slot was written under it.
+//!
+//! The fields have 22, 22 and 20 bits: a queue holds at most 2^21 tasks, and a thief would have to sleep
+//! through a multiple of 2^20 pushes and wake to the same place and number of tasks to be deceived.
+//!
+//! The owner's release of the anchor pairs with a thief's acquire: the slots are seen.
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use super::anchor::{MOST, Span};
+use super::{Repeatable, slots::Slots};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
+use crate::{OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<M: Memory> {
+    anchor: CachePadded<M::Word>,
+    slots: Slots<M>,
+}
+
+impl<M: Memory> Shared<M> {
+    fn len(&self) -> usize {
+        // Relaxed: an estimate, out of date at once.
+        Span::unpack(self.anchor.load(Ordering::Relaxed)).size as usize
+    }
+}
+
+/// The owner of an idempotent double-ended queue. **A task may come out more than once.**
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
+/// | [`steal`](Thief::steal) | lock-free | one compare-and-swap |
+pub struct IdempotentDeque<T: Repeatable, M: Memory = Machine> {
+    shared: Arc<Shared<M>>,
+    /// The owner's end: one thread at a time.
+    tasks: PhantomData<Cell<T>>,
+}
+
+/// A thief's handle to an [`IdempotentDeque`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<M>>,
+    tasks: PhantomData<fn() -> T>,
+}
+
+impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(capacity, 0)
+    }
+
+    /// As [`with_capacity`](IdempotentDeque::with_capacity), with the first task at `index`: for tests
+    /// of indices that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](IdempotentDeque::with_capacity).
+    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        if capacity.is_power_of_two() && capacity > MOST {
+            return Err(CapacityError::TooLarge(capacity));
+        }
+        let first = Span { head: index, size: 0, tag: 0 };
+        let anchor = CachePadded::new(M::Word::new(first.pack()));
+        let shared = Arc::new(Shared { anchor, slots: Slots::new(capacity)? });
+        Ok(IdempotentDeque { shared, tasks: PhantomData })
+    }
+}
+
+impl<T: Repeatable, M: Memory> Default for IdempotentDeque<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
+    type Thief = Stealer<T, M>;
+
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] also if the queue holds 2^21 tasks.
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let shared = &*self.shared;
+        // Relaxed: what thieves do to it meanwhile may be undone.
+        let Span { head, size, tag } = Span::unpack(shared.anchor.load(Ordering::Relaxed));
+        if size == shared.slots.capacity()
+            && let Err(NoMemory) = shared.slots.grow(head, head + size, MOST)
+        {
+            return Err(OutOfMemory(task));
+        }
+        shared.slots.write(head + size, task.into_word());
+        // Release: the slot is seen by who acquires this.
+        let next = Span { head, size: size + 1, tag: tag + 1 };
+        shared.anchor.store(next.pack(), Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        // Relaxed: as in `try_push`, and the owner wrote the slots itself.
+        let Span { head, size, tag } = Span::unpack(shared.anchor.load(Ordering::Relaxed));
+        let size = size.checked_sub(1)?;
+        let word = shared.slots.read(head + size);
+        // Release: who acquires it still sees the other slots.
+        shared.anchor.store(Span { head, size, tag }.pack(), Ordering::Release);
+        Some(T::from_word(word))
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        // Acquire: pairs with the owner's releases.
+        let seen = shared.anchor.load(Ordering::Acquire);
+        let Span { head, size, tag } = Span::unpack(seen);
+        let Some(size) = size.checked_sub(1) else { return Steal::Empty };
+        let word = shared.slots.read(head);
+        let next = Span { head: head + 1, size, tag }.pack();
+        // AcqRel: the next thief that acquires this sees what this one had acquired.
+        match shared.anchor.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Steal::Success(T::from_word(word)),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    }
+}
+
+impl<T: Repeatable, M: Memory> fmt::Debug for IdempotentDeque<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdempotentDeque").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

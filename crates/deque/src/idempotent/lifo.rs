@@ -1,0 +1,168 @@
+//! The idempotent LIFO queue: owner and thieves take the youngest task.
+//!
+//! Source: Michael, Vechev and Saraswat, *Idempotent Work Stealing*, Figure 1.
+//!
+//! # How it works, and why no task is lost
+//!
+//! One word, the anchor, holds the number of tasks and a tag. The owner pushes by writing the slot above
+//! and storing the anchor with both stepped up; it pops by storing the number one lower. A thief reads
+//! the anchor, reads the top slot, and swaps the number down if the anchor is still what it read.
+//!
+//! The owner's stores may undo a thief's step down that came between its load and its store: then the
+//! task is there once more. They never step over a task that the owner has not taken itself. A thief's
+//! exchange could step over one only if the slot had changed under it: a slot changes by a push, which
+//! steps up the tag, so that the exchange fails. (The tag has 32 bits: a thief would have to sleep
+//! through 2^32 pushes and wake to the same number of tasks.)
+//!
+//! The owner's release of the anchor pairs with a thief's acquire: the slots below are seen.
+
+use std::sync::Arc;
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use super::{Repeatable, anchor::Top, slots::Slots};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
+use crate::{OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<M: Memory> {
+    anchor: CachePadded<M::Word>,
+    slots: Slots<M>,
+}
+
+impl<M: Memory> Shared<M> {
+    fn len(&self) -> usize {
+        // Relaxed: an estimate, out of date at once.
+        Top::unpack(self.anchor.load(Ordering::Relaxed)).tail as usize
+    }
+}
+
+/// The owner of an idempotent LIFO queue. **A task may come out more than once.**
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
+/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
+/// | [`steal`](Thief::steal) | lock-free | one compare-and-swap |
+pub struct IdempotentLifo<T: Repeatable, M: Memory = Machine> {
+    shared: Arc<Shared<M>>,
+    /// The owner's end: one thread at a time.
+    tasks: PhantomData<Cell<T>>,
+}
+
+/// A thief's handle to an [`IdempotentLifo`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<M>>,
+    tasks: PhantomData<fn() -> T>,
+}
+
+impl<T: Repeatable, M: Memory> IdempotentLifo<T, M> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        let anchor = CachePadded::new(M::Word::new(Top { tail: 0, tag: 0 }.pack()));
+        let shared = Arc::new(Shared { anchor, slots: Slots::new(capacity)? });
+        Ok(IdempotentLifo { shared, tasks: PhantomData })
+    }
+}
+
+impl<T: Repeatable, M: Memory> Default for IdempotentLifo<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let shared = &*self.shared;
+        // Relaxed: thieves only step the number down, and what they do to it may be undone.
+        let Top { tail, tag } = Top::unpack(shared.anchor.load(Ordering::Relaxed));
+        if u64::from(tail) == shared.slots.capacity()
+            && let Err(NoMemory) = shared.slots.grow(0, u64::from(tail), MAX_CAPACITY)
+        {
+            return Err(OutOfMemory(task));
+        }
+        shared.slots.write(u64::from(tail), task.into_word());
+        // Release: the slot is seen by who acquires this.
+        let next = Top { tail: tail + 1, tag: tag.wrapping_add(1) };
+        shared.anchor.store(next.pack(), Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        // Relaxed: as in `try_push`, and the owner wrote the slots itself.
+        let Top { tail, tag } = Top::unpack(shared.anchor.load(Ordering::Relaxed));
+        let top = tail.checked_sub(1)?;
+        let word = shared.slots.read(u64::from(top));
+        // Release: who acquires it still sees the slots below.
+        shared.anchor.store(Top { tail: top, tag }.pack(), Ordering::Release);
+        Some(T::from_word(word))
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
+    /// Takes the youngest task.
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        // Acquire: pairs with the owner's releases.
+        let seen = shared.anchor.load(Ordering::Acquire);
+        let Top { tail, tag } = Top::unpack(seen);
+        let Some(top) = tail.checked_sub(1) else { return Steal::Empty };
+        let word = shared.slots.read(u64::from(top));
+        let next = Top { tail: top, tag }.pack();
+        // AcqRel: the next thief that acquires this sees what this one had acquired.
+        match shared.anchor.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Steal::Success(T::from_word(word)),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    }
+}
+
+impl<T: Repeatable, M: Memory> fmt::Debug for IdempotentLifo<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdempotentLifo").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}

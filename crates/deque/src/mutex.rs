@@ -1,0 +1,122 @@
+//! The baseline: a growable ring behind a lock.
+//!
+//! Owner and thieves take the lock for each operation. There is no fence policy and nothing to argue:
+//! the lock's acquire and release order everything.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Cell, Machine, Memory};
+
+use crate::lock::Lock;
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<T, M: Memory> {
+    lock: CachePadded<Lock<M>>,
+    tasks: M::Cell<VecDeque<T>>,
+}
+
+// SAFETY: the tasks are touched by the holder of the lock alone, and move from thread to thread.
+unsafe impl<T: Send, M: Memory> Sync for Shared<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send, M: Memory> Send for Shared<T, M> {}
+
+impl<T, M: Memory> Shared<T, M> {
+    /// `body` must not call into this queue again.
+    #[inline]
+    fn locked<R>(&self, body: impl FnOnce(&mut VecDeque<T>) -> R) -> R {
+        let held = self.lock.lock();
+        let result = self.tasks.with_mut(|tasks| {
+            // SAFETY: the lock is held, so this is the only reference to the tasks.
+            let tasks = unsafe { &mut *tasks };
+            body(tasks)
+        });
+        drop(held);
+        result
+    }
+}
+
+/// The owner of a queue behind a lock. Every operation blocks while another thread is in one; each
+/// costs a swap, and amortised constant time.
+pub struct Mutex<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+/// A thief's handle to a [`Mutex`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+impl<T: Send, M: Memory> Mutex<T, M> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        let lock = CachePadded::new(Lock::new());
+        Mutex { shared: Arc::new(Shared { lock, tasks: M::Cell::new(VecDeque::new()) }) }
+    }
+}
+
+impl<T: Send, M: Memory> Default for Mutex<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        self.shared.locked(|tasks| {
+            if tasks.try_reserve(1).is_err() {
+                return Err(OutOfMemory(task));
+            }
+            tasks.push_back(task);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        self.shared.locked(VecDeque::pop_back)
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.shared.locked(|tasks| tasks.len())
+    }
+}
+
+impl<T: Send, M: Memory> ExactlyOnce<T> for Mutex<T, M> {}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        self.shared.locked(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
+    }
+
+    fn len(&self) -> usize {
+        self.shared.locked(|tasks| tasks.len())
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Mutex<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").finish_non_exhaustive()
+    }
+}

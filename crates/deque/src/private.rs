@@ -1,0 +1,295 @@
+//! Private deques: the queue is its owner's alone, thieves ask and the owner hands over.
+//!
+//! Source: Acar, Charguéraud and Rainey, *Scheduling Parallel Programs by Work Stealing with Private
+//! Deques* (2013), the receiver-initiated algorithm; Lace compares itself with it.
+//!
+//! # How it works
+//!
+//! A thief raises a request in the victim's one mailbox and waits. The owner looks at the mailbox at
+//! each push and pop and hands over its oldest task, or says no. Nothing is shared but the mailbox, so
+//! the owner's operations are those of a plain ring and one load.
+//!
+//! ```text
+//! IDLE --thief--> ASKED --owner--> BUSY --owner--> FULL or NONE --thief--> IDLE
+//!                   |
+//!                   +--thief, tired of waiting--> IDLE
+//! ```
+//!
+//! # Why it is correct
+//!
+//! Every step but those out of `BUSY`, `FULL` and `NONE` is a compare-and-swap, and those three states
+//! each belong to one thread: the owner in `BUSY`, the thief that asked in the others. The task lies
+//! in the mailbox from the owner's release of `FULL` to the thief's acquire of it, and the next owner's
+//! write follows the thief's release of `IDLE`, by way of the next asker. No fence policy: each handover
+//! is one word that both sides read and write.
+//!
+//! A thief does not wait for an owner at a long task: it withdraws after a bounded number of looks and
+//! answers [`Steal::Retry`]. The owner cannot be kept waiting at all.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::mem::MaybeUninit;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
+
+use crate::lock::Wait;
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+const IDLE: u64 = 0;
+const ASKED: u64 = 1;
+const BUSY: u64 = 2;
+const FULL: u64 = 3;
+const NONE: u64 = 4;
+
+/// Looks at the mailbox after which a thief withdraws its request.
+const PATIENCE: u32 = 1000;
+
+struct Shared<T, M: Memory> {
+    mailbox: CachePadded<M::Word>,
+    task: M::Cell<MaybeUninit<T>>,
+    /// The number of tasks, as the owner last told.
+    told: CachePadded<M::Word>,
+}
+
+// SAFETY: the task in the mailbox is touched by one thread at a time, as `mailbox` says, and moves from
+// the owner to a thief.
+unsafe impl<T: Send, M: Memory> Sync for Shared<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send, M: Memory> Send for Shared<T, M> {}
+
+impl<T, M: Memory> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        // Relaxed: the last handle's going synchronised with all others'.
+        if self.mailbox.load(Ordering::Relaxed) == FULL {
+            self.task.with_mut(|task| {
+                // SAFETY: `FULL` says that there is a task, and nobody is left to take it.
+                unsafe { task.cast::<T>().drop_in_place() }
+            });
+        }
+    }
+}
+
+/// The owner of a private deque.
+///
+/// Unlike other queues' it takes its tasks with it: they are dropped when the owner is, and thieves
+/// find nothing then.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push), [`pop`](Owner::pop) | wait-free | a load, no fence; an exchange if a thief has asked |
+/// | [`steal`](Thief::steal) | waits for the owner's next push or pop, or gives up with `Retry` | two compare-and-swaps |
+///
+/// ```
+/// use poach_deque::{Owner, Private, Steal, Thief};
+///
+/// let owner: Private<u32> = Private::new();
+/// owner.push(0);
+/// owner.push(1);
+/// let thief = owner.thief();
+/// std::thread::scope(|scope| {
+///     let asked = scope.spawn(|| loop {
+///         match thief.steal() {
+///             Steal::Retry => {}
+///             done => break done,
+///         }
+///     });
+///     while !asked.is_finished() {
+///         let task = owner.pop();
+///         task.into_iter().for_each(|task| owner.push(task));
+///     }
+///     assert_eq!(asked.join().unwrap(), Steal::Success(0));
+/// });
+/// ```
+pub struct Private<T, M: Memory = Machine> {
+    tasks: UnsafeCell<VecDeque<T>>,
+    shared: Arc<Shared<T, M>>,
+}
+
+/// A thief's handle to a [`Private`] deque. It may outlive the owner, and finds nothing then.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+impl<T: Send, M: Memory> Private<T, M> {
+    /// An empty deque.
+    pub fn new() -> Self {
+        Private {
+            tasks: UnsafeCell::new(VecDeque::new()),
+            shared: Arc::new(Shared {
+                mailbox: CachePadded::new(M::Word::new(IDLE)),
+                task: M::Cell::new(MaybeUninit::uninit()),
+                told: CachePadded::new(M::Word::new(0)),
+            }),
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::mut_from_ref, reason = "the owner's one reference, made anew in each method")]
+    fn tasks(&self) -> &mut VecDeque<T> {
+        // SAFETY: `self` is not `Sync`, each method takes this reference once, and none of them runs code
+        // of the caller's while it has it.
+        unsafe { &mut *self.tasks.get() }
+    }
+
+    #[inline(always)]
+    fn poll(&self, tasks: &mut VecDeque<T>) {
+        // Relaxed: a request seen late is answered late.
+        if self.shared.mailbox.load(Ordering::Relaxed) == ASKED {
+            self.answer(tasks);
+        }
+        // Relaxed, both: a hint for thieves, of how many there are to ask for.
+        if (self.shared.told.load(Ordering::Relaxed) == 0) != tasks.is_empty() {
+            self.shared.told.store(tasks.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer(&self, tasks: &mut VecDeque<T>) {
+        // Acquire: pairs with the release of `IDLE` by the last thief, by way of the asker's acquire and
+        // release; its read of the task is over.
+        if self
+            .shared
+            .mailbox
+            .compare_exchange(ASKED, BUSY, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            return;
+        }
+        let state = match tasks.pop_front() {
+            Some(task) => {
+                self.shared.task.with_mut(|place| {
+                    // SAFETY: in `BUSY` the mailbox is the owner's, and empty.
+                    unsafe { place.cast::<T>().write(task) }
+                });
+                FULL
+            }
+            None => NONE,
+        };
+        // Release: pairs with the asker's acquire.
+        self.shared.mailbox.store(state, Ordering::Release);
+    }
+}
+
+impl<T: Send, M: Memory> Default for Private<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Private<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tasks = self.tasks();
+        if tasks.len() == tasks.capacity() && tasks.try_reserve(1).is_err() {
+            return Err(OutOfMemory(task));
+        }
+        tasks.push_back(task);
+        self.poll(tasks);
+        Ok(())
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let tasks = self.tasks();
+        let task = tasks.pop_back();
+        self.poll(tasks);
+        task
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        self.tasks().len()
+    }
+}
+
+impl<T: Send, M: Memory> ExactlyOnce<T> for Private<T, M> {}
+
+impl<T, M: Memory> Drop for Private<T, M> {
+    fn drop(&mut self) {
+        // Relaxed: a hint. A request that comes later is withdrawn.
+        self.shared.told.store(0, Ordering::Relaxed);
+    }
+}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    fn steal(&self) -> Steal<T> {
+        let shared = &*self.shared;
+        // Relaxed: a hint.
+        if shared.told.load(Ordering::Relaxed) == 0 {
+            return Steal::Empty;
+        }
+        // Acquire: pairs with the release of `IDLE` by the last thief. Release: passes it on to the owner.
+        if shared
+            .mailbox
+            .compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            return Steal::Retry;
+        }
+        let mut wait = Wait::<M>::new();
+        for look in 0.. {
+            // Acquire: pairs with the owner's release.
+            match shared.mailbox.load(Ordering::Acquire) {
+                FULL => {
+                    let task = shared.task.with(|place| {
+                        // SAFETY: `FULL` belongs to the thief that asked, this one, and says that there is
+                        // a task; after the store below nobody reads it again.
+                        unsafe { place.cast::<T>().read() }
+                    });
+                    // Release: pairs with the next asker's acquire: the read is over.
+                    shared.mailbox.store(IDLE, Ordering::Release);
+                    return Steal::Success(task);
+                }
+                NONE => {
+                    // Release: as above.
+                    shared.mailbox.store(IDLE, Ordering::Release);
+                    return Steal::Empty;
+                }
+                // Release: as above, for the state that the asker itself acquired.
+                ASKED
+                    if look >= PATIENCE
+                        && shared
+                            .mailbox
+                            .compare_exchange(ASKED, IDLE, Ordering::Release, Ordering::Relaxed)
+                            .is_ok() =>
+                {
+                    return Steal::Retry;
+                }
+                _ => wait.pause(),
+            }
+        }
+        Steal::Retry
+    }
+
+    /// Zero or, where the owner has told of tasks, their number when it did.
+    fn len(&self) -> usize {
+        // Relaxed: a hint.
+        self.shared.told.load(Ordering::Relaxed) as usize
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Private<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Private").finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").finish_non_exhaustive()
+    }
+}

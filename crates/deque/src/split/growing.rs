@@ -1,0 +1,335 @@
+//! The split deque as one of the family: any task, any number of them, [`Owner`] and [`Thief`].
+//!
+//! Source: as [`Queue`](super::Queue); the tasks lie in the growing ring of [`ring`](crate::ring).
+//!
+//! # How it works
+//!
+//! The owner's head and its idea of the split are private, and so are all tasks between them: to push
+//! and to pop there is one load of another's word, the flag by which a thief asks. A thief that finds
+//! nothing shared raises it; the owner answers at its next push or pop and shares the older half of
+//! what it has. When it comes down to the split it takes the younger half of the shared tasks back.
+//!
+//! # Why it is correct
+//!
+//! Who takes which index is [`Bounds`]' affair: a thief by stepping the tail over it, the owner by
+//! pulling the split below it, both by a compare-and-swap of one word. Hence no fence policy. A claimed
+//! index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
+//! visible to the claim: `share` releases, a claim acquires. And a thief that claims an index pushed
+//! after the ring was exchanged must see the new ring: it does, since the `share` that made the index
+//! claimable came later than the exchange. Indices are handed out by `Bounds` in 32 bits, which is all
+//! that a ring needs to know of them.
+
+use core::cell::Cell;
+use core::fmt;
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use super::{Bounds, Claim, Context};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+
+struct Shared<T, M: Memory> {
+    bounds: CachePadded<Bounds<M>>,
+    /// 1 while a thief waits for tasks to be shared.
+    requested: CachePadded<M::Word>,
+    rings: Rings<T, M>,
+}
+
+/// The owner of a split deque.
+///
+/// Thieves can take only what it has shared, and it shares when one has asked: the first steal from a
+/// deque of private tasks finds it empty, and so do all until the owner's next push or pop. An owner
+/// that is dropped shares all that is left.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | lock-free, amortised constant | a load; one locked addition if a thief has asked |
+/// | [`pop`](Owner::pop) | lock-free | as a push; one compare-and-swap where it comes down to the split |
+/// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got tasks | one compare-and-swap |
+///
+/// ```
+/// use poach_deque::{Owner, Split, Steal, Thief};
+///
+/// let (owner, mine): (Split<u32>, Split<u32>) = (Split::new(), Split::new());
+/// let thief = owner.thief();
+/// (0..7).for_each(|task| owner.push(task));
+/// assert_eq!(thief.steal(), Steal::Empty);
+/// owner.push(7);
+/// // Tasks 0 to 3 are shared now, and half of these are stolen at once.
+/// assert_eq!(thief.steal_half(&mine), Steal::Success(0));
+/// assert_eq!(mine.pop(), Some(1));
+/// assert_eq!(thief.steal(), Steal::Success(2));
+/// assert_eq!(owner.pop(), Some(7));
+/// ```
+pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = ()> {
+    head: Cell<u64>,
+    /// The split: tasks from here to `head` are private.
+    bottom: Cell<u64>,
+    room: Room<T, M>,
+    shared: Arc<Shared<T, M>>,
+    context: C,
+}
+
+/// A thief's handle to a [`Split`] deque. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+impl<T: Send, M: Memory> Split<T, M> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(capacity, 0)
+    }
+
+    /// As [`with_capacity`](Split::with_capacity), with the first task at `index`: for tests of indices
+    /// that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Split::with_capacity).
+    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        Self::with_context(capacity, index, ())
+    }
+}
+
+impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
+    /// As [`starting_at`](Split::starting_at), for an owner that wants to be told when tasks have
+    /// become visible to thieves.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Split::with_capacity).
+    pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
+        let (rings, room) = Rings::new(capacity, index)?;
+        let shared = Arc::new(Shared {
+            bounds: CachePadded::new(Bounds::new(index as u32)),
+            requested: CachePadded::new(M::Word::new(0)),
+            rings,
+        });
+        Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.room.capacity()
+    }
+
+    #[inline(always)]
+    fn answer(&self) {
+        // Relaxed: a request seen late is answered late.
+        if self.shared.requested.load(Ordering::Relaxed) != 0 {
+            self.share();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn share(&self) {
+        let (split, head) = (self.bottom.get(), self.head.get());
+        let private = head.wrapping_sub(split);
+        if private == 0 {
+            return;
+        }
+        // Relaxed: a flag without data; a thief that still finds nothing raises it again.
+        self.shared.requested.store(0, Ordering::Relaxed);
+        self.share_up_to(split.wrapping_add(private.div_ceil(2)));
+        self.context.shared();
+    }
+
+    fn share_up_to(&self, to: u64) {
+        self.shared.bounds.share(self.bottom.get() as u32, to as u32);
+        self.bottom.set(to);
+    }
+
+    /// The owner has come down to the split: takes tasks back, or finds that there are none.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&self) -> bool {
+        let Some(split) = self.shared.bounds.take_back() else { return false };
+        let old = self.bottom.get();
+        self.bottom.set(old.wrapping_sub(u64::from((old as u32).wrapping_sub(split))));
+        true
+    }
+}
+
+impl<T: Send, M: Memory> Default for Split<T, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
+    type Thief = Stealer<T, M>;
+
+    #[inline(always)]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let head = self.head.get();
+        if !self.room.has(head)
+            && let Err(NoMemory) = self.room.make(&self.shared.rings, head)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `head`, above which there is no task, and `shared` keeps the rings.
+        unsafe { self.room.write(head, task) };
+        self.head.set(head.wrapping_add(1));
+        self.answer();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        let head = self.head.get();
+        if head == self.bottom.get() && !self.take_back() {
+            return None;
+        }
+        let index = head.wrapping_sub(1);
+        self.head.set(index);
+        // SAFETY: `split <= index < head`: a task, and no thief can claim it.
+        let task = unsafe { self.room.read(index) };
+        self.answer();
+        Some(task)
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    fn len(&self) -> usize {
+        (self.head.get().wrapping_sub(self.bottom.get())) as usize
+            + self.shared.bounds.shared() as usize
+    }
+}
+
+impl<T: Send, M: Memory, C: Context + Send> ExactlyOnce<T> for Split<T, M, C> {}
+
+impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
+    fn drop(&mut self) {
+        self.share_up_to(self.head.get());
+    }
+}
+
+impl<T, M: Memory> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        let tail = u64::from(self.bounds.tail());
+        let shared = u64::from(self.bounds.shared());
+        // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its tasks
+        // when it was dropped. Slots are found by the low bits of an index, which `tail` has.
+        unsafe { self.rings.drop_tasks(tail, tail + shared) };
+    }
+}
+
+impl<T: Send, M: Memory> Stealer<T, M> {
+    /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
+    pub fn request(&self) {
+        // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
+        // copy of the line stays good.
+        if self.shared.requested.load(Ordering::Relaxed) == 0 {
+            self.shared.requested.store(1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
+        let shared = &*self.shared;
+        match shared.bounds.claim(want) {
+            Claim::Taken { first, count } => {
+                Steal::Success(Claimed { rings: &shared.rings, next: first, left: count })
+            }
+            Claim::Empty => {
+                self.request();
+                Steal::Empty
+            }
+            Claim::Lost => Steal::Retry,
+        }
+    }
+}
+
+/// Indices claimed and not yet copied out; those left when it is dropped are taken out and dropped.
+struct Claimed<'a, T, M: Memory> {
+    rings: &'a Rings<T, M>,
+    next: u32,
+    left: u32,
+}
+
+impl<T, M: Memory> Iterator for Claimed<'_, T, M> {
+    type Item = T;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<T> {
+        self.left = self.left.checked_sub(1)?;
+        let index = self.next;
+        self.next = index.wrapping_add(1);
+        // SAFETY: `claim` claimed the index for this value alone, and acquired the `share` that came
+        // after the task was written; `next` has passed it.
+        Some(unsafe { self.rings.take(u64::from(index)) })
+    }
+}
+
+impl<T, M: Memory> Drop for Claimed<'_, T, M> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        match self.claim(|_| 1) {
+            Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
+            Steal::Empty => Steal::Empty,
+            Steal::Retry | Steal::Abort => Steal::Retry,
+        }
+    }
+
+    /// Takes the older half of the shared tasks by one compare-and-swap.
+    #[inline]
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        match self.claim(|shared| shared.div_ceil(2)) {
+            Steal::Success(mut claimed) => {
+                let first = claimed.next();
+                for task in claimed {
+                    into.push(task);
+                }
+                first.map_or(Steal::Empty, Steal::Success)
+            }
+            Steal::Empty => Steal::Empty,
+            Steal::Retry | Steal::Abort => Steal::Retry,
+        }
+    }
+
+    /// The number of shared tasks.
+    fn len(&self) -> usize {
+        self.shared.bounds.shared() as usize
+    }
+}
+
+impl<T, M: Memory> Clone for Stealer<T, M> {
+    fn clone(&self) -> Self {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T: Send, M: Memory, C: Context + Send> fmt::Debug for Split<T, M, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory> fmt::Debug for Stealer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stealer").field("shared", &self.len()).finish_non_exhaustive()
+    }
+}

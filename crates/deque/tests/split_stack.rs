@@ -1,0 +1,165 @@
+//! The direct task stack, one thread at a time: order, limits, requests, and what is left when
+//! thieves have been there.
+
+use poach_deque::split::{Claim, Head, Popped, PushError, Stack, StackError, Status};
+use poach_memory::{Machine, Ordering};
+
+#[repr(align(8))]
+struct Descriptor;
+static DESCRIPTOR: Descriptor = Descriptor;
+
+fn descriptor() -> *mut () {
+    (&raw const DESCRIPTOR).cast_mut().cast()
+}
+
+fn push(head: Head<Machine>, task: u64) -> Result<Head<Machine>, PushError> {
+    // SAFETY: one thread, pops in reverse order, u64 is Copy.
+    unsafe { head.push(descriptor(), &raw const task) }
+}
+
+fn pop(head: Head<Machine>) -> Popped {
+    // SAFETY: as above.
+    unsafe { head.pop(descriptor()) }
+}
+
+fn payload(head: Head<Machine>) -> u64 {
+    // SAFETY: one thread, for a slot it has pushed to.
+    let slot = unsafe { head.slot() };
+    // SAFETY: the slot holds a u64 that is ours.
+    unsafe { slot.take() }
+}
+
+fn bottom(stack: &Stack<Machine>) -> Head<Machine> {
+    // SAFETY: each test is one thread and keeps the stack.
+    unsafe { stack.bottom() }
+}
+
+/// A thief that steals, runs and finishes one task.
+fn steal_and_finish(stack: &Stack<Machine>) -> u64 {
+    let stolen = stack.steal().expect("there is a shared task");
+    // SAFETY: claimed.
+    let task = unsafe { stolen.slot().take::<u64>() };
+    // SAFETY: ours until DONE.
+    unsafe { stolen.slot().put(task * 10) };
+    stolen.slot().status().fetch_or(Status::DONE, Ordering::SeqCst);
+    task
+}
+
+#[test]
+fn pops_come_in_reverse_and_nothing_is_shared_unasked() {
+    let stack = Stack::<Machine>::new(100, ()).unwrap();
+    let mut heads = vec![bottom(&stack)];
+    for task in 0..100 {
+        heads.push(push(heads[task as usize], task).unwrap());
+    }
+    assert_eq!(stack.shared(), 0);
+    for task in (0..100).rev() {
+        assert_eq!(pop(heads[task as usize]), Popped::Own);
+        assert_eq!(payload(heads[task as usize]), task);
+    }
+}
+
+#[test]
+fn a_full_stack_says_so_and_stays_as_it_was() {
+    for slots in [1, 63, 64, 65, 200] {
+        let stack = Stack::<Machine>::new(slots, ()).unwrap();
+        let mut heads = vec![bottom(&stack)];
+        for task in 0..slots {
+            heads.push(push(heads[task], task as u64).unwrap());
+        }
+        let error = push(heads[slots], 7).err();
+        assert_eq!(error, Some(PushError::Full { slots }));
+        assert_eq!(push(heads[slots], 7).err(), Some(PushError::Full { slots }));
+        for task in (0..slots).rev() {
+            assert_eq!(pop(heads[task]), Popped::Own);
+            assert_eq!(payload(heads[task]), task as u64);
+        }
+    }
+}
+
+#[test]
+fn a_stale_head_is_refused() {
+    let stack = Stack::<Machine>::new(8, ()).unwrap();
+    let head = bottom(&stack);
+    let above = push(head, 1).unwrap();
+    assert_eq!(push(head, 2).err(), Some(PushError::Occupied));
+    assert!(push(above, 2).is_ok());
+}
+
+#[test]
+fn capacities_out_of_range_are_refused() {
+    assert_eq!(Stack::<Machine>::new(0, ()).err(), Some(StackError::Capacity(0)));
+    let large = (1 << 31) + 1;
+    assert_eq!(Stack::<Machine>::new(large, ()).err(), Some(StackError::Capacity(large)));
+}
+
+#[test]
+fn a_request_is_met_at_the_next_push() {
+    let stack = Stack::<Machine>::new(8, ()).unwrap();
+    let head = bottom(&stack);
+    assert_eq!(stack.steal().err(), Some(Claim::Empty));
+    let above = push(head, 5).unwrap();
+    assert_eq!(stack.shared(), 1);
+    assert_eq!(steal_and_finish(&stack), 5);
+    assert_eq!(pop(head), Popped::Stolen);
+    assert_eq!(payload(head), 50);
+    // SAFETY: stolen, done, taken, nothing above.
+    unsafe { head.retire() };
+    // The slot serves again, and the thief that asked once is not given more.
+    let again = push(head, 6).unwrap();
+    assert_eq!(again.depth(), above.depth());
+    assert_eq!(stack.shared(), 0);
+    assert_eq!(pop(head), Popped::Own);
+    assert_eq!(stack.counts(), (1, 0));
+}
+
+#[test]
+fn a_request_is_met_at_the_next_pop_with_half_of_what_is_private() {
+    let stack = Stack::<Machine>::new(16, ()).unwrap();
+    let mut heads = vec![bottom(&stack)];
+    for task in 0..9 {
+        heads.push(push(heads[task as usize], task).unwrap());
+    }
+    stack.request();
+    assert_eq!(pop(heads[8]), Popped::Own);
+    assert_eq!(stack.shared(), 4);
+    // The owner comes down to the split and takes shared tasks back, half at a time.
+    for task in (4..8).rev() {
+        assert_eq!(pop(heads[task]), Popped::Own);
+    }
+    assert_eq!(stack.shared(), 4);
+    assert_eq!(pop(heads[3]), Popped::Own);
+    assert_eq!(stack.shared(), 2);
+    assert_eq!(stack.counts(), (1, 1));
+}
+
+#[test]
+fn a_request_with_nothing_to_share_waits_for_a_push() {
+    let stack = Stack::<Machine>::new(16, ()).unwrap();
+    let head = bottom(&stack);
+    let above = push(head, 1).unwrap();
+    stack.request();
+    // The only task goes back to the owner, so there is nothing left.
+    assert_eq!(pop(head), Popped::Own);
+    assert_eq!(stack.shared(), 0);
+    let _ = above;
+    push(head, 2).unwrap();
+    assert_eq!(stack.shared(), 1);
+}
+
+#[test]
+fn heads_are_found_again_from_any_guess() {
+    let stack = Stack::<Machine>::new(300, ()).unwrap();
+    let mut heads = vec![bottom(&stack)];
+    for task in 0..300 {
+        heads.push(push(heads[task as usize], task).unwrap());
+    }
+    for depth in (0..300).rev() {
+        assert_eq!(pop(heads[depth]), Popped::Own);
+        for guess in [0, 1, depth / 2, depth.saturating_sub(1), depth, (depth + 3).min(299), 299] {
+            // SAFETY: one thread.
+            let found = unsafe { heads[guess].locate() };
+            assert_eq!(found.depth(), depth, "from a guess of {guess}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! loom models of sleep and wake. A lost wake-up is a deadlock, and loom reports it.
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+use poach_memory::{Loom, Memory, Ordering};
+
+use super::{Seat, Sleep};
+
+struct LoomSeat {
+    called: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Seat for LoomSeat {
+    fn new() -> Self {
+        LoomSeat { called: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    fn park(&self) {
+        let mut called = self.called.lock().unwrap();
+        while !*called {
+            called = self.changed.wait(called).unwrap();
+        }
+        *called = false;
+    }
+
+    fn unpark(&self) {
+        *self.called.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+/// A pool reduced to its sleep: visible work is a number of tasks, taken by decrementing it.
+struct Pool<M: Memory> {
+    sleep: Sleep<M, LoomSeat>,
+    visible: AtomicUsize,
+    /// What a sleeper is to be told even if there is no work.
+    done: AtomicUsize,
+    lines: Lines,
+}
+
+/// Lines of the protocol that a model may leave out.
+#[derive(Clone, Copy)]
+struct Lines {
+    s5: bool,
+    l3: bool,
+}
+
+const ALL: Lines = Lines { s5: true, l3: true };
+
+impl<M: Memory> Pool<M> {
+    /// Leaked: loom's own types panic when they are dropped by the unwinding of a deadlock.
+    fn new(workers: usize, lines: Lines) -> &'static Self {
+        Box::leak(Box::new(Pool {
+            sleep: Sleep::new(workers),
+            visible: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            lines,
+        }))
+    }
+
+    fn produce(&self, tasks: usize) {
+        self.visible.fetch_add(tasks, Ordering::Relaxed);
+        self.sleep.wake_one();
+    }
+
+    fn try_take(&self) -> bool {
+        let mut seen = self.visible.load(Ordering::Relaxed);
+        while seen > 0 {
+            match self.visible.compare_exchange(
+                seen,
+                seen - 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// A worker that takes one task, sleeping until there is one.
+    fn take(&self, worker: usize) {
+        self.sleep.search();
+        while !self.try_take() {
+            self.sleep
+                .sleep(worker, true, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
+        }
+        if self.sleep.found() && self.lines.l3 && self.visible.load(Ordering::Relaxed) > 0 {
+            self.sleep.wake_one();
+        }
+    }
+}
+
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(model);
+}
+
+/// One task for one worker, made visible at any moment.
+fn one_sleeper<M: Memory>(lines: Lines) {
+    check(move || {
+        let pool = Pool::<M>::new(1, lines);
+        let worker = thread::spawn(move || pool.take(0));
+        pool.produce(1);
+        worker.join().unwrap();
+    });
+}
+
+/// Two tasks, made visible one after the other, for two workers: the one that is woken, or that is
+/// searching when the second task comes, must see to the other.
+fn two_sleepers<M: Memory>(lines: Lines) {
+    check(move || {
+        let pool = Pool::<M>::new(2, lines);
+        let workers: Vec<_> =
+            (0..2).map(|worker| thread::spawn(move || pool.take(worker))).collect();
+        pool.produce(1);
+        pool.produce(1);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_sleeper_is_woken_for_a_task() {
+    one_sleeper::<Loom>(ALL);
+}
+
+#[test]
+fn two_sleepers_are_woken_for_two_tasks() {
+    two_sleepers::<Loom>(ALL);
+}
+
+#[test]
+fn a_sleeper_is_woken_for_what_it_waits_for() {
+    check(|| {
+        let pool = Pool::<Loom>::new(1, ALL);
+        let worker = thread::spawn(move || {
+            pool.sleep.search();
+            while pool.done.load(Ordering::Relaxed) == 0 {
+                pool.sleep.sleep(0, false, || pool.done.load(Ordering::Relaxed) != 0);
+            }
+            pool.sleep.found();
+        });
+        pool.done.fetch_add(1, Ordering::Relaxed);
+        pool.sleep.wake(0);
+        worker.join().unwrap();
+    });
+}
+
+/// A caller takes the sleeper's place, if it sleeps, and leaves; a task comes at any moment. `look`
+/// says whether the caller looks for it before it leaves.
+fn a_caller_in_a_sleepers_place(look: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        // What only the acting worker touches.
+        let private: &'static UnsafeCell<u64> = Box::leak(Box::new(UnsafeCell::new(0)));
+        let act = || {
+            private.with_mut(|count| {
+                // SAFETY: one thread at a time acts as the worker; loom watches.
+                unsafe { *count += 1 }
+            });
+        };
+        let worker = thread::spawn(move || {
+            act();
+            pool.take(0);
+            act();
+        });
+        let caller = thread::spawn(move || {
+            if let Some(place) = pool.sleep.take_place() {
+                act();
+                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
+            }
+        });
+        pool.produce(1);
+        worker.join().unwrap();
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn a_caller_in_a_sleepers_place_loses_nothing() {
+    a_caller_in_a_sleepers_place(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_does_not_look_back_loses_a_task() {
+    a_caller_in_a_sleepers_place(false);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_second_look_a_wake_up_is_lost() {
+    one_sleeper::<Loom>(Lines { s5: false, ..ALL });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_a_last_searcher_that_looks_back_a_wake_up_is_lost() {
+    two_sleepers::<Loom>(Lines { l3: false, ..ALL });
+}
+
+/// loom's memory with its full fences left out.
+#[derive(Clone, Copy)]
+struct Fenceless;
+
+impl Memory for Fenceless {
+    type Word = AtomicU64;
+    type Pointer<T> = AtomicPtr<T>;
+    type Cell<T> = loom::cell::UnsafeCell<T>;
+
+    fn full() {}
+    fn light() {}
+    fn heavy() {}
+
+    fn asymmetric() -> bool {
+        false
+    }
+
+    fn pause() {
+        Loom::pause();
+    }
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_fences_a_wake_up_is_lost() {
+    one_sleeper::<Fenceless>(ALL);
+}

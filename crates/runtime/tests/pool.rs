@@ -1,0 +1,203 @@
+//! Pools: builders, handlers, nesting, ends; and what is refused.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, join, scope, spawn};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+#[test]
+fn numbers_of_threads_out_of_range_are_refused() {
+    for threads in [0, MAX_THREADS + 1, 10_000, usize::MAX] {
+        let error = ThreadPool::builder().threads(threads).build().unwrap_err();
+        assert!(matches!(error, BuildError::Threads(refused) if refused == threads));
+        assert!(error.to_string().contains(&threads.to_string()), "{error}");
+    }
+}
+
+#[test]
+fn a_task_stack_out_of_range_is_refused() {
+    for slots in [0, usize::MAX] {
+        let error = ThreadPool::builder().threads(1).task_stack(slots).build().unwrap_err();
+        assert!(matches!(error, BuildError::TaskStack(_)), "{error}");
+    }
+}
+
+#[test]
+#[cfg(not(miri))]
+fn a_thread_that_the_system_refuses_is_an_error_and_the_others_end() {
+    // No address space has room for this call stack.
+    let ended = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&ended);
+    let error = ThreadPool::builder()
+        .threads(2)
+        .stack_size(1 << 46)
+        .on_exit(move |_| {
+            _ = counter.fetch_add(1, Ordering::SeqCst);
+        })
+        .build()
+        .unwrap_err();
+    assert!(matches!(error, BuildError::Spawn { index: 0, .. }), "{error}");
+    assert!(error.to_string().contains("refused to start worker 0"), "{error}");
+}
+
+#[test]
+fn threads_have_names_and_handlers_are_called_once_each() {
+    let started = Arc::new(Mutex::new(Vec::new()));
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let (starts, ends) = (Arc::clone(&started), Arc::clone(&ended));
+    let pool = ThreadPool::builder()
+        .threads(3)
+        .name(|index| format!("poacher {index}"))
+        .on_start(move |index| {
+            starts.lock().unwrap().push((index, thread::current().name().map(str::to_owned)));
+        })
+        .on_exit(move |index| ends.lock().unwrap().push(index))
+        .build()
+        .unwrap();
+    assert_eq!(pool.threads(), 3);
+    assert!(pool.install(|| thread::current().name().unwrap().starts_with("poacher ")));
+    drop(pool);
+    let mut started = started.lock().unwrap().clone();
+    started.sort();
+    let names: Vec<_> = (0..3).map(|index| (index, Some(format!("poacher {index}")))).collect();
+    assert_eq!(started, names);
+    let mut ended = ended.lock().unwrap().clone();
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1, 2]);
+}
+
+#[test]
+fn panics_without_a_receiver_go_to_the_handler() {
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let handler = Arc::clone(&seen);
+    let pool = ThreadPool::builder()
+        .threads(1)
+        .on_start(|_| panic!("start"))
+        .on_exit(|_| panic!("exit"))
+        .on_panic(move |payload| {
+            let text = payload.downcast_ref::<&'static str>().copied().unwrap_or("?");
+            handler.lock().unwrap().insert(text);
+            panic!("the handler, too");
+        })
+        .build()
+        .unwrap();
+    drop(pool.spawn(|| -> () { panic!("detached") }));
+    drop(pool);
+    let seen = seen.lock().unwrap();
+    assert!(seen.contains("start") && seen.contains("exit"), "{seen:?}");
+    // The handle may have been dropped after the task had ended: then nobody asked in time.
+    assert!(seen.len() <= 3, "{seen:?}");
+}
+
+#[test]
+fn install_is_a_call_on_ones_own_pool_and_carries_panics() {
+    let pool = pool(2);
+    assert_eq!(pool.install(|| pool.install(|| 3)), 3);
+    let same = pool.install(|| {
+        let outer = thread::current().id();
+        pool.install(|| thread::current().id() == outer)
+    });
+    assert!(same);
+    let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| panic!("inside"))));
+    assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"inside"));
+}
+
+#[test]
+fn pools_nest_both_ways() {
+    let (a, b) = (pool(1), pool(1));
+    let result = a.install(|| b.install(|| a.install(|| b.install(|| join(|| 1, || 2)))));
+    assert_eq!(result, (1, 2));
+}
+
+#[test]
+fn a_worker_that_waits_for_another_pool_serves_its_own() {
+    let (a, b) = (pool(1), pool(1));
+    // b's task needs a's only worker, which is waiting for b.
+    let answer = a.install(|| b.install(|| a.spawn(|| 5).join().unwrap()));
+    assert_eq!(answer, 5);
+}
+
+/// An interpreter does less.
+const TASKS: usize = if cfg!(miri) { 50 } else { 1000 };
+
+#[test]
+fn dropping_a_pool_runs_what_was_spawned() {
+    let count = Arc::new(AtomicUsize::new(0));
+    for threads in [1, 3] {
+        count.store(0, Ordering::SeqCst);
+        let pool = pool(threads);
+        for _ in 0..TASKS {
+            let count = Arc::clone(&count);
+            drop(pool.spawn(move || count.fetch_add(1, Ordering::SeqCst)));
+        }
+        drop(pool);
+        assert_eq!(count.load(Ordering::SeqCst), TASKS);
+    }
+}
+
+#[test]
+fn a_pool_dropped_by_its_own_worker_ends() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let pool = ThreadPool::builder()
+        .threads(2)
+        .on_exit(move |index| send.send(index).expect("the test is waiting"))
+        .build()
+        .unwrap();
+    let pool = Arc::new(pool);
+    let last = Arc::clone(&pool);
+    let _ = pool.spawn(move || drop(last));
+    drop(pool);
+    let mut ended = [receive.recv().unwrap(), receive.recv().unwrap()];
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1]);
+}
+
+#[test]
+fn many_pools_are_made_and_dropped() {
+    let rounds = if cfg!(miri) { 3 } else { 300 };
+    for round in 0..rounds {
+        let pool = pool(1 + round % 4);
+        let count = AtomicUsize::new(0);
+        pool.install(|| {
+            scope(|s| {
+                for _ in 0..round % 7 {
+                    s.spawn(|_| {
+                        _ = count.fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+            });
+        });
+        assert_eq!(count.into_inner(), round % 7);
+    }
+}
+
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn pinned_workers_run_where_they_are_told() {
+    let pool = ThreadPool::builder().threads(2).pin(true).build().unwrap();
+    pool.install(|| {
+        let set = rustix::thread::sched_getaffinity(None).unwrap();
+        assert_eq!(set.count(), 1);
+    });
+}
+
+#[test]
+fn handles_return_results_and_panics() {
+    let pool = pool(2);
+    let handles: Vec<_> = (0..TASKS / 10).map(|i| pool.spawn(move || i * i)).collect();
+    for (i, handle) in handles.into_iter().enumerate() {
+        assert_eq!(handle.join().unwrap(), i * i);
+    }
+    let handle = pool.spawn(|| -> () { panic!("spawned") });
+    assert_eq!(handle.join().unwrap_err().downcast_ref::<&str>(), Some(&"spawned"));
+    // Joined by a worker, of the same pool, whose only other worker may be busy with it.
+    let nested = pool.install(|| spawn(|| spawn(|| 11).join().unwrap()).join().unwrap());
+    assert_eq!(nested, 11);
+}

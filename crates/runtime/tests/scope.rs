@@ -1,0 +1,205 @@
+//! Scopes: every task ends before the scope does, whoever runs it and however it ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use poach_runtime::{Scope, ThreadPool, join, scope};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+/// An interpreter does less.
+const SMALL: bool = cfg!(miri);
+
+#[test]
+fn every_task_has_ended_when_the_scope_returns() {
+    for threads in [1, 2, 3, 8] {
+        let pool = pool(threads);
+        for tasks in [0, 1, 2, 100, if SMALL { 200 } else { 10_000 }] {
+            let count = AtomicUsize::new(0);
+            let result = pool.install(|| {
+                scope(|s| {
+                    for _ in 0..tasks {
+                        s.spawn(|_| {
+                            count.fetch_add(1, Ordering::Relaxed);
+                        });
+                    }
+                    "result"
+                })
+            });
+            assert_eq!(result, "result");
+            assert_eq!(count.load(Ordering::Relaxed), tasks);
+        }
+    }
+}
+
+#[test]
+fn tasks_spawn_tasks() {
+    fn tree<'s>(s: &Scope<'s>, depth: u32, count: &'s AtomicUsize) {
+        count.fetch_add(1, Ordering::Relaxed);
+        if depth > 0 {
+            s.spawn(move |s| tree(s, depth - 1, count));
+            s.spawn(move |s| tree(s, depth - 1, count));
+        }
+    }
+    for threads in [1, 2, 4] {
+        let count = AtomicUsize::new(0);
+        pool(threads).install(|| scope(|s| tree(s, if SMALL { 4 } else { 12 }, &count)));
+        assert_eq!(count.load(Ordering::Relaxed), (1 << if SMALL { 5 } else { 13 }) - 1);
+    }
+}
+
+#[test]
+fn a_long_chain_of_tasks_takes_no_stack() {
+    fn link<'s>(s: &Scope<'s>, left: u32, count: &'s AtomicUsize) {
+        count.fetch_add(1, Ordering::Relaxed);
+        if left > 0 {
+            s.spawn(move |s| link(s, left - 1, count));
+        }
+    }
+    let count = AtomicUsize::new(0);
+    pool(2).install(|| scope(|s| link(s, if SMALL { 200 } else { 200_000 }, &count)));
+    assert_eq!(count.load(Ordering::Relaxed), if SMALL { 201 } else { 200_001 });
+}
+
+const LINKS: u64 = if SMALL { 6 } else { 50 };
+
+#[test]
+fn scopes_and_joins_nest() {
+    let total = pool(3).install(|| {
+        let sums = Mutex::new(0_u64);
+        let sums = &sums;
+        scope(|s| {
+            for i in 0..LINKS {
+                s.spawn(move |_| {
+                    let (a, b) = join(
+                        || {
+                            let inner = AtomicUsize::new(0);
+                            scope(|s| {
+                                for _ in 0..i {
+                                    s.spawn(|_| {
+                                        inner.fetch_add(1, Ordering::Relaxed);
+                                    });
+                                }
+                            });
+                            inner.into_inner() as u64
+                        },
+                        || i,
+                    );
+                    *sums.lock().unwrap() += a + b;
+                });
+            }
+        });
+        *sums.lock().unwrap()
+    });
+    assert_eq!(total, (LINKS - 1) * LINKS);
+}
+
+#[test]
+fn more_tasks_than_a_queue_holds() {
+    let tasks = if SMALL { 5_000 } else { 300_000 };
+    let count = AtomicUsize::new(0);
+    pool(1).install(|| {
+        scope(|s| {
+            for _ in 0..tasks {
+                s.spawn(|_| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+    });
+    assert_eq!(count.load(Ordering::Relaxed), tasks);
+}
+
+#[test]
+fn large_closures_are_spilled_and_dropped_once() {
+    struct Counted<'a>(&'a AtomicUsize);
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (drops, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (drops_ref, sum_ref) = (&drops, &sum);
+    pool(2).install(|| {
+        scope(|s| {
+            for _ in 0..100 {
+                let large = [1_usize; 30];
+                let counted = Counted(drops_ref);
+                s.spawn(move |_| {
+                    let _counted = counted;
+                    sum_ref.fetch_add(large.iter().sum(), Ordering::Relaxed);
+                });
+            }
+        });
+    });
+    assert_eq!(drops.into_inner(), 100);
+    assert_eq!(sum.into_inner(), 3000);
+}
+
+#[test]
+fn a_panic_waits_for_the_other_tasks() {
+    for threads in [1, 2] {
+        let count = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool(threads).install(|| {
+                scope(|s| {
+                    for i in 0..100 {
+                        let count = &count;
+                        s.spawn(move |_| {
+                            count.fetch_add(1, Ordering::Relaxed);
+                            assert!(i != 50, "task fifty");
+                        });
+                    }
+                });
+            });
+        }));
+        let payload = result.unwrap_err();
+        assert_eq!(payload.downcast_ref::<&str>(), Some(&"task fifty"));
+        assert_eq!(count.load(Ordering::Relaxed), 100);
+    }
+}
+
+#[test]
+fn a_panic_of_the_body_comes_before_a_tasks() {
+    let ended = AtomicUsize::new(0);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool(2).install(|| {
+            scope(|s| {
+                s.spawn(|_| {
+                    ended.fetch_add(1, Ordering::Relaxed);
+                    panic!("task");
+                });
+                panic!("body");
+            });
+        });
+    }));
+    assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"body"));
+    assert_eq!(ended.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_scope_can_be_fed_from_another_pool_and_from_a_plain_thread() {
+    let (home, other) = (pool(2), pool(2));
+    let count = AtomicUsize::new(0);
+    let count_ref = &count;
+    home.install(|| {
+        scope(|s| {
+            other.install(|| {
+                s.spawn(|_| {
+                    count_ref.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    s.spawn(|_| {
+                        count_ref.fetch_add(1, Ordering::Relaxed);
+                    });
+                });
+            });
+        });
+    });
+    assert_eq!(count.into_inner(), 2);
+}

@@ -1,0 +1,65 @@
+//! The project's own runtime: a scope, and a task in it for each directory.
+//!
+//! The runtime's workers keep new tasks to themselves until another worker is hungry, so pushing and
+//! popping takes no fence and no locked instruction; see `poach-runtime`, and *Lace* for the split
+//! deque. What the workers of this crate have to themselves stands in a slot for each worker of the
+//! pool, behind a lock that only ever has one taker: a task does not wait, so no second one begins on
+//! a worker before the first has ended.
+
+use std::sync::{Mutex, PoisonError};
+
+use crossbeam_utils::CachePadded;
+use poach_runtime::{BuildError, Scope, ThreadPool};
+
+use super::Job;
+use crate::Error;
+
+struct Crew<'a, J: Job> {
+    job: &'a J,
+    workers: Vec<CachePadded<Mutex<J::Worker>>>,
+}
+
+impl<J: Job> Crew<'_, J> {
+    fn visit<'scope>(&'scope self, task: J::Task, scope: &Scope<'scope>)
+    where
+        J::Task: 'scope,
+    {
+        let index = poach_runtime::worker(|worker| worker.index());
+        let mut worker = self.workers[index].lock().unwrap_or_else(PoisonError::into_inner);
+        self.job.visit(&mut worker, task, &mut |child| {
+            scope.spawn(move |scope| self.visit(child, scope));
+        });
+    }
+}
+
+pub(super) fn run<J: Job>(
+    job: &J,
+    workers: Vec<J::Worker>,
+    tasks: Vec<J::Task>,
+) -> Result<Vec<J::Worker>, Error> {
+    let pool = ThreadPool::builder()
+        .threads(workers.len())
+        .name(|index| format!("poach-scan-{index}"))
+        .build()
+        .map_err(refused)?;
+    let workers = workers.into_iter().map(|worker| CachePadded::new(Mutex::new(worker))).collect();
+    let crew = Crew { job, workers };
+    pool.install(|| {
+        poach_runtime::scope(|scope| {
+            for task in tasks {
+                scope.spawn(|scope| crew.visit(task, scope));
+            }
+        });
+    });
+    let worker = |slot: CachePadded<Mutex<_>>| slot.into_inner().into_inner();
+    let workers = crew.workers.into_iter().map(worker);
+    Ok(workers.map(|worker| worker.unwrap_or_else(PoisonError::into_inner)).collect())
+}
+
+#[cold]
+fn refused(error: BuildError) -> Error {
+    match error {
+        BuildError::Spawn { index, source } => Error::Thread { number: index, error: source },
+        other => Error::Pool(other),
+    }
+}

@@ -1,0 +1,159 @@
+//! The floor that a scan stands on: open a directory, read it, ask for an entry's size.
+//!
+//! [`Sys`] is all that the walker knows of an operating system. `Linux` speaks in directory
+//! handles, so that no path is ever rebuilt and no depth is too deep; [`Portable`] is `std::fs`,
+//! for every other system and, through the feature `portable`, for Linux too. A test may stand a
+//! third below the walker, one that fails where it is told to.
+
+use std::ffi::CStr;
+use std::io;
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+mod linux;
+mod portable;
+
+#[cfg(target_os = "linux")]
+pub use linux::Linux;
+pub use portable::Portable;
+
+/// What [`scan`](crate::scan) runs on in this build.
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+pub type Native = Linux;
+/// What [`scan`](crate::scan) runs on in this build.
+#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+pub type Native = Portable;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link. It is never followed.
+    Symlink,
+    /// A socket, a named pipe, a device.
+    Other,
+}
+
+/// What a system knows of one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is.
+    pub kind: Kind,
+    /// The device of the file system it lies on; 0 where the system does not say.
+    pub device: u64,
+    /// Its number on that file system; 0 where the system does not say.
+    pub inode: u64,
+    /// How many names it has; 1 where the system does not say.
+    pub links: u64,
+    /// Its length in bytes.
+    pub apparent: u64,
+    /// The bytes it takes on disk; its length where the system does not say.
+    pub disk: u64,
+}
+
+/// An entry that [`Sys::read`] came upon.
+pub trait Found {
+    /// Its name: one component, any bytes but NUL and the separator.
+    fn name(&self) -> &CStr;
+
+    /// What it is, where the directory says so itself.
+    fn kind(&self) -> Option<Kind>;
+
+    /// Its size and the rest, the link itself for a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// The system's own: the entry may have vanished by now.
+    fn meta(&self) -> io::Result<Meta>;
+}
+
+/// A system to walk on. Every method may be called by any thread at any time.
+pub trait Sys: Sync {
+    /// An open directory.
+    type Directory: Send + Sync;
+    /// What one worker reads directories into.
+    type Buffer: Send;
+    /// An entry, while it is being read.
+    type Found<'a>: Found
+    where
+        Self: 'a;
+
+    /// A buffer to read into.
+    fn buffer(&self) -> Self::Buffer;
+
+    /// How many directories may be held open at a time, beside those being read.
+    fn handles(&self) -> usize;
+
+    /// What a path given by the user names; the link itself unless `follow`.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn meta(&self, path: &Path, follow: bool) -> io::Result<Meta>;
+
+    /// Opens a directory given by the user.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn open_path(&self, path: &Path) -> io::Result<Self::Directory>;
+
+    /// Opens the directory `name` of the directory `parent`. A symbolic link is refused.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn open(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Self::Directory>;
+
+    /// Opens the directory that lies below `parent` at the end of these names. No symbolic link is
+    /// followed on the way.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn open_below(&self, parent: Self::Directory, names: &[&CStr]) -> io::Result<Self::Directory> {
+        names.iter().try_fold(parent, |above, name| self.open(&above, name))
+    }
+
+    /// Another handle to the same directory.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn duplicate(&self, directory: &Self::Directory) -> io::Result<Self::Directory>;
+
+    /// What an open directory is.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn meta_of(&self, directory: &Self::Directory) -> io::Result<Meta>;
+
+    /// What the entry `name` of `parent` is; the link itself for a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn meta_in(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Meta>;
+
+    /// Calls `each` for every entry of `directory` but `.` and `..`.
+    ///
+    /// # Errors
+    ///
+    /// The system's own. Entries may have been found before it.
+    fn read(
+        &self,
+        directory: &Self::Directory,
+        buffer: &mut Self::Buffer,
+        each: &mut impl FnMut(&Self::Found<'_>),
+    ) -> io::Result<()>;
+
+    /// Whether an error says that this process, or the system, has no file descriptor left, so
+    /// that the call may succeed later.
+    fn exhausted(&self, error: &io::Error) -> bool;
+}

@@ -1,0 +1,242 @@
+//! From what the workers wrote to a [`Tree`] that is linked and summed up.
+
+use std::cmp::Ordering;
+use std::ffi::CStr;
+
+use super::{ABSENT, Arena, Directory, Id, Place, SPENT, Tree};
+
+/// A name of a file that has several: set aside by whoever found it, counted here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HardLink {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) entry: Id,
+    /// The listing it was found in, or [`Id::NONE`].
+    pub(crate) parent: Id,
+}
+
+/// A directory that turned out to be one of the given paths, found within another of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alias {
+    pub(crate) entry: Id,
+    pub(crate) parent: Id,
+    pub(crate) root: usize,
+}
+
+/// One of the given paths: its entry, and its listing or [`Id::NONE`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Root {
+    pub(crate) entry: Id,
+    pub(crate) listing: Id,
+}
+
+/// Bytes and entries that are summed up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    apparent: u64,
+    disk: u64,
+    entries: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        // A sparse file may claim 2^63 bytes, so two of them could pass the word's end.
+        self.apparent = self.apparent.saturating_add(other.apparent);
+        self.disk = self.disk.saturating_add(other.disk);
+        self.entries += other.entries;
+    }
+}
+
+/// The finished tree, and its totals.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) tree: Tree,
+    pub(crate) apparent: u64,
+    pub(crate) disk: u64,
+    /// For each root, whether it stands in the tree by itself, and not within another.
+    pub(crate) outermost: Vec<bool>,
+    bases: Bases,
+}
+
+impl Built {
+    /// The path of an entry that lies in a listing or, if that is [`Id::NONE`], is a root.
+    pub(crate) fn path(&self, entry: Id, parent: Id) -> Vec<u8> {
+        self.tree.path(entry, self.bases.directory(parent))
+    }
+}
+
+/// Where each arena's listings begin among the directories.
+#[derive(Debug)]
+struct Bases(Vec<u32>);
+
+impl Bases {
+    fn directory(&self, listing: Id) -> u32 {
+        if listing == Id::NONE { ABSENT } else { self.0[listing.arena()] + listing.index() as u32 }
+    }
+}
+
+/// Links the listings, gives each file with several names to one of them, and sums up.
+///
+/// Time: linear in the directories, and n log n in the names of files that have several.
+///
+/// # Panics
+///
+/// If there are more than 4,294,967,294 directories.
+pub(crate) fn build(
+    mut arenas: Vec<Arena>,
+    roots: &[Root],
+    mut links: Vec<HardLink>,
+    mut aliases: Vec<Alias>,
+) -> Built {
+    let mut bases = Bases(Vec::with_capacity(arenas.len()));
+    let mut count = 0_usize;
+    for arena in &arenas {
+        bases.0.push(count as u32);
+        count += arena.listings.len();
+    }
+    assert!(count < ABSENT as usize, "a tree holds at most 4,294,967,294 directories");
+
+    let mut directories = Vec::with_capacity(count);
+    let mut sums = Vec::with_capacity(count);
+    for arena in &mut arenas {
+        for listing in std::mem::take(&mut arena.listings) {
+            directories.push(Directory {
+                entry: listing.entry,
+                first: Id::new(arena.number, listing.first),
+                kept: listing.kept,
+                parent: bases.directory(listing.parent),
+                child: ABSENT,
+                sibling: ABSENT,
+                entries: 0,
+            });
+            let entries = u64::from(listing.leaves);
+            sums.push(Sum { apparent: listing.apparent, disk: listing.disk, entries });
+        }
+    }
+
+    let mut tree = Tree { arenas, directories, roots: Vec::new() };
+    let outermost = graft(&mut tree, roots, &bases, &mut aliases);
+    settle(&mut tree, &mut links, &bases, &mut sums);
+    sum_up(&mut tree, &mut sums);
+
+    for (root, _) in roots.iter().zip(&outermost).filter(|(_, outermost)| **outermost) {
+        let directory = bases.directory(root.listing);
+        tree.roots.push(Place { entry: root.entry, directory, parent: ABSENT });
+    }
+    let mut total = Sum::default();
+    for node in tree.roots() {
+        total.add(Sum { apparent: node.apparent_bytes(), disk: node.disk_bytes(), entries: 0 });
+    }
+    Built { apparent: total.apparent, disk: total.disk, tree, outermost, bases }
+}
+
+/// Hangs each root that was found within another below the directory that it was found in.
+///
+/// A root may be found more than once (bind mounts): the path that comes first takes it. It may be
+/// found, through others, within itself: then the last link of that chain is left out.
+fn graft(tree: &mut Tree, roots: &[Root], bases: &Bases, aliases: &mut [Alias]) -> Vec<bool> {
+    aliases.sort_by(|a, b| {
+        compare(tree, (a.entry, bases.directory(a.parent)), (b.entry, bases.directory(b.parent)))
+    });
+    let mut outermost = vec![true; roots.len()];
+    for alias in aliases {
+        let grafted = bases.directory(roots[alias.root].listing);
+        if grafted == ABSENT || !outermost[alias.root] {
+            continue;
+        }
+        let parent = bases.directory(alias.parent);
+        let mut above = parent;
+        while above != ABSENT && above != grafted {
+            above = tree.directories[above as usize].parent;
+        }
+        if above == ABSENT {
+            tree.directories[grafted as usize].parent = parent;
+            tree.directories[grafted as usize].entry = alias.entry;
+            outermost[alias.root] = false;
+        }
+    }
+    outermost
+}
+
+/// Gives the size of each file that has several names to the first of those that were found.
+fn settle(tree: &mut Tree, links: &mut [HardLink], bases: &Bases, sums: &mut [Sum]) {
+    links.sort_unstable_by_key(|link| (link.device, link.inode));
+    for names in links.chunk_by(|a, b| (a.device, a.inode) == (b.device, b.inode)) {
+        let bearer = names
+            .iter()
+            .min_by(|a, b| {
+                let place = |link: &HardLink| (link.entry, bases.directory(link.parent));
+                compare(tree, place(a), place(b))
+            })
+            .expect("a chunk is never empty");
+        for link in names {
+            let entry = &mut tree.arenas[link.entry.arena()].entries[link.entry.index()];
+            if link.entry == bearer.entry {
+                let sum = Sum { apparent: entry.apparent, disk: entry.disk, entries: 0 };
+                // A root's own entry bears its size already.
+                if let Some(above) = sums.get_mut(bases.directory(link.parent) as usize) {
+                    above.add(sum);
+                }
+            } else {
+                entry.name |= SPENT;
+            }
+        }
+    }
+}
+
+/// Adds each directory to its parent, the deepest first, and links siblings.
+fn sum_up(tree: &mut Tree, sums: &mut [Sum]) {
+    let mut unsummed = vec![0_u32; tree.directories.len()];
+    for index in 0..tree.directories.len() {
+        let parent = tree.directories[index].parent;
+        if parent != ABSENT {
+            let above = &mut tree.directories[parent as usize];
+            let sibling = std::mem::replace(&mut above.child, index as u32);
+            tree.directories[index].sibling = sibling;
+            unsummed[parent as usize] += 1;
+        }
+    }
+    for index in 0..tree.directories.len() {
+        // From each directory without directories upwards, until one that still waits for another.
+        let mut done = index;
+        if tree.directories[index].child != ABSENT {
+            continue;
+        }
+        loop {
+            let sum = sums[done];
+            let directory = &mut tree.directories[done];
+            directory.entries = sum.entries;
+            let entry = &mut tree.arenas[directory.entry.arena()].entries[directory.entry.index()];
+            (entry.apparent, entry.disk) = (sum.apparent, sum.disk);
+            if directory.parent == ABSENT {
+                break;
+            }
+            done = directory.parent as usize;
+            sums[done].add(Sum { entries: sum.entries + 1, ..sum });
+            unsummed[done] -= 1;
+            if unsummed[done] > 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Compares two paths name by name, each given by its entry and the directory above it.
+fn compare(tree: &Tree, a: (Id, u32), b: (Id, u32)) -> Ordering {
+    if a.1 == b.1 {
+        return tree.name(a.0).cmp(tree.name(b.0));
+    }
+    let (a, b) = (names(tree, a), names(tree, b));
+    a.iter().rev().cmp(b.iter().rev())
+}
+
+/// The names of a path, the last one first.
+fn names(tree: &Tree, (entry, parent): (Id, u32)) -> Vec<&CStr> {
+    let mut names = vec![tree.name(entry)];
+    let mut above = parent;
+    while above != ABSENT {
+        names.push(tree.name(tree.directories[above as usize].entry));
+        above = tree.directories[above as usize].parent;
+    }
+    names
+}

@@ -1,0 +1,118 @@
+//! Running cargo and rustup: each command is shown first, and a failure names it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace;
+
+/// A command to be shown and run at the root of the workspace.
+pub(crate) struct Step {
+    command: Command,
+    shown: String,
+}
+
+impl Step {
+    /// `cargo <arguments>`, separated by blanks.
+    pub(crate) fn cargo(arguments: &str) -> Self {
+        Self::new("cargo").args(arguments.split_whitespace())
+    }
+
+    /// `cargo +nightly <arguments>`, separated by blanks.
+    ///
+    /// Through `rustup run`: inside `cargo xtask`, `cargo` is the toolchain's own and knows no `+`.
+    pub(crate) fn nightly(arguments: &str) -> Self {
+        Self::new("rustup").args("run nightly cargo".split(' ')).args(arguments.split_whitespace())
+    }
+
+    fn new(program: &str) -> Self {
+        let mut command = Command::new(program);
+        command.current_dir(workspace::root()).stdin(Stdio::null());
+        // The variables by which the outer cargo says which toolchain it is would bind the inner one.
+        command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+        Step { command, shown: program.to_owned() }
+    }
+
+    /// More arguments.
+    pub(crate) fn args<A: AsRef<str>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        for argument in arguments {
+            self.command.arg(argument.as_ref());
+            let _ = write!(self.shown, " {}", argument.as_ref());
+        }
+        self
+    }
+
+    /// A variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self.shown = format!("{name}='{value}' {}", self.shown);
+        self
+    }
+
+    /// Shows the command, runs it, and says that `what` did not hold if it fails.
+    pub(crate) fn run(mut self, what: &str) -> Result<()> {
+        eprintln!("$ {}", self.shown);
+        let status =
+            self.command.status().with_context(|| format!("could not start `{}`", self.shown))?;
+        if !status.success() {
+            bail!("{what}: `{}` ended with {status}", self.shown);
+        }
+        Ok(())
+    }
+
+    /// Whether the command succeeds; prints nothing.
+    fn succeeds(mut self) -> bool {
+        self.command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    /// What the command prints, or nothing if it fails.
+    fn output(mut self) -> String {
+        let output = self.command.stderr(Stdio::null()).output();
+        output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
+    }
+}
+
+fn rustup(arguments: &str) -> Step {
+    Step::new("rustup").args(arguments.split_whitespace())
+}
+
+/// Makes sure that the cargo subcommand `name` runs, from the rustup component `component`.
+pub(crate) fn need_component(name: &str, component: &str) -> Result<()> {
+    if Step::cargo(&format!("{name} --version")).succeeds() {
+        return Ok(());
+    }
+    rustup(&format!("component add {component}"))
+        .run(&format!("`cargo {name}` is missing and its component could not be installed"))
+}
+
+/// Makes sure that the standard library for `target` is installed.
+pub(crate) fn need_target(target: &str) -> Result<()> {
+    if rustup("target list --installed").output().lines().any(|line| line == target) {
+        return Ok(());
+    }
+    rustup(&format!("target add {target}"))
+        .run(&format!("the target {target} could not be installed"))
+}
+
+/// Makes sure that a nightly toolchain with these components is installed.
+pub(crate) fn need_nightly(components: &[&str]) -> Result<()> {
+    let installed = rustup("component list --toolchain nightly --installed").output();
+    let has = |component: &&str| installed.lines().any(|line| line.starts_with(*component));
+    if !installed.is_empty() && components.iter().all(has) {
+        return Ok(());
+    }
+    rustup("toolchain install nightly --profile minimal")
+        .args(components.iter().flat_map(|component| ["--component", component]))
+        .run("the nightly toolchain could not be installed")
+}
+
+/// `path` as it reads from the root of the workspace.
+pub(crate) fn from_root<'p>(root: &Path, path: &'p Path) -> std::path::Display<'p> {
+    path.strip_prefix(root).unwrap_or(path).display()
+}

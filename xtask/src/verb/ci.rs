@@ -1,0 +1,12 @@
+//! `cargo xtask ci`: the verbs that take minutes, in the order of what fails soonest.
+
+use anyhow::Result;
+
+use super::{cross, docs, fmt, lint};
+
+pub(crate) fn run() -> Result<()> {
+    fmt::run()?;
+    lint::run()?;
+    docs::run()?;
+    cross::run()
+}

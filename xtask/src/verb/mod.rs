@@ -1,0 +1,10 @@
+//! One file a verb.
+
+pub(crate) mod ci;
+pub(crate) mod cross;
+pub(crate) mod docs;
+pub(crate) mod fmt;
+pub(crate) mod lint;
+pub(crate) mod loom;
+pub(crate) mod miri;
+pub(crate) mod tsan;

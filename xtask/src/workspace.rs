@@ -1,0 +1,85 @@
+//! What is in the workspace, as cargo tells it: so a new crate, model or stress test is checked
+//! from the day it is there, and no list has to be kept.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    path.pop();
+    path
+}
+
+/// The packages of the workspace.
+pub(crate) struct Workspace(Metadata);
+
+/// One integration test, a file of a package's `tests` directory.
+#[derive(Debug)]
+pub(crate) struct Test {
+    /// The package that it belongs to.
+    pub(crate) package: String,
+    /// The name of the file, without `.rs`.
+    pub(crate) name: String,
+}
+
+impl Workspace {
+    /// Asks cargo.
+    pub(crate) fn load() -> Result<Self> {
+        let metadata = MetadataCommand::new()
+            .manifest_path(root().join("Cargo.toml"))
+            .no_deps()
+            .exec()
+            .context("cargo metadata failed")?;
+        Ok(Workspace(metadata))
+    }
+
+    fn packages(&self) -> impl Iterator<Item = &Package> {
+        self.0.packages.iter()
+    }
+
+    /// The packages, by name, that have a library and a directory `crates/<room>` among `rooms`.
+    pub(crate) fn libraries(&self, rooms: &[&str]) -> Vec<String> {
+        let in_rooms = |package: &&Package| {
+            rooms.iter().any(|room| package.manifest_path.ends_with(format!("{room}/Cargo.toml")))
+                && package.targets.iter().any(cargo_metadata::Target::is_lib)
+        };
+        self.packages().filter(in_rooms).map(|package| package.name.to_string()).collect()
+    }
+
+    /// `package/feature` for each package that has this feature.
+    pub(crate) fn features(&self, feature: &str) -> Vec<String> {
+        self.packages()
+            .filter(|package| package.features.contains_key(feature))
+            .map(|package| format!("{}/{feature}", package.name))
+            .collect()
+    }
+
+    /// The integration tests whose name begins with `prefix`.
+    pub(crate) fn tests(&self, prefix: &str) -> Vec<Test> {
+        self.packages()
+            .flat_map(|package| package.targets.iter().map(move |target| (package, target)))
+            .filter(|(_, target)| target.is_test() && target.name.starts_with(prefix))
+            .map(|(package, target)| Test {
+                package: package.name.to_string(),
+                name: target.name.clone(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_ground_floor_and_its_feature() {
+        let workspace = Workspace::load().unwrap();
+        assert_eq!(workspace.libraries(&["crates/memory"]), ["poach-memory"]);
+        assert!(workspace.features("portable").contains(&"poach-memory/portable".to_owned()));
+        assert!(workspace.libraries(&["crates/nowhere"]).is_empty());
+        assert!(workspace.tests("no test is called this").is_empty());
+    }
+}
