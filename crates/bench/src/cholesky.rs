@@ -26,28 +26,33 @@ enum Part {
 }
 
 /// The lower factor of a positive definite matrix.
-struct Factor(Matrix);
+struct Factor(Box<Part>);
 
 impl Factor {
-    fn go<F: Fork>(self, fork: &mut F) -> Matrix {
-        let mut part = self.0.expect("a positive definite matrix has no zero on its diagonal");
+    fn of<F: Fork>(matrix: &mut Matrix, fork: &mut F) {
+        let part = matrix.take().expect("a positive definite matrix has no zero on its diagonal");
+        *matrix = Some(Factor(part).go(fork));
+    }
+
+    fn go<F: Fork>(self, fork: &mut F) -> Box<Part> {
+        let mut part = self.0;
         match &mut *part {
             Part::Block(block) => factor_block(block),
             Part::Quarters([m0, _, m2, m3]) => {
-                *m0 = Factor(m0.take()).go(fork);
+                Factor::of(m0, fork);
                 *m2 = Solve { b: m2.take(), factor: m0 }.go(fork);
                 *m3 = Subtract { c: m3.take(), a: m2, b: m2, lower: true }.go(fork);
-                *m3 = Factor(m3.take()).go(fork);
+                Factor::of(m3, fork);
             }
         }
-        Some(part)
+        part
     }
 }
 
 impl Task for Factor {
-    type Output = Matrix;
+    type Output = Box<Part>;
 
-    fn run<F: Fork>(self, mut fork: F) -> Matrix {
+    fn run<F: Fork>(self, mut fork: F) -> Box<Part> {
         self.go(&mut fork)
     }
 }
@@ -269,7 +274,7 @@ impl Program for Cholesky {
     }
 
     fn run(&mut self, system: &impl System) {
-        self.factor = system.run(Factor(self.factor.take()));
+        self.factor = self.factor.take().map(|matrix| system.run(Factor(matrix)));
     }
 
     /// That L (L' x) = A x, for a random x.

@@ -32,7 +32,7 @@ impl Program for Fib {
     const NAME: &'static str = "fib";
 
     fn new(size: Size) -> Self {
-        Fib { n: size.pick(16, 35, 40, 50), result: None }
+        Fib { n: size.pick(16, 33, 40, 50), result: None }
     }
 
     fn reset(&mut self) {

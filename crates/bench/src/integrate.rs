@@ -30,8 +30,8 @@ impl Task for Stretch {
         let half = (to.0 - from.0) / 2.0;
         let x = from.0 + half;
         let middle = (x, curve(x));
-        let left = (from.1 + middle.1) / 2.0 * half;
-        let right = (middle.1 + to.1) / 2.0 * half;
+        let left = (from.1 + middle.1) * 0.5 * half;
+        let right = (middle.1 + to.1) * 0.5 * half;
         if (left + right - area).abs() < EPSILON {
             return left + right;
         }
@@ -52,7 +52,7 @@ impl Program for Integrate {
     const NAME: &'static str = "integrate";
 
     fn new(size: Size) -> Self {
-        Integrate { n: size.pick(3.0, 500.0, 5_000.0, 10_000.0), result: None }
+        Integrate { n: size.pick(3.0, 300.0, 5_000.0, 10_000.0), result: None }
     }
 
     fn reset(&mut self) {
@@ -61,7 +61,7 @@ impl Program for Integrate {
 
     fn run(&mut self, system: &impl System) {
         let (from, to) = ((0.0, curve(0.0)), (self.n, curve(self.n)));
-        let area = (from.1 + to.1) / 2.0 * self.n;
+        let area = (from.1 + to.1) * 0.5 * self.n;
         self.result = Some(system.run(Stretch { from, to, area }));
     }
 

@@ -69,7 +69,8 @@ impl Knapsack {
             })
             .collect();
         items.sort_by(|a, b| (b.value * a.weight).cmp(&(a.value * b.weight)));
-        let room = items.iter().map(|item| item.weight).sum::<u64>() / 2 | 1;
+        let room = items.iter().map(|item| item.weight).sum::<u64>() / 2;
+        let room = room | 1;
         let expected = best_by_table(&items, room);
         Knapsack { items, room, best: AtomicU64::new(0), expected }
     }

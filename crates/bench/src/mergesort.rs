@@ -138,5 +138,5 @@ impl Program for Mergesort {
 }
 
 fn length(size: Size) -> usize {
-    size.pick(5_000, 1_000_000, 10_000_000, 100_000_000)
+    size.pick(5_000, 300_000, 10_000_000, 100_000_000)
 }

@@ -115,7 +115,8 @@ impl Program for Nbody {
 
     /// Each body has moved; momentum and energy are those of the start.
     fn check(&self) -> Result<()> {
-        let still = self.input.iter().zip(&self.bodies).position(|(old, new)| old.at == new.at);
+        let still =
+            self.input.iter().zip(&self.bodies).position(|(old, new)| old.at.iter().eq(&new.at));
         ensure!(still.is_none(), "body {still:?} has not moved");
         let (before, after) = (Nbody::momentum(&self.input), Nbody::momentum(&self.bodies));
         let kept = before.iter().zip(after).all(|(before, after)| (before - after).abs() < 1e-12);

@@ -110,7 +110,7 @@ impl Program for Quicksort {
 }
 
 fn length(size: Size) -> usize {
-    size.pick(500, 1_000_000, 20_000_000, 100_000_000)
+    size.pick(500, 300_000, 20_000_000, 100_000_000)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::Size;
 use crate::fork::{Fork, Program, System, Task, sum};
 
 /// The numbers of one segment.
-const SEGMENT: usize = 1 << 15;
+const SEGMENT: usize = 1 << 14;
 
 struct Count<'s> {
     below: usize,

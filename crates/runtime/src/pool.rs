@@ -8,24 +8,23 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use poach_deque::split::{QueueOwner, Stack, StackError};
-use poach_memory::Machine;
+use poach_deque::split::{Split, Stack, StackError};
+use poach_deque::{CapacityError, Owner};
 
 use crate::affinity;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
-use crate::job::task::Task;
 use crate::latch::Signal;
-use crate::registry::{Home, MAX_THREADS, Registry, Remote};
+use crate::registry::{MAX_THREADS, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
 const TASK_STACK: usize = 1 << 20;
 
-/// Spawned tasks a worker's own queue can hold, 64 bytes each; more go to the pool's injector.
-const SPAWN_QUEUE: usize = 1 << 12;
+/// Spawned tasks that a worker's queue has room for before it grows, 64 bytes each.
+const SPAWN_QUEUE: usize = 1 << 8;
 
 type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -80,6 +79,8 @@ pub enum BuildError {
     Threads(usize),
     /// A worker's task stack could not be reserved.
     TaskStack(StackError),
+    /// There is no memory for a worker's queue of spawned tasks.
+    SpawnQueue(CapacityError),
     /// The system refused to start worker `index`; those already started have ended.
     Spawn {
         /// Which worker, from 0.
@@ -100,6 +101,7 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
             }
             BuildError::TaskStack(error) => write!(f, "{error}"),
+            BuildError::SpawnQueue(error) => write!(f, "{error}"),
             BuildError::Spawn { index, source } => {
                 write!(f, "the system refused to start worker {index}: {source}")
             }
@@ -116,6 +118,7 @@ impl std::error::Error for BuildError {
         match self {
             BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
             BuildError::TaskStack(error) => Some(error),
+            BuildError::SpawnQueue(error) => Some(error),
             BuildError::Threads(_) | BuildError::GlobalExists => None,
         }
     }
@@ -206,10 +209,11 @@ impl Builder {
         let mut owners = Vec::with_capacity(threads);
         let mut workers = Vec::with_capacity(threads);
         for index in 0..threads {
-            let home: Home = Registry::home(index, &sleep);
-            let forks = Stack::new(self.task_stack, home).map_err(BuildError::TaskStack)?;
-            let spawns: QueueOwner<Task, Machine> = QueueOwner::new(SPAWN_QUEUE);
-            workers.push(Remote { forks, spawns: Arc::clone(spawns.queue()) });
+            let forks = Stack::new(self.task_stack, Registry::home(index, &sleep))
+                .map_err(BuildError::TaskStack)?;
+            let spawns: Spawns = Split::with_context(SPAWN_QUEUE, 0, Registry::home(index, &sleep))
+                .map_err(BuildError::SpawnQueue)?;
+            workers.push(Remote { forks, spawns: spawns.thief() });
             owners.push(spawns);
         }
         let registry = Registry::new(sleep, workers.into(), self.handlers);
@@ -274,7 +278,7 @@ pub(crate) fn global() -> &'static ThreadPool {
 }
 
 /// A worker's thread.
-fn work(registry: &Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>) {
+fn work(registry: &Arc<Registry>, index: usize, spawns: Spawns) {
     let told = |handler: &Option<IndexHandler>| {
         if let Some(handler) = handler
             && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))

@@ -5,7 +5,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_utils::sync::{Parker, Unparker};
-use poach_deque::split::{Context, Queue, Stack};
+use poach_deque::Thief;
+use poach_deque::split::{Context, Split, Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
 use crate::job::current::Local;
@@ -53,10 +54,13 @@ impl Context for Home {
     }
 }
 
+/// A worker's own queue of spawned tasks.
+pub(crate) type Spawns = Split<Task, Machine, Home>;
+
 /// A worker as the others see it.
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
-    pub(crate) spawns: Arc<Queue<Task, Machine>>,
+    pub(crate) spawns: Stealer<Task>,
 }
 
 pub(crate) struct Registry {
@@ -137,7 +141,7 @@ impl Registry {
             || self
                 .workers
                 .iter()
-                .any(|worker| worker.forks.shared() != 0 || worker.spawns.shared() != 0)
+                .any(|worker| worker.forks.shared() != 0 || !worker.spawns.is_empty())
     }
 
     /// A searcher has found something: lines L1 to L3.

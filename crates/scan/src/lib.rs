@@ -206,13 +206,7 @@ pub fn scan_on<S: Sys>(
 
     let mut roots = roots::Roots::gather(sys, paths, options.follow_paths);
     let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
-    let walk = Walk::new(
-        sys,
-        control,
-        (&roots.directories, &roots.files),
-        &handles,
-        (options.one_file_system, options.keep_files),
-    );
+    let walk = Walk::new(sys, options, control, &handles, &roots.directories, &roots.files);
     let workers = (0..threads).map(|number| Worker::new(sys, number)).collect();
     let found = walk::run(&walk, options.engine, workers)?;
     drop(walk);

@@ -115,15 +115,13 @@ pub fn json(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()
 
 /// A name, and its bytes in hexadecimal if the name alone does not tell them.
 fn lossless(name: &[u8]) -> (String, Option<String>) {
-    match std::str::from_utf8(name) {
-        Ok(name) => (name.to_owned(), None),
-        Err(_) => {
-            let mut hex = String::with_capacity(name.len() * 2);
-            for byte in name {
-                // Writing to a string cannot fail.
-                let _ = write!(hex, "{byte:02x}");
-            }
-            (String::from_utf8_lossy(name).into_owned(), Some(hex))
-        }
+    if let Ok(name) = std::str::from_utf8(name) {
+        return (name.to_owned(), None);
     }
+    let mut hex = String::with_capacity(name.len() * 2);
+    for byte in name {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    (String::from_utf8_lossy(name).into_owned(), Some(hex))
 }

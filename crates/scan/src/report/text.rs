@@ -1,5 +1,6 @@
 //! A scan as text: the largest directories as a tree with bars, then the totals.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -29,7 +30,11 @@ const BEFORE: usize = 2 + 10 + 2 + 6 + 2 + 2;
 
 impl Look {
     fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.into() }
+        if self.colour && !text.is_empty() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.into()
+        }
     }
 
     fn bar(&self) -> usize {
@@ -56,12 +61,7 @@ pub fn text(scan: &Scan, extent: &Extent, look: Look, out: &mut impl Write) -> i
     totals(scan, look, out)
 }
 
-fn tree(
-    rows: &[Row<'_>],
-    measure: Measure,
-    look: Look,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn tree(rows: &[Row<'_>], measure: Measure, look: Look, out: &mut impl Write) -> io::Result<()> {
     // For each level above the row at hand, whether a line runs on there; and the root's value.
     let mut runs: Vec<bool> = Vec::new();
     let mut whole = 0;
@@ -109,7 +109,8 @@ fn branch(runs: &[bool], row: &Row<'_>) -> String {
         branch.push_str(if runs { "│  " } else { "   " });
     }
     if runs.len() > DRAWN {
-        branch.push_str(&format!("(level {}) ", row.depth));
+        // Writing to a string cannot fail.
+        let _ = write!(branch, "(level {}) ", row.depth);
     }
     branch.push_str(if row.last { "└─ " } else { "├─ " });
     branch

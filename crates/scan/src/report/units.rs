@@ -13,13 +13,7 @@ pub fn bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    let digits = if value < 9.995 {
-        2
-    } else if value < 99.95 {
-        1
-    } else {
-        0
-    };
+    let digits = usize::from(value < 9.995) + usize::from(value < 99.95);
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
