@@ -72,9 +72,10 @@ struct Frame<B, R> {
 /// Runs a job on `host`.
 #[inline]
 pub(crate) fn run<H: Host>(job: Job, host: &H) {
+    let Job { frame, run } = job;
     // SAFETY: the host is of the type that the job was made for, and the job comes once (`Host`); so
     // it has not been run, and its frame stands.
-    unsafe { (job.run)(job.frame, ptr::from_ref(host).cast()) };
+    unsafe { run(frame, ptr::from_ref(host).cast()) };
 }
 
 impl<B, R> Frame<B, R> {
