@@ -53,6 +53,7 @@ mod lud;
 mod matmul;
 mod mergesort;
 mod nbody;
+mod pool;
 mod quad;
 mod queens;
 mod quicksort;
@@ -69,10 +70,11 @@ pub use harness::machine::{Machine, need_memory};
 pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Summary, geometric_mean, percentile};
+pub use pool::Pool;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![Box::new(ForkJoin)]
+    vec![Box::new(ForkJoin), Box::new(Pool)]
 }
 
 /// The suite of this name.

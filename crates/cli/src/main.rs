@@ -1,6 +1,17 @@
 //! The program `poach`: one file a subcommand.
+//!
+//! | exit code | means |
+//! |---|---|
+//! | 0 | all well |
+//! | 1 | ran, but something is amiss: an unreadable entry, a violation found, an interruption |
+//! | 2 | the arguments make no sense; a sentence on stderr names the one |
+//!
+//! A verb is a module with `Arguments` and `run`, and one line in [`Verb`] and in `main`. What they
+//! all do with the terminal is in `output`.
 
 mod bench;
+mod output;
+mod scan;
 
 use std::process::ExitCode;
 
@@ -17,10 +28,12 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Bench(bench::Arguments),
+    Scan(scan::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Bench(arguments) => bench::run(&arguments),
+        Verb::Scan(arguments) => scan::run(&arguments),
     }
 }

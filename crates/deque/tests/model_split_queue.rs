@@ -1,12 +1,11 @@
-//! loom models of the split queue of values: every task comes out once, and a slot is written again
-//! only after its thief has read it.
-
-use std::sync::Arc as StdArc;
+//! loom models of the split deque of values: every task comes out once, also when its ring is full and
+//! grows under a thief.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
-use poach_deque::split::{Claim, Queue, QueueOwner};
+use poach_deque::split::{Split, Stealer};
+use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{Loom, Ordering};
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
@@ -16,12 +15,12 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 /// Steals at most `attempts` tasks and marks each one taken.
-fn thief(queue: &Queue<usize, Loom>, taken: &[AtomicUsize], attempts: usize) {
+fn thief(queue: &Stealer<usize, Loom>, taken: &[AtomicUsize], attempts: usize) {
     for _ in 0..attempts {
         match queue.steal() {
-            Ok(task) => mark(taken, task),
-            Err(Claim::Empty | Claim::Lost) => thread::yield_now(),
-            Err(Claim::Taken { .. }) => unreachable!("a taken claim is a success"),
+            Steal::Success(task) => mark(taken, task),
+            Steal::Empty | Steal::Retry => thread::yield_now(),
+            Steal::Abort => unreachable!("the split deque never aborts"),
         }
     }
 }
@@ -34,17 +33,18 @@ fn counters<const N: usize>() -> Arc<[AtomicUsize; N]> {
     Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)))
 }
 
-#[test]
-fn every_task_comes_out_once() {
-    check(|| {
-        let owner = QueueOwner::<usize, Loom>::new(4);
-        let taken = counters::<2>();
-        owner.queue().request();
-        let (queue, marks) = (StdArc::clone(owner.queue()), Arc::clone(&taken));
+/// An owner that pushes `N` tasks into a ring of `capacity` and pops what is left, against a thief
+/// that has asked before.
+fn every_task_once<const N: usize>(capacity: usize) {
+    check(move || {
+        let owner = Split::<usize, Loom>::with_capacity(capacity).unwrap();
+        let taken = counters::<N>();
+        let queue = owner.thief();
+        queue.request();
+        let marks = Arc::clone(&taken);
         let stealing = thread::spawn(move || thief(&queue, &*marks, 2));
-        assert!(owner.push(0).is_ok());
-        assert!(owner.push(1).is_ok());
-        while let Some((task, _)) = owner.pop() {
+        (0..N).for_each(|task| owner.push(task));
+        while let Some(task) = owner.pop() {
             mark(&*taken, task);
         }
         stealing.join().unwrap();
@@ -53,21 +53,11 @@ fn every_task_comes_out_once() {
 }
 
 #[test]
-fn a_slot_is_written_again_only_after_its_thief_has_read_it() {
-    check(|| {
-        let owner = QueueOwner::<usize, Loom>::new(1);
-        let taken = counters::<2>();
-        owner.queue().request();
-        let (queue, marks) = (StdArc::clone(owner.queue()), Arc::clone(&taken));
-        let stealing = thread::spawn(move || thief(&queue, &*marks, 1));
-        assert!(owner.push(0).is_ok());
-        // The ring has one slot: the second push must wait until the first task was popped or copied.
-        let second = owner.push(1).is_ok();
-        while let Some((task, _)) = owner.pop() {
-            mark(&*taken, task);
-        }
-        stealing.join().unwrap();
-        assert_eq!(taken[0].load(Ordering::SeqCst), 1);
-        assert_eq!(taken[1].load(Ordering::SeqCst), usize::from(second));
-    });
+fn every_task_comes_out_once() {
+    every_task_once::<2>(4);
+}
+
+#[test]
+fn every_task_comes_out_once_of_a_ring_that_grows() {
+    every_task_once::<3>(1);
 }

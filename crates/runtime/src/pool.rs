@@ -8,24 +8,23 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use poach_deque::split::{QueueOwner, Stack, StackError};
-use poach_memory::Machine;
+use poach_deque::split::{Split, Stack, StackError};
+use poach_deque::{CapacityError, Owner};
 
 use crate::affinity;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
-use crate::job::task::Task;
 use crate::latch::Signal;
-use crate::registry::{Home, MAX_THREADS, Registry, Remote};
+use crate::registry::{MAX_THREADS, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
 const TASK_STACK: usize = 1 << 20;
 
-/// Spawned tasks a worker's own queue can hold, 64 bytes each; more go to the pool's injector.
-const SPAWN_QUEUE: usize = 1 << 12;
+/// Spawned tasks that a worker's queue has room for before it grows, 64 bytes each.
+const SPAWN_QUEUE: usize = 1 << 8;
 
 type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -57,6 +56,7 @@ pub struct Builder {
     stack_size: Option<usize>,
     task_stack: usize,
     pin: bool,
+    callers_work: Option<bool>,
     handlers: Handlers,
 }
 
@@ -79,6 +79,8 @@ pub enum BuildError {
     Threads(usize),
     /// A worker's task stack could not be reserved.
     TaskStack(StackError),
+    /// There is no memory for a worker's queue of spawned tasks.
+    SpawnQueue(CapacityError),
     /// The system refused to start worker `index`; those already started have ended.
     Spawn {
         /// Which worker, from 0.
@@ -99,6 +101,7 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
             }
             BuildError::TaskStack(error) => write!(f, "{error}"),
+            BuildError::SpawnQueue(error) => write!(f, "{error}"),
             BuildError::Spawn { index, source } => {
                 write!(f, "the system refused to start worker {index}: {source}")
             }
@@ -115,6 +118,7 @@ impl std::error::Error for BuildError {
         match self {
             BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
             BuildError::TaskStack(error) => Some(error),
+            BuildError::SpawnQueue(error) => Some(error),
             BuildError::Threads(_) | BuildError::GlobalExists => None,
         }
     }
@@ -151,6 +155,16 @@ impl Builder {
     /// only; elsewhere [`build`](Builder::build) answers [`BuildError::Pin`].
     pub fn pin(mut self, pin: bool) -> Self {
         self.pin = pin;
+        self
+    }
+
+    /// Whether a thread from outside that calls into the pool may run what it calls itself, in the
+    /// place of a worker that sleeps. It saves a wake-up and a hand-over, tens of microseconds, and
+    /// the number of threads at work stays the pool's. But the call then runs on the caller's thread:
+    /// with its thread-local variables, its call stack, its processor. By default yes, unless the
+    /// workers are [pinned](Builder::pin).
+    pub fn callers_work(mut self, yes: bool) -> Self {
+        self.callers_work = Some(yes);
         self
     }
 
@@ -195,15 +209,20 @@ impl Builder {
         let mut owners = Vec::with_capacity(threads);
         let mut workers = Vec::with_capacity(threads);
         for index in 0..threads {
-            let home: Home = Registry::home(index, &sleep);
-            let forks = Stack::new(self.task_stack, home).map_err(BuildError::TaskStack)?;
-            let spawns: QueueOwner<Task, Machine> = QueueOwner::new(SPAWN_QUEUE);
-            workers.push(Remote { forks, spawns: Arc::clone(spawns.queue()) });
+            let forks = Stack::new(self.task_stack, Registry::home(index, &sleep))
+                .map_err(BuildError::TaskStack)?;
+            let spawns: Spawns = Split::with_context(SPAWN_QUEUE, 0, Registry::home(index, &sleep))
+                .map_err(BuildError::SpawnQueue)?;
+            workers.push(Remote { forks, spawns: spawns.thief() });
             owners.push(spawns);
         }
         let registry = Registry::new(sleep, workers.into(), self.handlers);
         // Started workers are ended by this value's drop, should a later one fail to start.
-        let mut pool = ThreadPool { registry, threads: Mutex::new(Vec::with_capacity(threads)) };
+        let mut pool = ThreadPool {
+            registry,
+            callers_work: self.callers_work.unwrap_or(!self.pin),
+            threads: Mutex::new(Vec::with_capacity(threads)),
+        };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
         let (report, pinned) = mpsc::channel();
         for (index, spawns) in owners.into_iter().enumerate() {
@@ -259,7 +278,7 @@ pub(crate) fn global() -> &'static ThreadPool {
 }
 
 /// A worker's thread.
-fn work(registry: &Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine>) {
+fn work(registry: &Arc<Registry>, index: usize, spawns: Spawns) {
     let told = |handler: &Option<IndexHandler>| {
         if let Some(handler) = handler
             && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))
@@ -279,6 +298,7 @@ fn work(registry: &Arc<Registry>, index: usize, spawns: QueueOwner<Task, Machine
 /// own while it waits.
 pub struct ThreadPool {
     registry: Arc<Registry>,
+    callers_work: bool,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }
 
@@ -297,6 +317,7 @@ impl ThreadPool {
             stack_size: None,
             task_stack: TASK_STACK,
             pin: false,
+            callers_work: None,
             handlers: Handlers::default(),
         }
     }
@@ -306,9 +327,13 @@ impl ThreadPool {
         self.registry.workers.len()
     }
 
-    /// Runs `f` on a worker of this pool and waits for its result. Inside it, [`join`](crate::join),
-    /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool. On one of this pool's own
-    /// workers it is a plain call.
+    /// Runs `f` as a worker of this pool and waits for its result. Inside it, [`join`](crate::join),
+    /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
+    ///
+    /// On one of this pool's own workers it is a plain call. On a thread that is nobody's worker it is
+    /// not much more if a worker of this pool sleeps with nothing under way: the thread takes its
+    /// place and runs `f` itself (see [`Builder::callers_work`]). Else `f` goes to the workers and
+    /// this thread waits; a worker of another pool works for that one while it waits.
     ///
     /// # Panics
     ///
@@ -316,6 +341,10 @@ impl ThreadPool {
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
             Some(local) if Arc::ptr_eq(&local.registry, &self.registry) => f(),
+            None if self.callers_work => match Local::in_place_of_a_sleeper(&self.registry, f) {
+                Ok(result) => result,
+                Err(f) => self.install_from(None, f),
+            },
             _ => self.install_from(local, f),
         })
     }

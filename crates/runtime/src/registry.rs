@@ -1,12 +1,15 @@
 //! What the workers of one pool share: their deques, the injector, and who sleeps.
 
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_utils::sync::{Parker, Unparker};
-use poach_deque::split::{Context, Queue, Stack};
-use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+use poach_deque::Thief;
+use poach_deque::split::{Context, Split, Stack, Stealer};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
+use crate::job::current::Local;
 use crate::job::task::Task;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
@@ -51,10 +54,13 @@ impl Context for Home {
     }
 }
 
+/// A worker's own queue of spawned tasks.
+pub(crate) type Spawns = Split<Task, Machine, Home>;
+
 /// A worker as the others see it.
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
-    pub(crate) spawns: Arc<Queue<Task, Machine>>,
+    pub(crate) spawns: Stealer<Task>,
 }
 
 pub(crate) struct Registry {
@@ -64,6 +70,8 @@ pub(crate) struct Registry {
     /// The injector's length, so that nobody locks it to find it empty.
     injected: CachePadded<<Machine as Memory>::Word>,
     closing: <Machine as Memory>::Word,
+    /// Where each worker's [`Local`] is, once it runs.
+    pub(crate) locals: Box<[<Machine as Memory>::Pointer<Local>]>,
     pub(crate) handlers: Handlers,
 }
 
@@ -73,7 +81,9 @@ impl Registry {
         workers: Box<[Remote]>,
         handlers: Handlers,
     ) -> Arc<Registry> {
+        let locals = workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
         Arc::new(Registry {
+            locals,
             workers,
             sleep,
             injector: Mutex::new(VecDeque::new()),
@@ -113,9 +123,12 @@ impl Registry {
         Some(task)
     }
 
-    /// Line S4: leaves a request with every worker.
-    pub(crate) fn request_everywhere(&self) {
-        for worker in &self.workers {
+    /// Line S4: leaves a request with every worker but `except`, the one that asks.
+    pub(crate) fn request_everywhere(&self, except: Option<usize>) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            if Some(index) == except {
+                continue;
+            }
             worker.forks.request();
             worker.spawns.request();
         }
@@ -128,13 +141,13 @@ impl Registry {
             || self
                 .workers
                 .iter()
-                .any(|worker| worker.forks.shared() != 0 || worker.spawns.shared() != 0)
+                .any(|worker| worker.forks.shared() != 0 || !worker.spawns.is_empty())
     }
 
     /// A searcher has found something: lines L1 to L3.
     pub(crate) fn found(&self) {
         if self.sleep.found() {
-            self.request_everywhere();
+            self.request_everywhere(None);
             if self.visible_work() {
                 self.sleep.wake_one();
             }

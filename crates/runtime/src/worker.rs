@@ -4,12 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 
-use poach_deque::split::{Claim, QueueOwner, Stolen};
+use poach_deque::split::{Claim, Stolen};
+use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{Machine, Memory};
 
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Task};
-use crate::registry::Registry;
+use crate::registry::{Registry, Spawns};
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -23,7 +24,7 @@ const PAUSES: u32 = 8;
 pub(crate) struct Local {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
-    spawns: QueueOwner<Task, Machine>,
+    spawns: Spawns,
     /// Where the stack's top was when this thread last forked without a token.
     pub(crate) hint: Cell<Head>,
     random: Cell<u64>,
@@ -37,11 +38,7 @@ enum Work<'r> {
 }
 
 impl Local {
-    pub(crate) fn new(
-        registry: Arc<Registry>,
-        index: usize,
-        spawns: QueueOwner<Task, Machine>,
-    ) -> Local {
+    pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
         let hint = Cell::new(Local::bottom(&registry, index));
         // Any odd number does; they only must differ.
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -51,17 +48,13 @@ impl Local {
     /// Pushes a spawned task onto this worker's queue.
     #[inline]
     pub(crate) fn spawn(&self, task: Task) {
-        match self.spawns.push(task) {
-            Ok(false) => {}
-            Ok(true) => self.registry.sleep.wake_one(),
-            Err(task) => self.registry.inject(task),
-        }
+        self.spawns.push(task);
     }
 
     /// Runs one spawned task of this worker's own, if it has one.
     #[inline]
     pub(crate) fn run_own(&self) -> bool {
-        let task = self.pop_own();
+        let task = self.spawns.pop();
         let found = task.is_some();
         if let Some(task) = task {
             task.run();
@@ -69,18 +62,10 @@ impl Local {
         found
     }
 
-    #[inline]
-    fn pop_own(&self) -> Option<Task> {
-        let (task, shared) = self.spawns.pop()?;
-        if shared {
-            self.registry.sleep.wake_one();
-        }
-        Some(task)
-    }
-
     /// Works until the pool closes and nothing is left to do.
     pub(crate) fn main_loop(&self) {
-        self.wait(&|| self.registry.is_closing(), &|| None, || self.token());
+        self.publish();
+        self.work_until(&|| self.registry.is_closing(), &|| None, || self.token(), true);
         while let Some(work) = self.find(None) {
             self.run(work, self.token());
         }
@@ -97,6 +82,45 @@ impl Local {
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
+    ) {
+        self.work_until(done, thief, token, false);
+    }
+
+    /// Calls `f` in the place of a worker that sleeps with nothing under way, if there is one; else
+    /// gives `f` back. For a thread that is no worker.
+    pub(crate) fn in_place_of_a_sleeper<R, F: FnOnce() -> R>(
+        registry: &Registry,
+        f: F,
+    ) -> Result<R, F> {
+        /// Gives the place back, also when `f` unwinds.
+        struct Place<'r> {
+            registry: &'r Registry,
+            index: usize,
+            local: &'r Local,
+        }
+        impl Drop for Place<'_> {
+            fn drop(&mut self) {
+                let Place { registry, index, local } = *self;
+                let left_behind = !local.spawns.is_empty();
+                // From here on the Local is the worker's.
+                registry.sleep.give_back(index, || {
+                    registry.request_everywhere(Some(index));
+                    left_behind || registry.is_closing() || registry.visible_work()
+                });
+            }
+        }
+        let Some(index) = registry.sleep.take_place() else { return Err(f) };
+        let place = Place { registry, index, local: Local::of_sleeper(registry, index) };
+        Ok(place.local.enter(|_| f()))
+    }
+
+    /// [`wait`](Local::wait); `vacant` says that nothing is under way on this worker.
+    fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        vacant: bool,
     ) {
         let mut looks = 0;
         while !done() {
@@ -116,11 +140,13 @@ impl Local {
                 for _ in 0..PAUSES {
                     Machine::pause();
                 }
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose() {
+                // Something to steal now.
             } else if looks < LOOKS {
                 thread::yield_now();
             } else {
-                self.registry.sleep.sleep(self.index, || {
-                    self.registry.request_everywhere();
+                self.registry.sleep.sleep(self.index, vacant, || {
+                    self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work()
                 });
                 looks = 1;
@@ -138,7 +164,7 @@ impl Local {
         {
             return Some(stolen);
         }
-        if let Some(task) = self.pop_own() {
+        if let Some(task) = self.spawns.pop() {
             return Some(Work::Task(task));
         }
         let start = self.next_random() as usize % workers.len();
@@ -149,16 +175,44 @@ impl Local {
             if let Some(work) = self.steal_fork(victim) {
                 return Some(work);
             }
-            if let Some(task) = until_decided(|| workers[victim].spawns.steal()) {
+            if let Some(task) = self.steal_tasks(victim) {
                 return Some(Work::Task(task));
             }
         }
         self.registry.injected().map(Work::Task)
     }
 
+    /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
     fn steal_fork(&self, victim: usize) -> Option<Work<'_>> {
-        let stolen = until_decided(|| self.registry.workers[victim].forks.steal())?;
-        Some(Work::Fork(stolen, victim))
+        loop {
+            match self.registry.workers[victim].forks.steal() {
+                Ok(stolen) => return Some(Work::Fork(stolen, victim)),
+                Err(Claim::Lost) => Machine::pause(),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
+    fn steal_tasks(&self, victim: usize) -> Option<Task> {
+        loop {
+            match self.registry.workers[victim].spawns.steal_half(&self.spawns) {
+                Steal::Success(task) => return Some(task),
+                Steal::Retry => Machine::pause(),
+                Steal::Empty | Steal::Abort => return None,
+            }
+        }
+    }
+
+    /// Nobody has answered this worker's requests for a while: moves the split of a worker that has
+    /// private tasks and does not come back to its deque.
+    #[cold]
+    fn expose(&self) -> bool {
+        let workers = &self.registry.workers;
+        let start = self.next_random() as usize % workers.len();
+        (start..workers.len())
+            .chain(0..start)
+            .any(|victim| victim != self.index && workers[victim].forks.expose())
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
@@ -182,16 +236,5 @@ impl Local {
         x ^= x << 17;
         self.random.set(x);
         x
-    }
-}
-
-/// Tries again while another thief was faster: each such loss is another's success.
-fn until_decided<T>(steal: impl Fn() -> Result<T, Claim>) -> Option<T> {
-    loop {
-        match steal() {
-            Ok(task) => return Some(task),
-            Err(Claim::Lost) => Machine::pause(),
-            Err(_) => return None,
-        }
     }
 }

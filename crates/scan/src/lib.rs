@@ -162,6 +162,13 @@ pub struct Scan {
     pub threads: usize,
 }
 
+impl Scan {
+    /// Entries of all kinds, for each second that it took.
+    pub fn entries_per_second(&self) -> f64 {
+        self.totals.entries() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
 /// Scans the given paths and all below them.
 ///
 /// A path that is not there is a failure like any other: it is listed, and the others are scanned.
@@ -199,13 +206,7 @@ pub fn scan_on<S: Sys>(
 
     let mut roots = roots::Roots::gather(sys, paths, options.follow_paths);
     let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
-    let walk = Walk::new(
-        sys,
-        control,
-        (&roots.directories, &roots.files),
-        &handles,
-        (options.one_file_system, options.keep_files),
-    );
+    let walk = Walk::new(sys, options, control, &handles, &roots.directories, &roots.files);
     let workers = (0..threads).map(|number| Worker::new(sys, number)).collect();
     let found = walk::run(&walk, options.engine, workers)?;
     drop(walk);

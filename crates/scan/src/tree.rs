@@ -9,7 +9,6 @@
 //!
 //! Nothing here recurses: a tree may be as deep as memory allows.
 
-use std::cmp::Reverse;
 use std::ffi::CStr;
 
 use crate::sys::Kind;
@@ -285,9 +284,4 @@ impl<'t> Node<'t> {
             .filter(move |&id| tree.entry(id).kind() != Kind::Directory)
             .map(move |entry| Node { tree, place: Place { entry, directory: ABSENT, parent } })
     }
-}
-
-/// The order in which a report shows siblings: the largest first, then by name.
-pub(crate) fn largest_first<'t>(bytes: u64, name: &'t [u8]) -> (Reverse<u64>, &'t [u8]) {
-    (Reverse(bytes), name)
 }

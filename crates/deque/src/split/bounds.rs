@@ -24,6 +24,16 @@
 //! very change or from one that continues its release sequence (every later change but `reset` is a
 //! read-modify-write, and `reset` is followed by a `share` before anything can be claimed).
 //!
+//! # Exposure
+//!
+//! A thief, too, may move `split` up, over private tasks of an owner that does not come back to its
+//! deque (see [`Stack::expose`](super::Stack::expose) for how it knows which). That takes a while, so
+//! it has a beginning, which is a state of the word: `split` one *below* `tail`, which means nothing
+//! else. The owner's next cold path [settles](Bounds::settle) it: it either finds the new split, or
+//! takes the word out of that state and so makes the thief's last step fail. One thief at a time
+//! exposes, by a lock that the owner never waits for; hence nobody but the thief that began can have
+//! brought about the state that its last step replaces.
+//!
 //! *ABA.* The word can come back to a value a thief has read long ago. That does no harm: a claim
 //! means "the task at `tail` of the state I replaced", and the thief reads the slot only afterwards.
 
@@ -63,6 +73,12 @@ fn unpack(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
+/// The number of shared tasks; none while an exposure is under way.
+#[inline(always)]
+fn count(tail: u32, split: u32) -> u32 {
+    (split.wrapping_sub(tail) as i32).max(0) as u32
+}
+
 impl<M: Memory> Bounds<M> {
     /// No task, the next one at `index`.
     pub fn new(index: u32) -> Self {
@@ -78,7 +94,7 @@ impl<M: Memory> Bounds<M> {
         // Relaxed: the compare-and-swap below validates what is read here.
         let seen = self.word.load(Ordering::Relaxed);
         let (tail, split) = unpack(seen);
-        let shared = split.wrapping_sub(tail);
+        let shared = count(tail, split);
         if shared == 0 {
             return Claim::Empty;
         }
@@ -98,7 +114,7 @@ impl<M: Memory> Bounds<M> {
     pub fn shared(&self) -> u32 {
         // Relaxed: a count, not a claim. Who sleeps on it has a fence of its own.
         let (tail, split) = unpack(self.word.load(Ordering::Relaxed));
-        split.wrapping_sub(tail)
+        count(tail, split)
     }
 
     /// The index of the next task that a thief would take. Any thread; wait-free.
@@ -128,7 +144,7 @@ impl<M: Memory> Bounds<M> {
         let mut seen = self.word.load(Ordering::Relaxed);
         loop {
             let (tail, split) = unpack(seen);
-            let shared = split.wrapping_sub(tail);
+            let shared = count(tail, split);
             if shared == 0 {
                 return None;
             }
@@ -161,6 +177,87 @@ impl<M: Memory> Bounds<M> {
     }
 }
 
+/// What a thief needs for the end of the exposure that it has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exposure {
+    /// The index of the first private task, if there is one.
+    pub(super) first: u32,
+}
+
+impl<M: Memory> Bounds<M> {
+    /// A thief begins to expose private tasks, if nothing is shared. One thief at a time.
+    pub(super) fn begin_exposure(&self) -> Option<Exposure> {
+        // Relaxed, both: nothing has been written that others must see; the exposure's fences follow.
+        let seen = self.word.load(Ordering::Relaxed);
+        let (tail, split) = unpack(seen);
+        if tail != split {
+            return None;
+        }
+        let begun = pack(tail, tail.wrapping_sub(1));
+        self.word
+            .compare_exchange(seen, begun, Ordering::Relaxed, Ordering::Relaxed)
+            .ok()
+            .map(|_| Exposure { first: tail })
+    }
+
+    /// The thief that has begun shares the first `tasks` private ones, or none, unless the owner has
+    /// been at its deque meanwhile.
+    pub(super) fn end_exposure(&self, exposure: Exposure, tasks: u32) -> bool {
+        let tail = exposure.first;
+        let begun = pack(tail, tail.wrapping_sub(1));
+        let new = pack(tail, tail.wrapping_add(tasks));
+        // Release: as `share`; the thief has acquired the slots that it hands on.
+        self.word.compare_exchange(begun, new, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// The owner asks where `split` is, and ends an exposure that is under way.
+    ///
+    /// Lock-free; one load if there is none.
+    pub(super) fn settle(&self) -> u32 {
+        // Acquire: what an exposing thief did is over.
+        let mut seen = self.word.load(Ordering::Acquire);
+        loop {
+            let (tail, split) = unpack(seen);
+            if split != tail.wrapping_sub(1) {
+                return split;
+            }
+            match self.word.compare_exchange(
+                seen,
+                pack(tail, tail),
+                Ordering::Acquire,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return tail,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// [`share`](Bounds::share) for an owner whose split thieves may move: fails if one has.
+    ///
+    /// Lock-free.
+    pub(super) fn share_if(&self, from: u32, to: u32) -> bool {
+        // Relaxed: validated by the compare-and-swap.
+        let mut seen = self.word.load(Ordering::Relaxed);
+        loop {
+            let (tail, split) = unpack(seen);
+            if split != from {
+                return false;
+            }
+            // Release: as `share`.
+            match self.word.compare_exchange(
+                seen,
+                pack(tail, to),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +281,24 @@ mod tests {
         assert_eq!(bounds.take_back(), Some(1));
         assert_eq!(bounds.take_back(), Some(0));
         assert_eq!(bounds.take_back(), None);
+    }
+
+    #[test]
+    fn an_exposure_shares_private_tasks_unless_the_owner_comes_back() {
+        let bounds = Bounds::<Machine>::new(5);
+        let exposure = bounds.begin_exposure().unwrap();
+        assert_eq!(bounds.shared(), 0);
+        assert_eq!(bounds.claim(|_| 1), Claim::Empty);
+        assert_eq!(bounds.take_back(), None);
+        assert!(bounds.end_exposure(exposure, 2));
+        assert_eq!(bounds.settle(), 7);
+        assert_eq!(bounds.claim(|shared| shared), Claim::Taken { first: 5, count: 2 });
+        let exposure = bounds.begin_exposure().unwrap();
+        assert_eq!(bounds.settle(), 7);
+        assert!(!bounds.end_exposure(exposure, 1));
+        assert_eq!(bounds.shared(), 0);
+        bounds.share(7, 8);
+        assert!(bounds.begin_exposure().is_none());
     }
 
     #[test]

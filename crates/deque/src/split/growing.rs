@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
-use super::{Bounds, Claim};
+use super::{Bounds, Claim, Context};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
@@ -62,12 +62,13 @@ struct Shared<T, M: Memory> {
 /// assert_eq!(thief.steal(), Steal::Success(2));
 /// assert_eq!(owner.pop(), Some(7));
 /// ```
-pub struct Split<T: Send, M: Memory = Machine> {
+pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = ()> {
     head: Cell<u64>,
     /// The split: tasks from here to `head` are private.
     bottom: Cell<u64>,
     room: Room<T, M>,
     shared: Arc<Shared<T, M>>,
+    context: C,
 }
 
 /// A thief's handle to a [`Split`] deque. It may outlive the owner.
@@ -100,13 +101,25 @@ impl<T: Send, M: Memory> Split<T, M> {
     ///
     /// As [`with_capacity`](Split::with_capacity).
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        Self::with_context(capacity, index, ())
+    }
+}
+
+impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
+    /// As [`starting_at`](Split::starting_at), for an owner that wants to be told when tasks have
+    /// become visible to thieves.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Split::with_capacity).
+    pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             bounds: CachePadded::new(Bounds::new(index as u32)),
             requested: CachePadded::new(M::Word::new(0)),
             rings,
         });
-        Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared })
+        Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
@@ -133,6 +146,7 @@ impl<T: Send, M: Memory> Split<T, M> {
         // Relaxed: a flag without data; a thief that still finds nothing raises it again.
         self.shared.requested.store(0, Ordering::Relaxed);
         self.share_up_to(split.wrapping_add(private.div_ceil(2)));
+        self.context.shared();
     }
 
     fn share_up_to(&self, to: u64) {
@@ -157,7 +171,7 @@ impl<T: Send, M: Memory> Default for Split<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for Split<T, M> {
+impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
     type Thief = Stealer<T, M>;
 
     #[inline(always)]
@@ -199,9 +213,9 @@ impl<T: Send, M: Memory> Owner<T> for Split<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> ExactlyOnce<T> for Split<T, M> {}
+impl<T: Send, M: Memory, C: Context + Send> ExactlyOnce<T> for Split<T, M, C> {}
 
-impl<T: Send, M: Memory> Drop for Split<T, M> {
+impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
     fn drop(&mut self) {
         self.share_up_to(self.head.get());
     }
@@ -218,6 +232,15 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 }
 
 impl<T: Send, M: Memory> Stealer<T, M> {
+    /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
+    pub fn request(&self) {
+        // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
+        // copy of the line stays good.
+        if self.shared.requested.load(Ordering::Relaxed) == 0 {
+            self.shared.requested.store(1, Ordering::Relaxed);
+        }
+    }
+
     #[inline]
     fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let shared = &*self.shared;
@@ -226,11 +249,7 @@ impl<T: Send, M: Memory> Stealer<T, M> {
                 Steal::Success(Claimed { rings: &shared.rings, next: first, left: count })
             }
             Claim::Empty => {
-                // Relaxed, both: a flag without data. It is only written if it must change, so that the
-                // owner's copy of the line stays good.
-                if shared.requested.load(Ordering::Relaxed) == 0 {
-                    shared.requested.store(1, Ordering::Relaxed);
-                }
+                self.request();
                 Steal::Empty
             }
             Claim::Lost => Steal::Retry,
@@ -303,7 +322,7 @@ impl<T, M: Memory> Clone for Stealer<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> fmt::Debug for Split<T, M> {
+impl<T: Send, M: Memory, C: Context + Send> fmt::Debug for Split<T, M, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Split").field("len", &self.len()).finish_non_exhaustive()
     }

@@ -13,22 +13,20 @@
 //! instruction. Only when the owner comes down to `split` does it move `split` to take shared tasks
 //! back, and only when a thief has found nothing does it move `split` up to share more.
 //!
-//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. Three
+//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. Two
 //! deques stand on it:
 //!
 //! - [`Stack`], the direct task stack: a task lives in its slot, a stolen task keeps the slot until
 //!   its result is back, the head is a value in the owner's registers. For `join`.
-//! - [`Split`], the deque of the family: any number of tasks, owner and thieves as all others have them.
-//! - [`Queue`], for tasks that are values: they are moved in and out. For `spawn`.
+//! - [`Split`], the deque of the family: any number of tasks, moved in and out as
+//!   values; owner and thieves as all others have them. For `spawn`.
 
 mod bounds;
 mod growing;
-mod queue;
 mod stack;
 
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
-pub use queue::{Queue, QueueOwner};
 pub use stack::{
     Context, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
 };

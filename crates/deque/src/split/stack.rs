@@ -39,10 +39,41 @@
 //!
 //! # Why a task is run once
 //!
-//! A task at or above `split` is seen by no thief: slots are read only after a [claim](super::Claim),
-//! and claims stay below `split`. A task below it is taken by one change of [`Bounds`], as argued
-//! there. `floor` is never below `split` when the owner compares: only the owner stores values other
-//! than the maximum, and it stores `split`.
+//! A task at or above `split` is seen by no thief: payloads are read only after a
+//! [claim](super::Claim), and claims stay below `split`. A task below it is taken by one change of
+//! [`Bounds`], as argued there. `floor` is never below `split` when the owner compares: only the owner
+//! stores values other than the maximum, and it stores `split`; and where a thief has moved `split`
+//! up, the next section says why the owner sees the maximum.
+//!
+//! # No task is stuck behind a long leaf
+//!
+//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief
+//! moves `split` itself ([`expose`](Stack::expose)), which Lace cannot do, since it would want a fence
+//! in every pop. Here the thief pays for both sides, with the process-wide barrier.
+//!
+//! ```text
+//! owner's pop               exposing thief
+//!   mark the slot free        begin: split = tail - 1         (one thief at a time)
+//!   (compiler fence)          floor = maximum
+//!   floor <= head ?           process-wide barrier
+//!                             which slots from `tail` up are marked taken? expose half of these:
+//!                             end: split = tail + that many, if still as begun
+//! ```
+//!
+//! It is Dekker's protocol with an asymmetric fence. Take a pop and an exposure. Either the pop's load
+//! of `floor` comes after the barrier: then it sees the maximum and takes the cold path, which
+//! [settles](super::Bounds) the exposure before it decides. Or it comes before: then the mark that the
+//! pop had made before is visible to the thief after the barrier, and the thief leaves that task alone.
+//! So of the tasks that the thief finds marked, the owner can take none without settling first: if the
+//! exposure has ended, it finds the new split, and otherwise it makes the thief's last step fail. What
+//! the owner pushes meanwhile goes above, or into slots that the thief has found free.
+//!
+//! The owner puts `floor` back in its cold path, and may so overwrite the maximum of an exposure that
+//! began a moment ago. Therefore it fences and settles again afterwards: if the exposure began before
+//! the swap of `floor`, it is found then; if it begins after, its maximum comes after the swap.
+//!
+//! A thief that exposes acquires the marks (a push releases its mark), and its last step releases: so
+//! payloads are handed over as if the owner had shared them.
 //!
 //! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a releasing
 //! read-modify-write; the owner acquires it before it reads. Nobody else touches the slot meanwhile:
@@ -69,6 +100,9 @@ const BATCH: usize = 64;
 
 /// Slots beyond the capacity: the push that finds the stack full has written to one already.
 const SPARE: usize = 1;
+
+/// No more tasks than this are looked at for an exposure.
+const MAX_EXPOSURE: u32 = 64;
 
 /// `floor` when a thief asks: above every head.
 const ALARM: u64 = u64::MAX;
@@ -176,6 +210,8 @@ struct Header<M: Memory, C> {
     bounds: CachePadded<Bounds<M>>,
     /// 1 while a thief waits for tasks to be shared.
     requested: CachePadded<M::Word>,
+    /// 1 while a thief exposes. Thieves alone look.
+    exposing: CachePadded<M::Word>,
     /// Read by thieves too, written by the owner's cold paths.
     counts: CachePadded<Counts<M>>,
     slots: usize,
@@ -186,10 +222,8 @@ struct Header<M: Memory, C> {
 struct Hot<M: Memory> {
     limit: M::Word,
     floor: M::Word,
-    /// What `limit` is when no thief asks. The owner's alone.
+    /// What `limit` is when no thief asks: the last ready slot. Written by the owner alone.
     own_limit: M::Word,
-    /// What `floor` is when no thief asks: `split`. The owner's alone.
-    own_floor: M::Word,
 }
 
 /// How often the owner's cold paths ran. Written by the owner alone.
@@ -335,9 +369,9 @@ impl<M: Memory, C: Context> Head<M, C> {
             // the caller's contract; the slot is free, so the owner alone accesses it.
             unsafe { payload.cast::<T>().copy_from_nonoverlapping(value, 1) }
         });
-        // Relaxed: a thief reads it only after a claim, which acquires from `Bounds::share`, which
-        // comes after this store.
-        slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
+        // Release: pairs with the acquire of an exposing thief, which hands the payload on. (Other
+        // thieves read it after a claim that acquires from `Bounds::share`, which comes later.)
+        slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);
         let above = Head { base: self.base, offset: self.offset + size_of::<Slot<M>>() };
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
@@ -361,11 +395,13 @@ impl<M: Memory, C: Context> Head<M, C> {
     pub unsafe fn pop(self, descriptor: *mut ()) -> Popped {
         // SAFETY: the caller owns the stack.
         let slot = unsafe { self.slot() };
-        // Relaxed: thieves mask PRESENT out; only the owner looks at it.
+        // Relaxed: there is nothing to hand over.
         slot.task.store(descriptor, Ordering::Relaxed);
+        // Pairs with the heavy fence in `expose`. (Where there is none, nobody exposes.)
+        M::light();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
-        // Relaxed: at least `split`, which the owner stored itself; see "Why a task is run once".
+        // Relaxed: at least `split`; see "Why a task is run once".
         if self.offset as u64 >= header.hot.floor.load(Ordering::Relaxed) {
             return Popped::Own;
         }
@@ -418,7 +454,6 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
         header.bounds.reset(self.index());
-        header.hot.own_floor.store(self.offset as u64, Ordering::Relaxed);
         self.attend(header);
     }
 
@@ -533,7 +568,8 @@ impl<M: Memory, C: Context> Head<M, C> {
             // SAFETY: the owner calls, `self.offset` is the end of the ready slots, `ready` is within
             // the allocation.
             unsafe { make_ready::<M>(self.base.cast(), self.offset, ready) };
-            header.hot.own_limit.store((ready - size) as u64, Ordering::Relaxed);
+            // Release: pairs with the acquire in `expose`, which looks at ready slots only.
+            header.hot.own_limit.store((ready - size) as u64, Ordering::Release);
         }
         self.attend(header);
         Ok(())
@@ -544,17 +580,15 @@ impl<M: Memory, C: Context> Head<M, C> {
     fn pop_at_floor(self, descriptor: *mut ()) -> Popped {
         // SAFETY: only called by the owner, from `pop`.
         let header = unsafe { self.header() };
-        // Relaxed: the owner's alone.
-        if (self.offset as u64) < header.hot.own_floor.load(Ordering::Relaxed) {
-            let Some(split) = header.bounds.take_back() else {
+        if self.index() < header.bounds.settle() {
+            if header.bounds.take_back().is_none() {
                 // SAFETY: only called by the owner.
                 let slot = unsafe { self.slot() };
                 slot.task
                     .store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
                 return Popped::Stolen;
-            };
+            }
             bump(&header.counts.shrinks);
-            header.hot.own_floor.store(Self::offset_of(split), Ordering::Relaxed);
         }
         self.attend(header);
         Popped::Own
@@ -564,24 +598,33 @@ impl<M: Memory, C: Context> Head<M, C> {
     fn attend(self, header: &Header<M, C>) {
         // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
         let asked = header.requested.swap(0, Ordering::Relaxed) != 0;
-        // Relaxed, here and below: the owner's alone.
-        let floor = header.hot.own_floor.load(Ordering::Relaxed);
-        let private = (self.offset as u64).saturating_sub(floor) / size_of::<Slot<M>>() as u64;
-        let share = asked && private > 0;
-        if share {
-            let split = Head::<M, C> { base: self.base, offset: floor as usize }.index();
-            let to = split + private.div_ceil(2) as u32;
-            header.bounds.share(split, to);
-            bump(&header.counts.grows);
-            header.hot.own_floor.store(Self::offset_of(to), Ordering::Relaxed);
+        let mut shared = false;
+        loop {
+            let mut split = header.bounds.settle();
+            let private = self.index().wrapping_sub(split);
+            if asked && !shared && private > 0 {
+                let to = split + private.div_ceil(2);
+                if !header.bounds.share_if(split, to) {
+                    continue;
+                }
+                split = to;
+                shared = true;
+                bump(&header.counts.grows);
+            }
+            // Relaxed: the owner's alone.
+            let limit = header.hot.own_limit.load(Ordering::Relaxed);
+            // Acquire: see "Why a request is not lost". Release: nothing, but a swap that acquires and
+            // is part of a thief's release sequence keeps it going.
+            header.hot.limit.swap(limit, Ordering::AcqRel);
+            header.hot.floor.swap(Self::offset_of(split), Ordering::AcqRel);
+            // Pairs with the full fence in `expose`: of an exposure whose maximum was overwritten just
+            // now, the beginning is visible after it.
+            M::full();
+            if header.bounds.settle() == split {
+                break;
+            }
         }
-        let limit = header.hot.own_limit.load(Ordering::Relaxed);
-        let floor = header.hot.own_floor.load(Ordering::Relaxed);
-        // Acquire: see "Why a request is not lost". Release: orders nothing a thief relies on, but a
-        // swap has only one of each to give.
-        header.hot.limit.swap(limit, Ordering::AcqRel);
-        header.hot.floor.swap(floor, Ordering::AcqRel);
-        if asked && !share {
+        if asked && !shared {
             // Still hungry: the next push has something for it.
             header.requested.store(1, Ordering::Relaxed);
             header.hot.limit.store(0, Ordering::Relaxed);
@@ -590,7 +633,7 @@ impl<M: Memory, C: Context> Head<M, C> {
             header.hot.limit.store(0, Ordering::Relaxed);
             header.hot.floor.store(ALARM, Ordering::Relaxed);
         }
-        if share {
+        if shared {
             header.context.shared();
         }
     }
@@ -620,10 +663,10 @@ impl<M: Memory, C: Context> Stack<M, C> {
                 limit: M::Word::new(limit),
                 floor: M::Word::new(first as u64),
                 own_limit: M::Word::new(limit),
-                own_floor: M::Word::new(first as u64),
             }),
             bounds: CachePadded::new(Bounds::new(0)),
             requested: CachePadded::new(M::Word::new(0)),
+            exposing: CachePadded::new(M::Word::new(0)),
             counts: CachePadded::new(Counts { grows: M::Word::new(0), shrinks: M::Word::new(0) }),
             slots,
             context,
@@ -682,6 +725,58 @@ impl<M: Memory, C: Context> Stack<M, C> {
             header.hot.limit.store(0, Ordering::Release);
             header.hot.floor.store(ALARM, Ordering::Release);
         }
+    }
+
+    /// A thief makes private tasks of an owner that does not come back visible: the older half of them.
+    /// `true` if there is now something to [steal](Stack::steal).
+    ///
+    /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it interrupts
+    /// every running thread of the process. `false` at once where there is no private task to be seen,
+    /// where another thief is at it, and where the system has no process-wide barrier (there a private
+    /// task waits until its owner comes back).
+    ///
+    /// Any thread. Never waits for the owner, nor makes it wait.
+    #[cold]
+    pub fn expose(&self) -> bool {
+        let header = self.head();
+        if !M::asymmetric() || !self.is_present(header, header.bounds.tail()) {
+            return false;
+        }
+        // Acquire: pairs with the release below; exposures come one after the other.
+        if header.exposing.swap(1, Ordering::Acquire) != 0 {
+            return false;
+        }
+        let exposed = header.bounds.begin_exposure().is_some_and(|exposure| {
+            // Pairs with the full fence in `attend`: the beginning comes before the alarm for an owner
+            // that overwrites the alarm.
+            M::full();
+            // Relaxed: the fences order it.
+            header.hot.floor.store(ALARM, Ordering::Relaxed);
+            // Pairs with the light fence in `pop`.
+            M::heavy();
+            let marked = (0..MAX_EXPOSURE)
+                .take_while(|&step| self.is_present(header, exposure.first.wrapping_add(step)))
+                .count() as u32;
+            let exposed = marked.div_ceil(2);
+            header.bounds.end_exposure(exposure, exposed) && exposed > 0
+        });
+        header.exposing.store(0, Ordering::Release);
+        exposed
+    }
+
+    /// Whether a task stands in the slot of this index, to a thief's knowledge.
+    fn is_present(&self, header: &Header<M, C>, index: u32) -> bool {
+        let offset = Head::<M, C>::offset_of(index);
+        // Acquire: pairs with the release in `after_push`; slots up to this one are initialised.
+        if offset > header.hot.own_limit.load(Ordering::Acquire) {
+            return false;
+        }
+        // SAFETY: within the allocation, by the comparison.
+        let slot = unsafe { self.header.byte_add(offset as usize) };
+        // SAFETY: a ready slot, initialised, and never mutably borrowed.
+        let slot = unsafe { slot.cast::<Slot<M>>().as_ref() };
+        // Acquire: pairs with the release in `push`; the payload is handed on.
+        slot.task.load(Ordering::Acquire).addr() & PRESENT != 0
     }
 
     /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::ptr;
 
+use poach_memory::Ordering;
+
 use super::fork::{Head, Worker};
 use crate::registry::Registry;
 pub(crate) use crate::worker::Local;
@@ -38,6 +40,24 @@ impl Local {
         // SAFETY: as above. Should the token be used when the stack has another top, its push finds
         // out (see `fork`).
         unsafe { Worker::new(top) }
+    }
+
+    /// The worker in whose place the caller is: it has [taken it](crate::sleep::Sleep::take_place) and
+    /// not given it back.
+    pub(crate) fn of_sleeper(registry: &Registry, index: usize) -> &Local {
+        // Acquire: pairs with the release in `publish`, though the place's bit has done that already.
+        let local = registry.locals[index].load(Ordering::Acquire);
+        // SAFETY: a worker that sleeps has published its Local, which stands in the frame in which its
+        // thread sleeps, and does not leave it while its place is taken; nor does that thread touch
+        // the Local meanwhile, so that this thread alone does.
+        unsafe { &*local }
+    }
+
+    /// Lets others take this worker's place while it sleeps with nothing under way.
+    pub(crate) fn publish(&self) {
+        let place = ptr::from_ref(self).cast_mut();
+        // Release: pairs with the acquire in `of_sleeper`.
+        self.registry.locals[self.index].store(place, Ordering::Release);
     }
 
     /// Makes this thread the worker for as long as `f` runs.

@@ -21,9 +21,17 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
     /// somebody decided to wake them.
     searching: CachePadded<M::Word>,
-    /// One bit a worker: set by the worker when it goes to sleep, cleared by whoever wakes it.
+    /// One bit a worker: set by the worker when it goes to sleep, cleared by whoever wakes it, or
+    /// takes its place.
     asleep: CachePadded<Box<[M::Word]>>,
-    seats: Box<[S]>,
+    /// One bit a worker, meaningful while it sleeps: whether it sleeps with nothing under way, so that
+    /// another thread may take its place. Written by the worker alone, while it is awake.
+    vacant: CachePadded<Box<[M::Word]>>,
+    /// Each worker's own seat, and the seat of whoever is in its place.
+    seats: Box<[[S; 2]]>,
+    /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
+    /// thread.
+    guest: Box<[M::Word]>,
 }
 
 const BITS: usize = 64;
@@ -34,10 +42,10 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     pub(crate) fn new(workers: usize) -> Self {
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
-            asleep: CachePadded::new(
-                (0..workers.div_ceil(BITS)).map(|_| M::Word::new(0)).collect(),
-            ),
-            seats: (0..workers).map(|_| S::new()).collect(),
+            asleep: CachePadded::new(bits::<M>(workers)),
+            vacant: CachePadded::new(bits::<M>(workers)),
+            seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
+            guest: (0..workers).map(|_| M::Word::new(0)).collect(),
         }
     }
 
@@ -88,18 +96,77 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         if !self.take_bit(worker) {
             return false;
         }
-        self.seats[worker].unpark();
+        self.seat(worker).unpark();
         true
     }
 
     /// Makes a sleeper a searcher. Whoever clears the bit, and nobody else, must see that it runs.
     fn take_bit(&self, worker: usize) -> bool {
-        let bit = Self::bit(worker);
-        let taken = self.asleep[worker / BITS].fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        let taken = self.clear_bit(worker);
         if taken {
             self.searching.fetch_add(1, Ordering::Relaxed);
         }
         taken
+    }
+
+    /// Where the thread that acts as this worker sleeps. Called by that thread while it does, or by one
+    /// that has cleared the worker's bit and so seen what that thread wrote before it set it.
+    fn seat(&self, worker: usize) -> &S {
+        &self.seats[worker][self.guest[worker].load(Ordering::Relaxed) as usize]
+    }
+
+    fn clear_bit(&self, worker: usize) -> bool {
+        let bit = Self::bit(worker);
+        // Acquire: pairs with the release in `set_bit`; who takes a worker's place sees all that was
+        // done there. Release: keeps that so when the place goes from hand to hand.
+        self.asleep[worker / BITS].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
+    fn set_bit(&self, worker: usize) {
+        // Release: pairs with the acquire in `clear_bit`. Acquire: pairs with its release. A worker that
+        // sees work at S5 and finds its bit taken leaves that work to whoever took it, who must see it
+        // at B5.
+        self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
+    }
+
+    /// Takes the place of a worker that sleeps with nothing under way: the caller is that worker until
+    /// it [gives the place back](Sleep::give_back). B1.
+    pub(crate) fn take_place(&self) -> Option<usize> {
+        for (group, (asleep, vacant)) in self.asleep.iter().zip(self.vacant.iter()).enumerate() {
+            loop {
+                let places = asleep.load(Ordering::Relaxed) & vacant.load(Ordering::Relaxed);
+                if places == 0 {
+                    break;
+                }
+                let worker = group * BITS + places.trailing_zeros() as usize;
+                if !self.clear_bit(worker) {
+                    continue;
+                }
+                if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
+                    self.guest[worker].store(1, Ordering::Relaxed);
+                    return Some(worker);
+                }
+                // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
+                // that it did not need.
+                self.searching.fetch_add(1, Ordering::Relaxed);
+                self.seat(worker).unpark();
+            }
+        }
+        None
+    }
+
+    /// The worker in whose place the caller was sleeps on, unless `look_again` says that there is
+    /// something for it.
+    pub(crate) fn give_back(&self, worker: usize, look_again: impl FnOnce() -> bool) {
+        self.guest[worker].store(0, Ordering::Relaxed);
+        // B2.
+        self.set_bit(worker);
+        // B3: pairs with P2.
+        M::full();
+        // B4 and B5.
+        if look_again() {
+            self.call(worker);
+        }
     }
 
     fn bit(worker: usize) -> u64 {
@@ -126,9 +193,19 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
-    pub(crate) fn sleep(&self, worker: usize, look_again: impl FnOnce() -> bool) {
+    /// `vacant` says that nothing is under way on this worker's stack: until this returns, another
+    /// thread may [take its place](Sleep::take_place).
+    pub(crate) fn sleep(&self, worker: usize, vacant: bool, look_again: impl FnOnce() -> bool) {
+        // Chosen before S1: from then on another thread may be in this place.
+        let seat = self.seat(worker);
+        let (group, bit) = (worker / BITS, Self::bit(worker));
+        if vacant {
+            self.vacant[group].fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.vacant[group].fetch_and(!bit, Ordering::Relaxed);
+        }
         // S1.
-        self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
+        self.set_bit(worker);
         // S2.
         self.searching.fetch_sub(1, Ordering::Relaxed);
         // S3: pairs with P2.
@@ -138,6 +215,10 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
             return;
         }
         // S6. If the bit was gone, somebody has called already, and this returns at once.
-        self.seats[worker].park();
+        seat.park();
     }
+}
+
+fn bits<M: Memory>(workers: usize) -> Box<[M::Word]> {
+    (0..workers.div_ceil(BITS)).map(|_| M::Word::new(0)).collect()
 }

@@ -1,5 +1,6 @@
 //! loom models of sleep and wake. A lost wake-up is a deadlock, and loom reports it.
 
+use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
@@ -85,7 +86,8 @@ impl<M: Memory> Pool<M> {
     fn take(&self, worker: usize) {
         self.sleep.search();
         while !self.try_take() {
-            self.sleep.sleep(worker, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
+            self.sleep
+                .sleep(worker, true, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
         }
         if self.sleep.found() && self.lines.l3 && self.visible.load(Ordering::Relaxed) > 0 {
             self.sleep.wake_one();
@@ -141,7 +143,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
         let worker = thread::spawn(move || {
             pool.sleep.search();
             while pool.done.load(Ordering::Relaxed) == 0 {
-                pool.sleep.sleep(0, || pool.done.load(Ordering::Relaxed) != 0);
+                pool.sleep.sleep(0, false, || pool.done.load(Ordering::Relaxed) != 0);
             }
             pool.sleep.found();
         });
@@ -149,6 +151,47 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
         pool.sleep.wake(0);
         worker.join().unwrap();
     });
+}
+
+/// A caller takes the sleeper's place, if it sleeps, and leaves; a task comes at any moment. `look`
+/// says whether the caller looks for it before it leaves.
+fn a_caller_in_a_sleepers_place(look: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        // What only the acting worker touches.
+        let private: &'static UnsafeCell<u64> = Box::leak(Box::new(UnsafeCell::new(0)));
+        let act = || {
+            private.with_mut(|count| {
+                // SAFETY: one thread at a time acts as the worker; loom watches.
+                unsafe { *count += 1 }
+            });
+        };
+        let worker = thread::spawn(move || {
+            act();
+            pool.take(0);
+            act();
+        });
+        let caller = thread::spawn(move || {
+            if let Some(place) = pool.sleep.take_place() {
+                act();
+                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
+            }
+        });
+        pool.produce(1);
+        worker.join().unwrap();
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn a_caller_in_a_sleepers_place_loses_nothing() {
+    a_caller_in_a_sleepers_place(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_does_not_look_back_loses_a_task() {
+    a_caller_in_a_sleepers_place(false);
 }
 
 #[test]

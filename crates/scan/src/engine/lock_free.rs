@@ -3,7 +3,7 @@
 //! Source: Phanes, part 4. The deque, its growing circular buffer and the argument for its
 //! orderings are [`poach_deque::ChaseLev`]'s.
 
-use poach_deque::{ChaseLev, Owner};
+use poach_deque::ChaseLev;
 
 use super::{Job, stealing};
 use crate::Error;

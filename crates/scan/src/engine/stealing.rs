@@ -30,7 +30,9 @@ pub(super) fn run<J: Job, O: ExactlyOnce<J::Task>>(
 ) -> Result<Vec<J::Worker>, Error> {
     let thieves: Vec<O::Thief> = owners.iter().map(Owner::thief).collect();
     if let Some(first) = owners.first() {
-        tasks.into_iter().for_each(|task| first.push(task));
+        for task in tasks {
+            first.push(task);
+        }
     }
     let active = CachePadded::new(AtomicUsize::new(workers.len()));
     let aborted = AtomicBool::new(false);

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, RawDirEntry, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, RawDirEntry, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
@@ -25,6 +25,12 @@ const SPARED: usize = 64;
 
 /// Enough for every tree but those made to use more; each costs the kernel some 300 bytes.
 const MOST_HANDLES: usize = 4096;
+
+/// The kernel's `PATH_MAX`, the closing NUL included.
+const LONGEST_PATH: usize = 4096;
+
+/// How a directory is opened to be read.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Linux, by system calls relative to open directories.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,14 +57,44 @@ impl Sys for Linux {
     }
 
     fn open_path(&self, path: &Path) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()))?)
+        Ok(retry_on_intr(|| rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()))?)
     }
 
     #[inline]
     fn open(&self, parent: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = DIRECTORY.union(OFlags::NOFOLLOW);
         Ok(retry_on_intr(|| rustix::fs::openat(parent, name, flags, Mode::empty()))?)
+    }
+
+    /// By paths as long as the kernel takes at a time, each with links forbidden by `openat2`; name
+    /// by name where there is no such call, or a sandbox forbids it.
+    fn open_below(&self, parent: OwnedFd, names: &[&CStr]) -> io::Result<OwnedFd> {
+        let mut directory = parent;
+        let mut names = names;
+        while !names.is_empty() {
+            let mut path = Vec::with_capacity(LONGEST_PATH);
+            let mut taken = 0;
+            for name in names {
+                if taken > 0 && path.len() + name.count_bytes() + 1 >= LONGEST_PATH {
+                    break;
+                }
+                path.extend_from_slice(name.to_bytes());
+                path.push(b'/');
+                taken += 1;
+            }
+            let (these, others) = names.split_at(taken);
+            directory = match retry_on_intr(|| {
+                let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+                rustix::fs::openat2(&directory, &path[..], DIRECTORY, Mode::empty(), resolve)
+            }) {
+                Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {
+                    these.iter().try_fold(directory, |above, name| self.open(&above, name))?
+                }
+                opened => opened?,
+            };
+            names = others;
+        }
+        Ok(directory)
     }
 
     fn duplicate(&self, directory: &OwnedFd) -> io::Result<OwnedFd> {

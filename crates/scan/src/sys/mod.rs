@@ -110,6 +110,16 @@ pub trait Sys: Sync {
     /// The system's own.
     fn open(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Self::Directory>;
 
+    /// Opens the directory that lies below `parent` at the end of these names. No symbolic link is
+    /// followed on the way.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn open_below(&self, parent: Self::Directory, names: &[&CStr]) -> io::Result<Self::Directory> {
+        names.iter().try_fold(parent, |above, name| self.open(&above, name))
+    }
+
     /// Another handle to the same directory.
     ///
     /// # Errors

@@ -115,6 +115,7 @@ fn kind(kind: FileType) -> Kind {
 }
 
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "the other systems' answer can be an error")]
 fn name_to_path(name: &CStr) -> io::Result<&Path> {
     use std::os::unix::ffi::OsStrExt;
     Ok(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes())))

@@ -1,0 +1,161 @@
+//! The suite `pool`: task pools and what one would use instead, between producers and consumers that
+//! are different threads.
+//!
+//! Source: the SALSA paper, section 6. Figure 4 is the workloads `1p1c` to `16p16c` and the ratios,
+//! figure 5 the workloads `1p..c` with their counter `exchanges_per_task`, figure 6 the same with
+//! `-unbalanced`, figure 7 `-pinned`, figure 8 `2p2c-chunk`. Beside them stand `pair`, one thread that
+//! puts and gets in turn, and `-block`, where consumers sleep rather than poll.
+//!
+//! One protocol for all (`protocol`): distinct tasks, each accounted for; a sample is the time from
+//! the start of all threads to the last task taken.
+
+mod protocol;
+mod systems;
+
+use poach_memory::{Asymmetric, Full, Machine};
+use poach_pool::bag::ConcBag;
+use poach_pool::ms_queue::WsMsq;
+use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
+
+use crate::{Case, Request, Suite};
+use protocol::{Shape, blocking, pair, polling};
+use systems::{
+    Array, Channel, Concurrent, Face, Flume, Injecting, Kanal, Locked, Mpsc, Pools, Segmented,
+};
+
+/// The suite `pool`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pool;
+
+const CHUNK: usize = poach_pool::CHUNK_LENGTH;
+const BAG_CHUNK: usize = poach_pool::bag::BAG_CHUNK_LENGTH;
+
+type DefaultSalsa = Salsa<u64, Machine, Asymmetric<Machine>>;
+
+/// The shapes in which everything is measured.
+const SHAPES: [(&str, usize, usize); 4] =
+    [("1p1c", 1, 1), ("2p2c", 2, 2), ("1p3c", 1, 3), ("3p1c", 3, 1)];
+
+/// More of figures 4 and 5, for the pools alone.
+const MORE: [(&str, usize, usize); 5] =
+    [("4p4c", 4, 4), ("8p8c", 8, 8), ("16p16c", 16, 16), ("1p2c", 1, 2), ("1p7c", 1, 7)];
+
+fn the_five(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
+    let size = request.size;
+    cases.push(polling("salsa", shape, size, Pools(|| DefaultSalsa::new(CHUNK))));
+    cases.push(polling("salsa-cas", shape, size, Pools(|| SalsaCas::<u64>::new(CHUNK))));
+    cases.push(polling("conc-bag", shape, size, Pools(|| ConcBag::<u64>::new(BAG_CHUNK))));
+    cases.push(polling("ws-msq", shape, size, Pools(WsMsq::<u64, Machine>::new)));
+    cases.push(polling("ws-lifo", shape, size, Pools(WsLifo::<u64, Machine>::new)));
+}
+
+fn the_peers(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
+    let size = request.size;
+    cases.push(polling("crossbeam-seg-queue", shape, size, Segmented));
+    cases.push(polling("crossbeam-array-queue", shape, size, Array));
+    cases.push(polling("crossbeam-channel", shape, size, Channel));
+    cases.push(polling("crossbeam-injector", shape, size, Injecting));
+    cases.push(polling("concurrent-queue", shape, size, Concurrent));
+    cases.push(polling("flume", shape, size, Flume));
+    cases.push(polling("kanal", shape, size, Kanal));
+    if shape.consumers == 1 {
+        cases.push(polling("std-mpsc", shape, size, Mpsc));
+    }
+    cases.push(polling("mutex-vecdeque", shape, size, Locked));
+}
+
+fn pairs(cases: &mut Vec<Case>, request: &Request) {
+    let size = request.size;
+    cases.push(pair("salsa", size, Pools(|| DefaultSalsa::new(CHUNK))));
+    cases.push(pair("salsa-full-fence", size, Pools(|| Salsa::<u64, Machine, Full>::new(CHUNK))));
+    cases.push(pair("task-pool", size, Face));
+    cases.push(pair("salsa-cas", size, Pools(|| SalsaCas::<u64>::new(CHUNK))));
+    cases.push(pair("conc-bag", size, Pools(|| ConcBag::<u64>::new(BAG_CHUNK))));
+    cases.push(pair("ws-msq", size, Pools(WsMsq::<u64, Machine>::new)));
+    cases.push(pair("ws-lifo", size, Pools(WsLifo::<u64, Machine>::new)));
+    cases.push(pair("crossbeam-seg-queue", size, Segmented));
+    cases.push(pair("crossbeam-array-queue", size, Array));
+    cases.push(pair("crossbeam-channel", size, Channel));
+    cases.push(pair("crossbeam-injector", size, Injecting));
+    cases.push(pair("concurrent-queue", size, Concurrent));
+    cases.push(pair("flume", size, Flume));
+    cases.push(pair("kanal", size, Kanal));
+    cases.push(pair("std-mpsc", size, Mpsc));
+    cases.push(pair("mutex-vecdeque", size, Locked));
+}
+
+impl Suite for Pool {
+    fn name(&self) -> &'static str {
+        "pool"
+    }
+
+    fn about(&self) -> &'static str {
+        "task pools and channels between producers and consumers: SALSA's figures 4 to 8"
+    }
+
+    fn cases(&self, request: &Request) -> Vec<Case> {
+        let size = request.size;
+        let mut cases = Vec::new();
+        pairs(&mut cases, request);
+        for (workload, producers, consumers) in SHAPES {
+            let shape = Shape::new(workload, producers, consumers);
+            the_five(&mut cases, request, shape);
+            cases.push(polling("task-pool", shape, size, Face));
+            the_peers(&mut cases, request, shape);
+        }
+        for (workload, producers, consumers) in MORE {
+            the_five(&mut cases, request, Shape::new(workload, producers, consumers));
+        }
+        for (workload, consumers) in
+            [("1p1c-unbalanced", 1), ("1p3c-unbalanced", 3), ("1p7c-unbalanced", 7)]
+        {
+            let shape = Shape { balancing: false, ..Shape::new(workload, 1, consumers) };
+            cases.push(polling("salsa", shape, size, Pools(|| DefaultSalsa::new(CHUNK))));
+            cases.push(polling("salsa-cas", shape, size, Pools(|| SalsaCas::<u64>::new(CHUNK))));
+        }
+        for (workload, producers, consumers) in [("1p1c-pinned", 1, 1), ("2p2c-pinned", 2, 2)] {
+            let shape = Shape { pinned: true, ..Shape::new(workload, producers, consumers) };
+            the_five(&mut cases, request, shape);
+        }
+        let shape = Shape::new("2p2c-chunk", 2, 2);
+        for chunk in [16, 64, 128, 256, 1000, 4000, 16000] {
+            let name = |system: &str| format!("{system}-{chunk}");
+            let make = move || DefaultSalsa::new(chunk);
+            cases.push(polling(name("salsa"), shape, size, Pools(make)));
+            let make = move || SalsaCas::<u64>::new(chunk);
+            cases.push(polling(name("salsa-cas"), shape, size, Pools(make)));
+            let make = move || ConcBag::<u64>::new(chunk);
+            cases.push(polling(name("conc-bag"), shape, size, Pools(make)));
+        }
+        for (workload, producers, consumers) in
+            [("1p1c-block", 1, 1), ("2p2c-block", 2, 2), ("1p3c-block", 1, 3), ("3p1c-block", 3, 1)]
+        {
+            let shape = Shape::new(workload, producers, consumers);
+            cases.push(blocking("task-pool", shape, size, Face));
+            cases.push(blocking("crossbeam-channel", shape, size, Channel));
+            cases.push(blocking("flume", shape, size, Flume));
+            cases.push(blocking("kanal", shape, size, Kanal));
+            if consumers == 1 {
+                cases.push(blocking("std-mpsc", shape, size, Mpsc));
+            }
+        }
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Plan, Session, Size};
+
+    #[test]
+    fn every_case_accounts_for_every_task() {
+        let plan = Plan { rounds: 1, size: Size::Tiny, workers: vec![1], ..Plan::quick() };
+        let session = Session::new(Plan { budget: None, ..plan });
+        session.run(&Pool, &|_event| {}).expect("a suite that can be run");
+        let document = session.document();
+        assert!(document.failures.is_empty(), "{:?}", document.failures);
+        assert!(document.rows.len() > 100, "{} rows", document.rows.len());
+    }
+}

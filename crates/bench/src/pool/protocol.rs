@@ -1,0 +1,305 @@
+//! How every system of the suite is measured.
+//!
+//! All threads are made, and wait at a barrier; the clock starts when it opens and stops when the
+//! last consumer knows that all tasks are taken. Tasks are the numbers from 0. Each consumer adds up
+//! what it takes, and its squares, so that a task lost, doubled or made up shows in the sums.
+//!
+//! Two ways of waiting, the same for all systems:
+//!
+//! - *polling*: a consumer that finds nothing tries again, and after 64 times in a row gives up its
+//!   time slice before each. So does a producer that finds a bounded queue full.
+//! - *blocking*: a consumer calls the system's own blocking get, and ends when the system says that
+//!   it is closed.
+//!
+//! A system is given as many tasks as it moves in about a quarter of a second, within bounds, found
+//! once by doubling: a fast one is not measured by its threads' start, a slow one ends in time.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use crate::{Case, Sample, Size, Unit};
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) workload: &'static str,
+    pub(super) producers: usize,
+    pub(super) consumers: usize,
+    /// Whether producers pass over consumers that have fallen behind, where a system can.
+    pub(super) balancing: bool,
+    /// Whether each thread stays on one processor, producer n beside consumer n.
+    pub(super) pinned: bool,
+}
+
+impl Shape {
+    pub(super) fn new(workload: &'static str, producers: usize, consumers: usize) -> Self {
+        Shape { workload, producers, consumers, balancing: true, pinned: false }
+    }
+}
+
+/// A kind of pool, queue or channel.
+pub(super) trait System: Clone + Send + 'static {
+    type In: Put;
+    type Out: Take;
+
+    fn open(&self, shape: &Shape) -> Result<Opened<Self::In, Self::Out>>;
+}
+
+/// One of them, with a handle for each thread.
+pub(super) struct Opened<I, O> {
+    pub(super) producers: Vec<I>,
+    pub(super) consumers: Vec<O>,
+    /// Called when all producers are done and dropped.
+    pub(super) close: Box<dyn FnOnce()>,
+}
+
+/// A producer's handle.
+pub(super) trait Put: Send {
+    /// Puts a task, or gives it back if there is no room.
+    fn put(&mut self, task: u64) -> Result<(), u64>;
+}
+
+/// A consumer's handle.
+pub(super) trait Take: Send {
+    /// Takes a task if there is one.
+    fn take(&mut self) -> Option<u64>;
+
+    /// Waits for a task; `None` once there will never be one.
+    fn wait(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// Atomic read-modify-writes done by this handle, if it knows.
+    fn exchanges(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a consumer took.
+#[derive(Default)]
+struct Taken {
+    tasks: u64,
+    sum: u64,
+    squares: u64,
+    exchanges: Option<u64>,
+}
+
+impl Taken {
+    #[inline(always)]
+    fn add(&mut self, task: u64) {
+        self.tasks += 1;
+        self.sum = self.sum.wrapping_add(task);
+        self.squares = self.squares.wrapping_add(task.wrapping_mul(task));
+    }
+}
+
+/// Tries with no success before a thread gives up its time slice.
+const POLLS: u32 = 64;
+
+#[inline]
+fn pause(polls: &mut u32) {
+    *polls += 1;
+    if *polls > POLLS {
+        thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+fn feed(put: &mut impl Put, tasks: impl Iterator<Item = u64>) {
+    let mut polls = 0;
+    for mut task in tasks {
+        while let Err(back) = put.put(task) {
+            task = back;
+            pause(&mut polls);
+        }
+        polls = 0;
+    }
+}
+
+fn poll(take: &mut impl Take, all: u64, done: &AtomicU64) -> Taken {
+    /// How many tasks a consumer takes before it tells the others.
+    const BATCH: u64 = 1024;
+    let mut taken = Taken::default();
+    let mut told = 0;
+    let mut polls = 0;
+    loop {
+        if let Some(task) = take.take() {
+            taken.add(task);
+            polls = 0;
+            if taken.tasks - told == BATCH {
+                done.fetch_add(BATCH, Ordering::Relaxed);
+                told = taken.tasks;
+            }
+            continue;
+        }
+        if taken.tasks > told {
+            done.fetch_add(taken.tasks - told, Ordering::Relaxed);
+            told = taken.tasks;
+        }
+        if done.load(Ordering::Relaxed) >= all {
+            taken.exchanges = take.exchanges();
+            return taken;
+        }
+        pause(&mut polls);
+    }
+}
+
+fn wait(take: &mut impl Take) -> Taken {
+    let mut taken = Taken::default();
+    while let Some(task) = take.wait() {
+        taken.add(task);
+    }
+    taken
+}
+
+fn run<S: System>(system: &S, shape: &Shape, tasks: u64, blocking: bool) -> Result<Sample> {
+    let Opened { producers, consumers, close } = system.open(shape)?;
+    let count = producers.len() as u64;
+    let start = Barrier::new(producers.len() + consumers.len() + 1);
+    let done = AtomicU64::new(0);
+    let (elapsed, taken) = thread::scope(|scope| -> Result<_> {
+        let producers: Vec<_> = (0..count)
+            .zip(producers)
+            .map(|(number, mut put)| {
+                let (start, shape) = (&start, *shape);
+                scope.spawn(move || {
+                    pin(&shape, number as usize);
+                    start.wait();
+                    feed(&mut put, (number..tasks).step_by(count as usize));
+                })
+            })
+            .collect();
+        let consumers: Vec<_> = (0..)
+            .zip(consumers)
+            .map(|(number, mut take)| {
+                let (start, done, shape) = (&start, &done, *shape);
+                scope.spawn(move || {
+                    pin(&shape, number);
+                    start.wait();
+                    if blocking { wait(&mut take) } else { poll(&mut take, tasks, done) }
+                })
+            })
+            .collect();
+        start.wait();
+        let began = Instant::now();
+        for producer in producers {
+            producer.join().map_err(|_| anyhow::anyhow!("a producer panicked"))?;
+        }
+        close();
+        let mut taken = Vec::new();
+        for consumer in consumers {
+            taken.push(consumer.join().map_err(|_| anyhow::anyhow!("a consumer panicked"))?);
+        }
+        Ok((began.elapsed(), taken))
+    })?;
+    check(tasks, &taken)?;
+    let sample = Sample::from(tasks as f64 / elapsed.as_secs_f64() / 1e6);
+    let exchanges: Option<u64> = taken.iter().map(|one| one.exchanges).sum();
+    Ok(match exchanges {
+        Some(exchanges) => sample.count("exchanges_per_task", exchanges as f64 / tasks as f64),
+        None => sample,
+    })
+}
+
+fn check(tasks: u64, taken: &[Taken]) -> Result<()> {
+    let mut wanted = Taken::default();
+    (0..tasks).for_each(|task| wanted.add(task));
+    let count: u64 = taken.iter().map(|one| one.tasks).sum();
+    let sum = taken.iter().fold(0u64, |sum, one| sum.wrapping_add(one.sum));
+    let squares = taken.iter().fold(0u64, |sum, one| sum.wrapping_add(one.squares));
+    ensure!(
+        (count, sum, squares) == (wanted.tasks, wanted.sum, wanted.squares),
+        "{count} tasks were taken of {tasks}, and their sums are wrong: some were lost or doubled"
+    );
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn pin(shape: &Shape, number: usize) {
+    if shape.pinned {
+        let processors = thread::available_parallelism().map_or(1, Into::into);
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(number % processors);
+        // Where the system does not allow it the threads stay free, as in the other workloads.
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_shape: &Shape, _number: usize) {}
+
+/// How many tasks a sample moves.
+fn calibrate<S: System>(system: &S, shape: &Shape, size: Size, blocking: bool) -> Result<u64> {
+    let seconds = size.pick(0.0, 0.01, 0.25, 2.0);
+    let mut tasks = size.pick(2_000, 1 << 16, 1 << 20, 1 << 22);
+    if size == Size::Tiny {
+        return Ok(tasks);
+    }
+    // Above this a queue whose consumers fall behind would fill the memory.
+    while tasks < 1 << 25 {
+        let rate = run(system, shape, tasks, blocking)?.value * 1e6;
+        if tasks as f64 / rate >= seconds / 2.0 {
+            break;
+        }
+        tasks *= 2;
+    }
+    Ok(tasks)
+}
+
+fn case<S: System>(name: String, shape: Shape, size: Size, system: S, blocking: bool) -> Case {
+    let unit = Unit::MILLIONS_PER_SECOND;
+    Case::new(shape.workload, name, shape.producers + shape.consumers, unit, move || {
+        let tasks = calibrate(&system, &shape, size, blocking)?;
+        Ok(move || run(&system, &shape, tasks, blocking))
+    })
+}
+
+/// A case whose consumers poll.
+pub(super) fn polling(
+    name: impl Into<String>,
+    shape: Shape,
+    size: Size,
+    system: impl System,
+) -> Case {
+    case(name.into(), shape, size, system, false)
+}
+
+/// A case whose consumers sleep.
+pub(super) fn blocking(
+    name: impl Into<String>,
+    shape: Shape,
+    size: Size,
+    system: impl System,
+) -> Case {
+    case(name.into(), shape, size, system, true)
+}
+
+/// One thread puts a task and gets it, in turn: nanoseconds a pair.
+pub(super) fn pair(name: &'static str, size: Size, system: impl System) -> Case {
+    let tasks = size.pick(1_000, 100_000, 4_000_000, 40_000_000);
+    Case::new("pair", name, 1, Unit::NANOSECONDS, move || {
+        Ok(move || {
+            let Opened { mut producers, mut consumers, close } =
+                system.open(&Shape::new("pair", 1, 1))?;
+            let (put, take) = (&mut producers[0], &mut consumers[0]);
+            let mut taken = Taken::default();
+            let began = Instant::now();
+            for task in 0..tasks {
+                ensure!(put.put(task).is_ok(), "there is no room for one task");
+                if let Some(task) = take.take() {
+                    taken.add(task);
+                }
+            }
+            let elapsed = began.elapsed();
+            check(tasks, &[taken])?;
+            drop(producers);
+            close();
+            Ok(Sample::from(elapsed.as_secs_f64() * 1e9 / tasks as f64))
+        })
+    })
+}

@@ -1,0 +1,272 @@
+//! `poach scan` as a user meets it: exit codes, streams, pipes, signals.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const POACH: &str = env!("CARGO_BIN_EXE_poach");
+
+fn poach(arguments: &[&str], path: &Path) -> Output {
+    Command::new(POACH)
+        .arg("scan")
+        .args(arguments)
+        .arg(path)
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .expect("the program starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON document on stdout")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("what is printed is UTF-8 whatever the names are")
+}
+
+fn grown() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for directory in ["large", "small", "large/inner"] {
+        fs::create_dir(tree.path().join(directory)).expect("a directory");
+    }
+    fs::write(tree.path().join("large/inner/file"), vec![1; 300_000]).expect("a file");
+    fs::write(tree.path().join("small/file"), b"1").expect("a file");
+    symlink("..", tree.path().join("loop")).expect("a link");
+    tree
+}
+
+#[test]
+fn all_well_is_0_and_the_largest_stands_first() {
+    let tree = grown();
+    let output = poach(&[], tree.path());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "no terminal, no progress: {}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name} in\n{shown}"));
+    assert!(at("100.0%") < at("─ large") && at("─ large") < at("─ inner"));
+    assert!(
+        at("─ inner") < at("─ small") && at("─ small") < at("4 directories, 2 files, 1 symlink")
+    );
+    assert!(!shown.contains('\x1b'), "colour without a terminal");
+}
+
+#[test]
+fn json_is_one_document_with_the_promised_members() {
+    let tree = grown();
+    for engine in ["sequential", "pool", "mutex-stealing", "lock-free", "split"] {
+        let output = poach(&["--json", "--engine", engine, "--threads", "3", "--all"], tree.path());
+        assert_eq!(output.status.code(), Some(0));
+        let document = json(&output);
+        assert_eq!(document["schema"], 1);
+        assert_eq!(document["engine"], engine);
+        assert_eq!(document["threads"], if engine == "sequential" { 1 } else { 3 });
+        assert!(document["elapsed_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
+        let totals = &document["totals"];
+        let kinds = ["directories", "files", "symlinks", "other", "errors"];
+        assert_eq!(kinds.map(|kind| totals[kind].as_u64()), [4, 2, 1, 0, 0].map(Some));
+        let own: u64 = ["", "large", "small", "large/inner", "loop"]
+            .map(|name| tree.path().join(name).symlink_metadata().expect("it is there").size())
+            .iter()
+            .sum();
+        assert_eq!(totals["apparent_bytes"], own + 300_001);
+        assert!(totals["disk_bytes"].as_u64().is_some());
+        assert_eq!(document["errors"], Value::Array(Vec::new()));
+        let rows = document["tree"].as_array().expect("a tree");
+        assert_eq!(rows.len(), 7);
+        assert_eq!(rows[0]["name"], tree.path().to_str().expect("a plain path"));
+        assert_eq!((&rows[0]["parent"], &rows[0]["entries"]), (&Value::Null, &6.into()));
+        assert_eq!((&rows[1]["name"], &rows[1]["parent"]), (&"large".into(), &0.into()));
+    }
+}
+
+#[test]
+fn a_path_that_is_not_there_is_1_and_the_others_are_shown() {
+    let tree = grown();
+    let missing = tree.path().join("no such thing");
+    let output = Command::new(POACH)
+        .args(["scan", "--json"])
+        .args([&missing, tree.path()])
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("no such thing: cannot find the path: No such file"), "{said}");
+    let document = json(&output);
+    assert_eq!(document["errors"][0]["path"], missing.to_str().expect("a plain path"));
+    assert_eq!(
+        (&document["totals"]["errors"], &document["totals"]["files"]),
+        (&1.into(), &2.into())
+    );
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_2_and_named() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["--threads", "0"], "--threads"),
+        (&["--threads", "100000"], "from 1 to 1024"),
+        (&["--threads", "many"], "--threads"),
+        (&["--engine", "dfs"], "mutex-stealing"),
+        (&["--depth", "-1"], "-1"),
+        (&["--top", "some"], "--top"),
+        (&["--by", "colour"], "--by"),
+        (&["--no-such-flag"], "--no-such-flag"),
+        (&["--by", "disk", "--apparent-size"], "--apparent-size"),
+    ];
+    for (arguments, named) in cases {
+        let output = poach(arguments, Path::new("."));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(named), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn names_are_escaped_as_text_and_lossless_as_json() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let names: [&[u8]; 5] =
+        [b"new\nline", b"\x1b[31mred", b"\xff\xfe", "\u{202e}gpj".as_bytes(), b"\"quote\\"];
+    for name in names {
+        let directory = tree.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir(&directory).expect("a directory");
+        fs::write(directory.join("file"), name).expect("a file");
+    }
+    let output = poach(&["--all"], tree.path());
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    for escaped in [r"new\nline", r"\e[31mred", r"\xff\xfe", r"\u{202e}gpj", r#""quote\\"#] {
+        assert!(shown.contains(escaped), "no {escaped} in\n{shown}");
+    }
+    assert!(!shown.chars().any(|shown| shown != '\n' && shown.is_control() || shown == '\u{202e}'));
+
+    let document = json(&poach(&["--all", "--json"], tree.path()));
+    let mut found: Vec<Vec<u8>> = document["tree"]
+        .as_array()
+        .expect("a tree")
+        .iter()
+        .filter(|row| row["depth"] == 1)
+        .map(|row| match row["name_hex"].as_str() {
+            None => row["name"].as_str().expect("a name").into(),
+            Some(hex) => (0..hex.len() / 2)
+                .map(|at| u8::from_str_radix(&hex[2 * at..][..2], 16).expect("hexadecimal"))
+                .collect(),
+        })
+        .collect();
+    found.sort();
+    let mut expected = names.map(<[u8]>::to_vec);
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+/// Root may read everything, so where the tests run as root the program does not.
+#[test]
+fn an_unreadable_directory_is_1_and_listed() {
+    let tree = grown();
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    open(tree.path(), 0o755);
+    let program = tree.path().join("poach");
+    fs::copy(POACH, &program).expect("a copy that anybody may run");
+    open(&program, 0o755);
+    let locked = tree.path().join("large/inner");
+    open(&locked, 0o000);
+    let mut command = Command::new(&program);
+    if fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.args(["scan", "--json"]).arg(tree.path()).output();
+    open(&locked, 0o755);
+    let output = output.expect("the program starts");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let document = json(&output);
+    assert_eq!(document["errors"].as_array().map(Vec::len), Some(1));
+    assert_eq!(document["errors"][0]["path"], locked.to_str().expect("a plain path"));
+    let message = document["errors"][0]["message"].as_str().expect("a message");
+    assert!(message.contains("cannot open the directory: Permission denied"), "{message}");
+    // The directory itself is counted, what is in it is not: a file less, but the copy of the program.
+    assert_eq!(
+        (&document["totals"]["directories"], &document["totals"]["files"]),
+        (&4.into(), &2.into())
+    );
+}
+
+#[test]
+fn a_handful_of_descriptors_is_enough() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for outer in 0..40 {
+        for inner in 0..10 {
+            let inner = tree.path().join(format!("{outer}/{inner}/a/b/c"));
+            fs::create_dir_all(inner).expect("directories");
+        }
+    }
+    for engine in ["sequential", "pool", "mutex-stealing", "lock-free", "split"] {
+        // Three streams, two for Ctrl-C, and three directories.
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -n 8; exec \"$0\" \"$@\"", POACH, "scan", "--json", "-t4", "-e"])
+            .arg(engine)
+            .arg(tree.path())
+            .output()
+            .expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{engine}: {}", text(&output.stderr));
+        assert_eq!(json(&output)["totals"]["directories"], 1 + 40 + 40 * 10 * 4, "{engine}");
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_no_error() {
+    let tree = grown();
+    let mut child = Command::new(POACH)
+        .args(["scan", "--json"])
+        .arg(tree.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn ctrl_c_shows_what_there_is() {
+    // Everything there is, by one thread: there is work left when the signal comes.
+    let mut child = Command::new(POACH)
+        .args(["scan", "--json", "--engine", "sequential", "/"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let pid = rustix::process::Pid::from_child(&child);
+    wait_for_handler(pid.as_raw_nonzero().get());
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let mut out = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
+    let status = child.wait().expect("it ends");
+    let document: Value = serde_json::from_str(&out).expect("one JSON document all the same");
+    assert_eq!(document["interrupted"], true);
+    assert_eq!(status.code(), Some(1));
+}
+
+/// Waits until the program catches the signal, as the kernel lists it.
+fn wait_for_handler(pid: i32) {
+    loop {
+        let status = fs::File::open(format!("/proc/{pid}/status")).expect("it runs");
+        let caught = BufReader::new(status)
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok())
+            .expect("a mask of caught signals");
+        if caught & 1 << (2 - 1) != 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}

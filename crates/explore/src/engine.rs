@@ -1,0 +1,734 @@
+//! Executions: the model's threads as coroutines on one thread of the system.
+//!
+//! A model thread runs until its next step on a shared word, says which step that is, and asks the
+//! search what happens next. Drains happen in place; only when another thread is to move does the
+//! coroutine suspend. So a replayed prefix costs a switch for each change of thread, not for each
+//! step. Coroutines live on from one execution to the next, with their stacks.
+//!
+//! What remains of an execution that was cut short is run to its end without a schedule, one thread
+//! after another: cheaper than unwinding, and nothing leaks. If that does not end, it is unwound.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::Once;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::history::{Call, History, Outcome};
+use crate::machine::{CALLED, Kind, MAX_THREADS, Machine, Op, RETURNED, decode};
+use crate::search::{EAGER, End, Search};
+use crate::spec;
+use crate::trace::Recording;
+use crate::{Config, Report, Threads, Violation};
+
+type Job = Box<dyn FnOnce()>;
+type Fiber = Coroutine<(), (), (), DefaultStack>;
+
+/// A model's thread needs little; a panic's message needs more.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Steps that a thread of a cut execution may still take before it is unwound.
+const TEARDOWN_STEPS: u32 = 2_000;
+
+/// How often waiting threads are let go on although nothing they have read has changed, before that
+/// is called a deadlock: for a loop that gives up after a few rounds.
+const FORCED_WAKES: u32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// No execution.
+    Idle,
+    /// The model makes its words and threads.
+    SetUp,
+    /// Scheduled.
+    Run,
+    /// The rest of a cut execution, unscheduled.
+    Teardown,
+    /// The rest of an execution that has to be unwound.
+    Unwind,
+    /// The model's final check.
+    After,
+}
+
+pub(crate) struct Engine {
+    pub(crate) machine: Machine,
+    pub(crate) search: Search,
+    pub(crate) history: History,
+    waiting_calls: [Call; MAX_THREADS],
+    mode: Mode,
+    current: usize,
+    jobs: [Option<Job>; MAX_THREADS],
+    next: Option<usize>,
+    teardown_steps: u32,
+    forced_wakes: u32,
+    forced_at: u64,
+    closing: bool,
+    pub(crate) observed: Vec<u64>,
+    pub(crate) recording: Option<Recording>,
+}
+
+enum Turn {
+    Done(u64),
+    Suspend,
+    Unwind,
+}
+
+/// What unwinds a thread of an execution that is given up.
+struct GivenUp;
+
+thread_local! {
+    static ENGINE: RefCell<Engine> = RefCell::new(Engine::new());
+}
+
+mod slots {
+    use super::Yielder;
+    use scoped_tls::scoped_thread_local;
+
+    // One for each model thread: each is set and reset within its own coroutine, so that coroutines
+    // that take turns do not disturb each other's.
+    scoped_thread_local!(pub(super) static S0: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S1: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S2: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S3: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S4: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S5: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S6: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S7: Yielder<(), ()>);
+}
+
+fn slot(thread: usize) -> &'static scoped_tls::ScopedKey<Yielder<(), ()>> {
+    match thread {
+        0 => &slots::S0,
+        1 => &slots::S1,
+        2 => &slots::S2,
+        3 => &slots::S3,
+        4 => &slots::S4,
+        5 => &slots::S5,
+        6 => &slots::S6,
+        _ => &slots::S7,
+    }
+}
+
+fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
+    ENGINE.with_borrow_mut(act)
+}
+
+/// Takes one step on behalf of the running model thread, when its turn comes.
+#[inline]
+pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
+    match with(|engine| engine.request(op, site)) {
+        Turn::Done(value) => value,
+        turn => wait(turn),
+    }
+}
+
+fn wait(mut turn: Turn) -> u64 {
+    loop {
+        match turn {
+            Turn::Done(value) => return value,
+            Turn::Suspend => {
+                let current = with(|engine| engine.current);
+                slot(current).with(|yielder| yielder.suspend(()));
+                turn = with(Engine::resumed);
+            }
+            // A destructor of a thread that is being unwound may not unwind again.
+            Turn::Unwind if std::thread::panicking() => return 0,
+            Turn::Unwind => resume_unwind(Box::new(GivenUp)),
+        }
+    }
+}
+
+/// A new word of the running execution.
+pub(crate) fn new_word(value: u64) -> u32 {
+    let word = with(|engine| {
+        engine.need_execution();
+        let creator = engine.creator();
+        engine.machine.new_word(creator, value)
+    });
+    word.expect("a model may make at most 1024 words in its set-up, and as many in each thread")
+}
+
+pub(crate) fn number_of(address: u64) -> u64 {
+    with(|engine| {
+        let creator = engine.creator();
+        engine.machine.number_of(address, creator)
+    })
+}
+
+pub(crate) fn address_of(number: u64) -> u64 {
+    with(|engine| engine.machine.address_of(number))
+}
+
+/// Records one operation of the running model thread: its call, what it returns, and where in the
+/// execution both stand.
+///
+/// # Panics
+///
+/// Outside of a model's thread.
+pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
+    with(|engine| engine.begin(call));
+    let outcome = act();
+    if with(|engine| engine.needs_mark()) {
+        step(Op::Mark, Location::caller());
+    }
+    with(|engine| engine.finish(outcome));
+    outcome
+}
+
+/// Adds a value to what this execution has to show: [`Report::outcomes`] holds the distinct lists.
+/// `place` is the value's place in that list.
+pub fn observe(place: usize, value: u64) {
+    with(|engine| {
+        // A cut execution shows nothing.
+        if !matches!(engine.mode, Mode::Run | Mode::After) {
+            return;
+        }
+        if engine.observed.len() <= place {
+            engine.observed.resize(place + 1, 0);
+        }
+        engine.observed[place] = value;
+    });
+}
+
+/// The clock of the running thread, if this execution keeps clocks; for the cells.
+pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
+    with(|engine| {
+        if engine.mode != Mode::Run {
+            return None;
+        }
+        if !engine.machine.clocks {
+            engine.machine.clocks = true;
+            engine.machine.knowledge_grew = true;
+        }
+        Some((engine.current, engine.machine.threads[engine.current].clock))
+    })
+}
+
+pub(crate) fn race(message: String) {
+    with(|engine| engine.search.violate(Violation::Race(message)));
+}
+
+impl Engine {
+    fn new() -> Self {
+        Engine {
+            machine: Machine::new(),
+            search: Search::new(),
+            history: History::default(),
+            waiting_calls: [Call::Pop; MAX_THREADS],
+            mode: Mode::Idle,
+            current: 0,
+            jobs: [const { None }; MAX_THREADS],
+            next: None,
+            teardown_steps: 0,
+            forced_wakes: 0,
+            forced_at: 0,
+            closing: false,
+            observed: Vec::new(),
+            recording: None,
+        }
+    }
+
+    fn need_execution(&self) {
+        assert!(
+            self.mode != Mode::Idle,
+            "a word of poach_explore::Simulated can only be used inside of poach_explore::explore"
+        );
+    }
+
+    fn creator(&self) -> Option<usize> {
+        match self.mode {
+            Mode::Idle | Mode::SetUp | Mode::After => None,
+            Mode::Run | Mode::Teardown | Mode::Unwind => Some(self.current),
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
+        if self.mode != Mode::Run {
+            return self.request_unscheduled(op);
+        }
+        let current = self.current;
+        let thread = &mut self.machine.threads[current];
+        thread.pending = op;
+        thread.site = site;
+        match self.advance() {
+            Some(chosen) if chosen == current => Turn::Done(self.perform(current)),
+            next => {
+                self.next = next;
+                Turn::Suspend
+            }
+        }
+    }
+
+    #[cold]
+    fn request_unscheduled(&mut self, op: Op) -> Turn {
+        self.need_execution();
+        match self.mode {
+            Mode::Teardown => {
+                if self.teardown_steps == 0 {
+                    return Turn::Unwind;
+                }
+                self.teardown_steps -= 1;
+                if op == Op::Pause {
+                    self.machine.threads[self.current].pending = Op::Pause;
+                    return Turn::Suspend;
+                }
+            }
+            Mode::Unwind if !std::thread::panicking() => return Turn::Unwind,
+            _ => {}
+        }
+        Turn::Done(self.machine.perform_directly(op))
+    }
+
+    /// A coroutine goes on at the step at which it was suspended.
+    fn resumed(&mut self) -> Turn {
+        let current = self.current;
+        match self.mode {
+            Mode::Run => Turn::Done(self.perform(current)),
+            Mode::Teardown => {
+                let pending = self.machine.threads[current].pending;
+                Turn::Done(self.machine.perform_directly(pending))
+            }
+            _ => Turn::Unwind,
+        }
+    }
+
+    fn perform(&mut self, thread: usize) -> u64 {
+        let op = self.machine.threads[thread].pending;
+        let result = self.machine.perform(thread);
+        if let Some(recording) = &mut self.recording {
+            recording.step(&self.machine, thread, op, result);
+        }
+        result
+    }
+
+    /// Lets the search choose events until one is a thread's step, and returns that thread; `None`
+    /// when the execution is over.
+    fn advance(&mut self) -> Option<usize> {
+        loop {
+            if self.search.end.is_some() {
+                return None;
+            }
+            if self.machine.knowledge_grew {
+                self.search.end = Some(End::Restart);
+                return None;
+            }
+            let Some(chosen) = self.search.next(&mut self.machine) else {
+                if self.search.end.is_some() {
+                    return None;
+                }
+                // Nothing can move. A waiting loop may yet give up; a deadlock will not.
+                let thread = self.force()?;
+                return Some(thread);
+            };
+            let event = chosen & !EAGER;
+            let (kind, thread) = decode(event);
+            match kind {
+                Kind::Step => {
+                    if chosen & EAGER == 0 {
+                        self.settle(thread);
+                    }
+                    return Some(thread);
+                }
+                Kind::Drain => {
+                    let entry = self.machine.buffer(thread)[0];
+                    let owner = &self.machine.threads[thread];
+                    if owner.call_waits && entry.operation == owner.operation {
+                        self.record_call(thread);
+                    }
+                    self.machine.drain(thread);
+                    for _ in 0..entry.flushes {
+                        self.record_show(thread);
+                    }
+                    if let Some(recording) = &mut self.recording {
+                        recording.drain(&self.machine, thread, entry);
+                    }
+                }
+                Kind::Coalesce => {
+                    let entry = self.machine.buffer(thread)[0];
+                    self.machine.coalesce(thread);
+                    if let Some(recording) = &mut self.recording {
+                        recording.coalesce(&self.machine, thread, entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A thread comes to a step that others can notice.
+    #[inline]
+    fn settle(&mut self, thread: usize) {
+        if self.machine.threads[thread].call_waits {
+            self.record_call(thread);
+        }
+        self.machine.settle(thread);
+    }
+
+    /// Nobody can move: lets a thread go another round of its waiting loop, a few times, and then
+    /// calls it a deadlock.
+    #[cold]
+    fn force(&mut self) -> Option<usize> {
+        if self.machine.writes != self.forced_at {
+            self.forced_at = self.machine.writes;
+            self.forced_wakes = 0;
+        }
+        let mut waiting =
+            (0..self.machine.count).filter(|&i| self.machine.threads[i].pending == Op::Pause);
+        let all = waiting.clone().count() as u32;
+        if all > 0 && self.forced_wakes < FORCED_WAKES * all {
+            let thread = waiting.nth((self.forced_wakes % all) as usize)?;
+            self.forced_wakes += 1;
+            self.search.forced(thread);
+            return Some(thread);
+        }
+        let stuck = (0..self.machine.count)
+            .filter(|&thread| self.machine.threads[thread].pending != Op::Finished)
+            .map(|thread| {
+                let model = &self.machine.threads[thread];
+                let what = match model.pending {
+                    Op::Pause => "waits in a loop",
+                    _ => "waits",
+                };
+                let name = self.search.names[thread];
+                format!("{name} {what} at {}", crate::trace::place(model.site))
+            })
+            .collect::<Vec<_>>();
+        self.search.violate(Violation::Deadlock(stuck.join("; ")));
+        None
+    }
+
+    fn begin(&mut self, call: Call) {
+        if self.mode == Mode::Run {
+            let thread = &mut self.machine.threads[self.current];
+            thread.operation += 1;
+            thread.call_waits = true;
+            self.waiting_calls[self.current] = call;
+            if let Some(recording) = &mut self.recording {
+                recording.call(self.current, call);
+            }
+        }
+    }
+
+    fn needs_mark(&self) -> bool {
+        self.mode == Mode::Run && self.machine.threads[self.current].call_waits
+    }
+
+    fn record_call(&mut self, thread: usize) {
+        self.machine.threads[thread].call_waits = false;
+        self.machine.marks |= CALLED;
+        let mut returned = self.machine.returned;
+        let mut flushed = self.machine.flushed;
+        returned[thread] = 0;
+        flushed[thread] = 0;
+        let seen = crate::machine::mix(u64::from_le_bytes(returned), u64::from_le_bytes(flushed));
+        let hash = &mut self.machine.threads[thread].hash;
+        *hash = crate::machine::mix(*hash, seen);
+        self.history.call(thread, self.waiting_calls[thread], seen);
+    }
+
+    fn record_show(&mut self, thread: usize) {
+        self.history.show(thread);
+        self.machine.flushed[thread] += 1;
+        self.machine.marks |= RETURNED;
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        if self.mode != Mode::Run {
+            return;
+        }
+        let current = self.current;
+        self.history.ret(current, outcome);
+        self.machine.marks |= RETURNED;
+        self.machine.returned[current] += 1;
+        if matches!(self.waiting_calls[current], Call::Push(_)) {
+            let thread = &mut self.machine.threads[current];
+            let oldest = thread.head;
+            let buffered = thread.log.len() > oldest;
+            match thread.log.last_mut() {
+                Some(last) if buffered && last.operation == thread.operation => {
+                    last.flushes += 1;
+                    if thread.log.len() == oldest + 1 {
+                        self.search.front_changed(current);
+                    }
+                }
+                _ => self.record_show(current),
+            }
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.ret(current, self.waiting_calls[current], outcome);
+        }
+        let Some(wanted) = self.search.spec else { return };
+        if self.search.replaying() && self.recording.is_none() {
+            return;
+        }
+        let fingerprint = self.history.fingerprint();
+        if self.search.accepted.contains(&fingerprint) {
+            return;
+        }
+        match spec::check(wanted, &self.history) {
+            Ok(()) => {
+                self.search.accepted.insert(fingerprint);
+            }
+            Err(why) => self.search.violate(Violation::History(why)),
+        }
+    }
+
+    /// The job of a thread that has not begun, if it need not begin any more. Its captures are to be
+    /// dropped outside of the engine: they may look at words.
+    fn drop_unstarted(&mut self, thread: usize) -> Option<Job> {
+        if self.mode != Mode::Unwind {
+            return None;
+        }
+        let job = self.jobs[thread].take()?;
+        self.machine.threads[thread].pending = Op::Finished;
+        self.mode = Mode::After;
+        Some(job)
+    }
+
+    /// A model thread has ended, by itself or by a panic.
+    fn ended(&mut self, panic: Option<String>) {
+        let current = self.current;
+        self.machine.threads[current].pending = Op::Finished;
+        if self.mode != Mode::Run {
+            return;
+        }
+        if let Some(message) = panic {
+            let name = self.search.names[current];
+            self.search.violate(Violation::Panic(format!("{name} panicked: {message}")));
+        }
+        self.next = self.advance();
+    }
+}
+
+fn fiber(thread: usize) -> Fiber {
+    let stack = DefaultStack::new(STACK_BYTES).expect("no memory for a model thread's stack");
+    Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+        loop {
+            let (job, closing) = with(|engine| (engine.jobs[thread].take(), engine.closing));
+            match job {
+                Some(job) => {
+                    with(|engine| {
+                        if engine.mode == Mode::Run {
+                            engine.perform(thread);
+                        }
+                    });
+                    let run = AssertUnwindSafe(|| slot(thread).set(yielder, job));
+                    let panic = catch_unwind(run).err().and_then(message);
+                    with(|engine| engine.ended(panic));
+                }
+                None if closing => return,
+                None => {}
+            }
+            yielder.suspend(());
+        }
+    })
+}
+
+/// A panic's message; `None` for the unwinding of an execution that was given up.
+fn message(panic: Box<dyn Any + Send>) -> Option<String> {
+    if panic.is::<GivenUp>() {
+        return None;
+    }
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Some(text.unwrap_or_else(|| "a value that is no text".to_owned()))
+}
+
+/// Keeps the panics of models, which are verdicts, off the standard error stream.
+fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let mode = ENGINE.try_with(|engine| engine.try_borrow().map(|engine| engine.mode));
+            if !matches!(mode, Ok(Ok(Mode::Run | Mode::Teardown | Mode::Unwind | Mode::After))) {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// Ends the coroutines, and leaves the engine ready for the next search, however this one ends.
+struct Closing(Vec<Fiber>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        with(|engine| {
+            engine.mode = Mode::Unwind;
+            engine.closing = true;
+        });
+        for (thread, fiber) in self.0.iter_mut().enumerate() {
+            with(|engine| {
+                engine.current = thread;
+                engine.jobs[thread] = None;
+            });
+            while !fiber.done() {
+                fiber.resume(());
+            }
+        }
+        with(|engine| {
+            engine.mode = Mode::Idle;
+            engine.closing = false;
+            engine.recording = None;
+        });
+    }
+}
+
+pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
+    quiet_panics();
+    with(|engine| {
+        assert!(engine.mode == Mode::Idle, "a model may not explore another one");
+        engine.machine.size = config.size();
+        engine.machine.forget();
+        engine.search.begin(config);
+    });
+    let mut fibers = Closing(Vec::new());
+    while with(|engine| engine.search.prepare()) {
+        execute(&mut fibers.0, model);
+        with(|engine| {
+            if engine.search.end == Some(End::Restart) {
+                engine.machine.knowledge_grew = false;
+            }
+            engine.search.conclude(&engine.observed);
+        });
+    }
+    let (mut report, shortest) = with(|engine| engine.search.report());
+    if let Some((violation, choices)) = shortest {
+        report.counterexample = Some(record(&mut fibers.0, model, choices, Some(violation)));
+    }
+    if let Some(choices) = with(|engine| engine.search.duplicate.take()) {
+        report.duplicate = Some(record(&mut fibers.0, model, choices, None));
+    }
+    report
+}
+
+fn record(
+    fibers: &mut Vec<Fiber>,
+    model: &dyn Fn(&mut Threads),
+    choices: Vec<u8>,
+    violation: Option<Violation>,
+) -> crate::Counterexample {
+    with(|engine| {
+        engine.recording = Some(Recording::default());
+        engine.search.replay(choices.clone());
+    });
+    execute(fibers, model);
+    with(|engine| {
+        let recording = engine.recording.take().unwrap_or_default();
+        let found = violation.or_else(|| engine.search.found());
+        recording.finish(
+            &engine.search.names,
+            &engine.history,
+            engine.machine.size,
+            found,
+            &choices,
+        )
+    })
+}
+
+/// One execution, from the set-up to the final check.
+fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
+    with(|engine| {
+        engine.machine.reset();
+        engine.history.clear();
+        engine.observed.clear();
+        engine.forced_wakes = 0;
+        engine.forced_at = 0;
+        engine.mode = Mode::SetUp;
+    });
+    let mut threads = Threads::default();
+    model(&mut threads);
+    let Threads { jobs, after, words } = threads;
+    let count = jobs.len();
+    while fibers.len() < count {
+        fibers.push(fiber(fibers.len()));
+    }
+    let mut next = with(|engine| {
+        for (index, (name, job)) in jobs.into_iter().enumerate() {
+            engine.machine.add_thread();
+            engine.search.names[index] = name;
+            engine.jobs[index] = Some(job);
+        }
+        if let Some(recording) = &mut engine.recording {
+            recording.begin(&engine.machine, words);
+        }
+        engine.mode = Mode::Run;
+        engine.search.start(&mut engine.machine);
+        engine.advance()
+    });
+    while let Some(thread) = next {
+        with(|engine| engine.current = thread);
+        resume(&mut fibers[thread]);
+        next = with(|engine| engine.next.take());
+    }
+    let complete = with(|engine| {
+        engine.search.close(&engine.machine);
+        let complete = engine.search.end == Some(End::Complete);
+        if complete && engine.search.wants_duplicates() && !engine.history.duplicates().is_empty() {
+            engine.search.note_duplicate();
+        }
+        engine.machine.drain_all();
+        complete
+    });
+    if complete {
+        if let Some(after) = after {
+            with(|engine| engine.mode = Mode::After);
+            if let Some(text) = catch_unwind(AssertUnwindSafe(after)).err().and_then(message) {
+                with(|engine| {
+                    engine.search.violate(Violation::Panic(format!("the final check: {text}")));
+                });
+            }
+        }
+    } else {
+        tear_down(fibers, count);
+        // What it owns may look at words once more when it is dropped.
+        with(|engine| engine.mode = Mode::After);
+        drop(after);
+    }
+    with(|engine| engine.mode = Mode::Idle);
+}
+
+#[cold]
+fn tear_down(fibers: &mut [Fiber], count: usize) {
+    with(|engine| {
+        let broken = matches!(engine.search.end, Some(End::Violation));
+        engine.mode = if broken { Mode::Unwind } else { Mode::Teardown };
+        engine.teardown_steps = TEARDOWN_STEPS;
+    });
+    loop {
+        let mut left = 0;
+        for (thread, fiber) in fibers[..count].iter_mut().enumerate() {
+            let unfinished = with(|engine| {
+                engine.current = thread;
+                engine.machine.threads[thread].pending != Op::Finished
+            });
+            if unfinished {
+                left += 1;
+                match with(|engine| engine.drop_unstarted(thread)) {
+                    Some(job) => {
+                        drop(job);
+                        with(|engine| engine.mode = Mode::Unwind);
+                    }
+                    None => resume(fiber),
+                }
+            }
+        }
+        if left == 0 {
+            return;
+        }
+        with(|engine| {
+            if engine.teardown_steps == 0 {
+                engine.mode = Mode::Unwind;
+            }
+            engine.teardown_steps = engine.teardown_steps.saturating_sub(1);
+        });
+    }
+}
+
+fn resume(fiber: &mut Fiber) {
+    if let CoroutineResult::Return(()) = fiber.resume(()) {
+        unreachable!("a coroutine returns only when the engine closes");
+    }
+}

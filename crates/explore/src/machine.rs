@@ -1,0 +1,727 @@
+//! The abstract machine: threads, words, store buffers, the egress slot.
+//!
+//! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 2 (the
+//! machine TSO\[S\]) and section 7.3 (the entry behind the buffer, which coalesces).
+//!
+//! # The machine
+//!
+//! Every thread has a FIFO store buffer of capacity S. A store enters its thread's buffer, and waits
+//! while that is full. A load returns the newest matching entry of the thread's own buffer, else what
+//! memory holds. The memory subsystem may at any time write the oldest entry of any buffer to memory.
+//! A fence waits until the thread's buffer is empty. A read-modify-write takes the memory lock, and
+//! can release it only with an empty buffer, so nobody sees a state between its drained stores and
+//! its own write: here it waits for an empty buffer and then acts in one step, which admits the same
+//! executions. With S = 0 a store goes to memory at once: sequential consistency.
+//!
+//! # The egress slot
+//!
+//! Section 7.3 found one more place behind the buffer: the oldest store moves there, frees its buffer
+//! entry, and is written to memory later; if the next store to leave is to the same address, it may
+//! overwrite what lies there (they *coalesce*). Moving into an empty slot is worth it at once: the
+//! store can do from there all it could do before, and its entry is free. So a buffer of capacity S
+//! with a slot is one FIFO of capacity S + 1 whose front is the slot, plus one event, [`coalesce`],
+//! that merges the two oldest entries if they are to one address. Merging is observable only by the
+//! room it makes (merging and then writing is writing twice with nothing in between), so it is offered
+//! only to a thread that waits for room.
+//!
+//! # The process-wide barrier
+//!
+//! [`Op::HeavyStart`] and [`Op::HeavyFinish`] model `membarrier(2)`: between the call and the return,
+//! every other thread passes some point of its program at which its buffer is empty. The weakest such
+//! point is the last step that anyone else could observe, for the stores after it could as well have
+//! been issued after the call; so `HeavyStart` notes for each thread the stores issued before its last
+//! observable step, and `HeavyFinish` waits until those have drained.
+//!
+//! [`coalesce`]: Machine::coalesce
+
+use std::panic::Location;
+
+/// The most threads that a model may have.
+pub const MAX_THREADS: usize = 8;
+
+/// The words that one model thread may create, and the words that the set-up may create.
+pub const MAX_WORDS: usize = 1 << 10;
+
+/// A word's place: its creator's arena, and a number within it. Deterministic: it depends on the
+/// creating thread's own history alone.
+pub(crate) type Loc = u32;
+
+/// The arena of the words that the set-up creates; thread `i` has arena `i + 1`.
+const SETUP: usize = 0;
+
+/// A vector clock.
+pub(crate) type Clock = [u16; MAX_THREADS];
+
+/// Mixes a word into a fingerprint: the folded product of the two halves.
+#[inline(always)]
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
+    let product = u128::from(hash ^ 0x9e37_79b9_7f4a_7c15)
+        .wrapping_mul(u128::from(value ^ 0xd6e8_feb8_6659_fd93) | 1 << 64);
+    (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
+}
+
+/// How a read-modify-write changes its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Swap(u64),
+    Add(u64),
+    Or(u64),
+    And(u64),
+    CompareExchange(u64, u64),
+}
+
+/// What a thread does next: the step at which it is suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// It has not begun.
+    Start,
+    Load(Loc),
+    Store(Loc, u64),
+    Change(Loc, Change),
+    /// A full fence.
+    Full,
+    HeavyStart,
+    HeavyFinish,
+    /// It waits until something that it has read since its last pause has changed.
+    Pause,
+    /// An operation that nobody could observe returns: its place in the history is chosen here.
+    Mark,
+    /// It has ended.
+    Finished,
+}
+
+/// A store on its way to memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) loc: Loc,
+    pub(crate) value: u64,
+    /// The number, within its thread, of the operation that issued it.
+    pub(crate) operation: u32,
+    /// How many delayed operations have become visible once this entry has drained.
+    pub(crate) flushes: u8,
+}
+
+/// A thread of the model, as the machine sees it.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    /// Every store of this execution; those from `head` on are in the buffer.
+    pub(crate) log: Vec<Entry>,
+    pub(crate) head: usize,
+    /// The stores issued before this thread's last observable step.
+    stable: usize,
+    /// While it waits in a process-wide barrier: how far each thread's log must have drained.
+    targets: [u32; MAX_THREADS],
+    pub(crate) pending: Op,
+    /// Where in the source the pending step stands.
+    pub(crate) site: &'static Location<'static>,
+    /// The fingerprint of all that this thread has done and read. Its local state is a function of
+    /// that: it is deterministic, and reads are all it takes in.
+    pub(crate) hash: u64,
+    /// What it has read since its last pause.
+    reads: Vec<(Loc, u64)>,
+    /// The number of operations that it has begun, and whether the last one's call awaits its place
+    /// in the history.
+    pub(crate) operation: u32,
+    pub(crate) call_waits: bool,
+    pub(crate) clock: Clock,
+    /// The clocks of the entries of `log`, if clocks are kept.
+    log_clocks: Vec<Clock>,
+    words: usize,
+}
+
+/// Who has touched a word, in any execution of this search so far: bit `i` is thread `i`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    by: u8,
+    written_by: u8,
+}
+
+/// What the last observable step did to the history.
+pub(crate) const CALLED: u8 = 1;
+/// See [`CALLED`].
+pub(crate) const RETURNED: u8 = 2;
+
+/// Whose step an event is, and of what kind: `kind * MAX_THREADS + thread`.
+pub(crate) type Event = u8;
+/// A set of events.
+pub(crate) type Events = u32;
+
+/// The three kinds of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A thread performs its pending step.
+    Step,
+    /// The oldest entry of a thread's buffer (of its egress slot, if there is one) goes to memory.
+    Drain,
+    /// The two oldest entries of a thread's buffer, to one word, become one.
+    Coalesce,
+}
+
+pub(crate) const fn step(thread: usize) -> Event {
+    thread as u8
+}
+
+pub(crate) const fn drain(thread: usize) -> Event {
+    (MAX_THREADS + thread) as u8
+}
+
+pub(crate) const fn coalesce(thread: usize) -> Event {
+    (2 * MAX_THREADS + thread) as u8
+}
+
+pub(crate) const fn bit(event: Event) -> Events {
+    1 << event
+}
+
+pub(crate) fn decode(event: Event) -> (Kind, usize) {
+    let thread = event as usize % MAX_THREADS;
+    match event as usize / MAX_THREADS {
+        0 => (Kind::Step, thread),
+        1 => (Kind::Drain, thread),
+        _ => (Kind::Coalesce, thread),
+    }
+}
+
+/// What an event touches that another event could notice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Footprint {
+    pub(crate) loc: Option<Loc>,
+    pub(crate) writes: bool,
+    /// It is a process-wide barrier: it notices how far every thread has come.
+    pub(crate) all: bool,
+    /// A thread's step, not a drain.
+    pub(crate) steps: bool,
+    /// [`CALLED`] and [`RETURNED`].
+    pub(crate) marks: u8,
+}
+
+impl Footprint {
+    /// Whether the order of two events of different threads can be noticed.
+    pub(crate) fn conflicts(&self, other: &Footprint) -> bool {
+        let same_word =
+            self.loc.is_some() && self.loc == other.loc && (self.writes || other.writes);
+        same_word
+            || (self.all && other.steps)
+            || (other.all && self.steps)
+            || (self.marks & RETURNED != 0 && other.marks & CALLED != 0)
+            || (self.marks & CALLED != 0 && other.marks & RETURNED != 0)
+    }
+}
+
+/// The machine's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Entries a buffer can hold, the egress slot included; 0 for sequential consistency.
+    pub(crate) capacity: usize,
+    pub(crate) egress: bool,
+}
+
+pub(crate) struct Machine {
+    pub(crate) size: Size,
+    memory: Vec<u64>,
+    /// The exclusive or of the fingerprints of all words.
+    memory_hash: u64,
+    setup_words: usize,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) count: usize,
+    touched: Vec<Touched>,
+    /// A thread has touched a word that the reduction had taken for another's own.
+    pub(crate) knowledge_grew: bool,
+    /// The addresses behind the model's pointers: the number of each is its place here.
+    addresses: Vec<(u64, u64)>,
+    /// Whether vector clocks are kept: a model has used a cell.
+    pub(crate) clocks: bool,
+    memory_clocks: Vec<Clock>,
+    versions: Vec<u64>,
+    /// What the steps since the last observable step did to the history.
+    pub(crate) marks: u8,
+    /// How many operations of each thread have returned, and become visible.
+    pub(crate) returned: [u8; MAX_THREADS],
+    pub(crate) flushed: [u8; MAX_THREADS],
+    /// Bumped by every write to memory.
+    pub(crate) writes: u64,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Machine {
+            size: Size { capacity: 0, egress: false },
+            memory: Vec::new(),
+            memory_hash: 0,
+            setup_words: 0,
+            threads: Vec::new(),
+            count: 0,
+            touched: Vec::new(),
+            knowledge_grew: false,
+            addresses: Vec::new(),
+            clocks: false,
+            memory_clocks: Vec::new(),
+            versions: Vec::new(),
+            marks: 0,
+            returned: [0; MAX_THREADS],
+            flushed: [0; MAX_THREADS],
+            writes: 0,
+        }
+    }
+
+    /// Forgets all that was learnt about another model.
+    pub(crate) fn forget(&mut self) {
+        self.touched.clear();
+        self.touched.resize(MAX_WORDS * (MAX_THREADS + 1), Touched::default());
+        self.memory.resize(MAX_WORDS * (MAX_THREADS + 1), 0);
+        self.memory_clocks.resize(self.memory.len(), [0; MAX_THREADS]);
+        self.versions.resize(self.memory.len(), 0);
+        self.knowledge_grew = false;
+        self.clocks = false;
+    }
+
+    /// The state before an execution: no words, no threads.
+    pub(crate) fn reset(&mut self) {
+        self.memory_hash = 0;
+        self.setup_words = 0;
+        self.count = 0;
+        self.addresses.clear();
+        self.marks = 0;
+        self.returned = [0; MAX_THREADS];
+        self.flushed = [0; MAX_THREADS];
+        self.writes = 0;
+    }
+
+    /// One more thread, which has not begun.
+    pub(crate) fn add_thread(&mut self) {
+        let index = self.count;
+        if self.threads.len() == index {
+            self.threads.push(Thread {
+                log: Vec::new(),
+                head: 0,
+                stable: 0,
+                targets: [0; MAX_THREADS],
+                pending: Op::Start,
+                site: Location::caller(),
+                hash: 0,
+                reads: Vec::new(),
+                operation: 0,
+                call_waits: false,
+                clock: [0; MAX_THREADS],
+                log_clocks: Vec::new(),
+                words: 0,
+            });
+        }
+        let thread = &mut self.threads[index];
+        thread.log.clear();
+        thread.log_clocks.clear();
+        thread.head = 0;
+        thread.stable = 0;
+        thread.pending = Op::Start;
+        thread.hash = index as u64;
+        thread.reads.clear();
+        thread.operation = 0;
+        thread.call_waits = false;
+        thread.clock = [0; MAX_THREADS];
+        thread.clock[index] = 1;
+        thread.words = 0;
+        self.count += 1;
+    }
+
+    /// A new word, made by thread `creator` or by the set-up; `None` if it has made too many.
+    pub(crate) fn new_word(&mut self, creator: Option<usize>, value: u64) -> Option<Loc> {
+        let (arena, used) = match creator {
+            Some(thread) => (thread + 1, &mut self.threads[thread].words),
+            None => (SETUP, &mut self.setup_words),
+        };
+        if *used == MAX_WORDS {
+            return None;
+        }
+        let loc = (arena * MAX_WORDS + *used) as Loc;
+        *used += 1;
+        self.memory[loc as usize] = value;
+        self.memory_hash ^= mix(u64::from(loc), value);
+        if self.clocks {
+            self.versions[loc as usize] = 0;
+            // Who learns of a word learns of it through another word, or through its creator.
+            self.memory_clocks[loc as usize] = [0; MAX_THREADS];
+        }
+        Some(loc)
+    }
+
+    /// The words of this execution, in the order of their places.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (Loc, u64)> + '_ {
+        let threads = self.threads[..self.count].iter().map(|thread| thread.words);
+        std::iter::once(self.setup_words).chain(threads).enumerate().flat_map(
+            move |(arena, used)| {
+                (0..used).map(move |number| {
+                    let loc = arena * MAX_WORDS + number;
+                    (loc as Loc, self.memory[loc])
+                })
+            },
+        )
+    }
+
+    /// The number that stands for an address in this execution. The same object has the same number
+    /// in every execution in which the threads have come equally far, wherever it was allocated.
+    pub(crate) fn number_of(&mut self, address: u64, maker: Option<usize>) -> u64 {
+        if address == 0 {
+            return 0;
+        }
+        if let Some(&(number, _)) = self.addresses.iter().find(|(_, known)| *known == address) {
+            return number;
+        }
+        let identity = match maker {
+            // A pointer's constructor takes no step, but it makes a word: together the two tell apart
+            // whatever one thread publishes.
+            Some(thread) => {
+                let maker = &self.threads[thread];
+                mix(maker.hash, (maker.words * MAX_THREADS + thread + 1) as u64)
+            }
+            None => mix(self.addresses.len() as u64, 0),
+        };
+        self.addresses.push((identity | 1, address));
+        identity | 1
+    }
+
+    pub(crate) fn address_of(&self, number: u64) -> u64 {
+        self.addresses.iter().find(|(known, _)| *known == number).map_or(0, |(_, address)| *address)
+    }
+
+    pub(crate) fn is_address(&self, value: u64) -> Option<usize> {
+        self.addresses.iter().position(|(number, _)| *number == value)
+    }
+
+    pub(crate) fn buffer(&self, thread: usize) -> &[Entry] {
+        let thread = &self.threads[thread];
+        &thread.log[thread.head..]
+    }
+
+    #[inline]
+    fn buffered(&self, thread: usize) -> usize {
+        self.threads[thread].log.len() - self.threads[thread].head
+    }
+
+    /// What thread `thread` would read from a word now.
+    #[inline]
+    fn visible(&self, thread: usize, loc: Loc) -> u64 {
+        self.buffer(thread)
+            .iter()
+            .rev()
+            .find(|entry| entry.loc == loc)
+            .map_or(self.memory[loc as usize], |entry| entry.value)
+    }
+
+    #[inline]
+    fn write(&mut self, loc: Loc, value: u64) {
+        let word = &mut self.memory[loc as usize];
+        self.memory_hash ^= mix(u64::from(loc), *word) ^ mix(u64::from(loc), value);
+        *word = value;
+        self.writes += 1;
+    }
+
+    #[inline]
+    fn touch(&mut self, thread: usize, loc: Loc, writes: bool) {
+        let bit = 1u8 << thread;
+        let known = &mut self.touched[loc as usize];
+        if known.by & bit == 0 || (writes && known.written_by & bit == 0) {
+            known.by |= bit;
+            known.written_by |= if writes { bit } else { 0 };
+            // What one thread alone has touched is its own, whatever it does with it.
+            self.knowledge_grew |= known.by != bit;
+        }
+    }
+
+    #[inline]
+    fn shared(&self, thread: usize, loc: Loc) -> bool {
+        self.touched[loc as usize].by & !(1u8 << thread) != 0
+    }
+
+    #[inline]
+    fn written_by_others(&self, thread: usize, loc: Loc) -> bool {
+        self.touched[loc as usize].written_by & !(1u8 << thread) != 0
+    }
+
+    /// Whether the thread's pending step can be taken now.
+    #[inline]
+    pub(crate) fn enabled(&self, index: usize) -> bool {
+        let thread = &self.threads[index];
+        match thread.pending {
+            Op::Finished => false,
+            Op::Start | Op::Load(_) | Op::Mark => true,
+            Op::Store(..) => self.size.capacity == 0 || self.buffered(index) < self.size.capacity,
+            Op::Change(..) | Op::Full | Op::HeavyStart => self.buffered(index) == 0,
+            Op::HeavyFinish => self.threads[..self.count]
+                .iter()
+                .zip(thread.targets)
+                .all(|(other, target)| other.head >= target as usize),
+            Op::Pause => thread.reads.iter().any(|&(loc, value)| self.visible(index, loc) != value),
+        }
+    }
+
+    /// Whether the two oldest stores of a thread that waits for room can become one.
+    #[inline]
+    pub(crate) fn can_coalesce(&self, index: usize) -> bool {
+        if !self.size.egress || !matches!(self.threads[index].pending, Op::Store(..)) {
+            return false;
+        }
+        let buffer = self.buffer(index);
+        buffer.len() >= 2 && buffer.len() == self.size.capacity && buffer[0].loc == buffer[1].loc
+    }
+
+    /// Whether another thread could notice when the pending step is taken, as far as is known of who
+    /// touches which word.
+    ///
+    /// A step that nobody can notice is taken at once, without a choice: it commutes with everything
+    /// that may happen before it. A store that only enters the buffer is one; so is a load of a word
+    /// that no other thread writes, and a fence (its waiting is the drains' choice). What is known
+    /// grows while the search runs; when a step contradicts it, the search starts again with the
+    /// better knowledge, so the search that ends has relied on nothing that failed. Until the first
+    /// step that contradicts it the knowledge was right, so an execution with such a step is among
+    /// those that are covered.
+    #[inline]
+    pub(crate) fn noticeable(&self, index: usize) -> bool {
+        match self.threads[index].pending {
+            Op::Load(loc) => self.written_by_others(index, loc),
+            Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
+            Op::Change(loc, _) => self.shared(index, loc),
+            Op::HeavyStart | Op::Mark => true,
+            _ => false,
+        }
+    }
+
+    /// A drain that nobody can notice: of a word that only its writer touches. It is done at once:
+    /// the later stores can do without that entry all that they could do with it, and sooner.
+    #[inline]
+    pub(crate) fn drains_unnoticed(&self, index: usize) -> bool {
+        self.buffer(index).first().is_some_and(|entry| {
+            !self.shared(index, entry.loc)
+                && !(entry.operation == self.threads[index].operation
+                    && self.threads[index].call_waits)
+        })
+    }
+
+    pub(crate) fn footprint(&self, event: Event) -> Footprint {
+        let (kind, index) = decode(event);
+        let thread = &self.threads[index];
+        match kind {
+            Kind::Step => {
+                let marks = if thread.call_waits { CALLED } else { 0 };
+                let base = Footprint { steps: true, marks, ..Footprint::default() };
+                match thread.pending {
+                    Op::Load(loc) => Footprint { loc: Some(loc), ..base },
+                    Op::Change(loc, _) => Footprint { loc: Some(loc), writes: true, ..base },
+                    Op::Store(loc, _) if self.size.capacity == 0 => {
+                        Footprint { loc: Some(loc), writes: true, ..base }
+                    }
+                    Op::HeavyStart => Footprint { all: true, ..base },
+                    _ => base,
+                }
+            }
+            Kind::Drain => match self.buffer(index).first() {
+                Some(entry) => {
+                    let calls = thread.call_waits && entry.operation == thread.operation;
+                    Footprint {
+                        loc: Some(entry.loc),
+                        writes: true,
+                        all: false,
+                        steps: false,
+                        marks: if calls { CALLED } else { 0 }
+                            | if entry.flushes > 0 { RETURNED } else { 0 },
+                    }
+                }
+                None => Footprint::default(),
+            },
+            Kind::Coalesce => Footprint::default(),
+        }
+    }
+
+    /// Takes note that thread `index` has come to an observable step.
+    #[inline]
+    pub(crate) fn settle(&mut self, index: usize) {
+        let thread = &mut self.threads[index];
+        thread.stable = thread.log.len();
+    }
+
+    #[inline]
+    fn join(&mut self, index: usize, loc: Loc) {
+        let version = self.versions[loc as usize];
+        let released = self.memory_clocks[loc as usize];
+        let thread = &mut self.threads[index];
+        thread.hash = mix(thread.hash, version);
+        for (mine, theirs) in thread.clock.iter_mut().zip(released) {
+            *mine = (*mine).max(theirs);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, loc: Loc, index: usize, version: u64, clock: Clock) {
+        let version = mix(index as u64 + 1, version);
+        let old = std::mem::replace(&mut self.versions[loc as usize], version);
+        self.memory_hash ^= mix(!u64::from(loc), old) ^ mix(!u64::from(loc), version);
+        self.memory_clocks[loc as usize] = clock;
+    }
+
+    /// Performs a thread's pending step, which must be enabled, and returns what it read.
+    #[inline]
+    pub(crate) fn perform(&mut self, index: usize) -> u64 {
+        let op = self.threads[index].pending;
+        let result = match op {
+            Op::Load(loc) => {
+                self.touch(index, loc, false);
+                let forwarded = self.buffer(index).iter().rev().find(|entry| entry.loc == loc);
+                let value = if let Some(entry) = forwarded {
+                    entry.value
+                } else {
+                    if self.clocks {
+                        self.join(index, loc);
+                    }
+                    self.memory[loc as usize]
+                };
+                self.threads[index].reads.push((loc, value));
+                value
+            }
+            Op::Store(loc, value) => {
+                self.touch(index, loc, true);
+                if self.size.capacity == 0 {
+                    self.write(loc, value);
+                    if self.clocks {
+                        let thread = &mut self.threads[index];
+                        let clock = thread.clock;
+                        thread.clock[index] += 1;
+                        self.release(loc, index, u64::from(clock[index]), clock);
+                    }
+                } else {
+                    let thread = &mut self.threads[index];
+                    let operation = thread.operation;
+                    thread.log.push(Entry { loc, value, operation, flushes: 0 });
+                    if self.clocks {
+                        thread.log_clocks.push(thread.clock);
+                        thread.clock[index] += 1;
+                    }
+                }
+                0
+            }
+            Op::Change(loc, change) => {
+                self.touch(index, loc, true);
+                if self.clocks {
+                    self.join(index, loc);
+                }
+                let old = self.memory[loc as usize];
+                let new = match change {
+                    Change::Swap(value) => Some(value),
+                    Change::Add(value) => Some(old.wrapping_add(value)),
+                    Change::Or(value) => Some(old | value),
+                    Change::And(value) => Some(old & value),
+                    Change::CompareExchange(expected, value) => (old == expected).then_some(value),
+                };
+                if let Some(new) = new {
+                    self.write(loc, new);
+                    if self.clocks {
+                        let thread = &mut self.threads[index];
+                        let clock = thread.clock;
+                        thread.clock[index] += 1;
+                        self.release(loc, index, u64::from(clock[index]), clock);
+                    }
+                }
+                self.threads[index].reads.push((loc, old));
+                old
+            }
+            Op::HeavyStart => {
+                let mut targets = [0; MAX_THREADS];
+                for (target, other) in targets.iter_mut().zip(&self.threads[..self.count]) {
+                    *target = other.stable as u32;
+                }
+                self.threads[index].targets = targets;
+                0
+            }
+            Op::Pause => {
+                self.threads[index].reads.clear();
+                0
+            }
+            Op::Start | Op::Full | Op::HeavyFinish | Op::Mark | Op::Finished => 0,
+        };
+        let thread = &mut self.threads[index];
+        thread.hash = mix(thread.hash, result);
+        result
+    }
+
+    /// Writes the oldest entry of a buffer to memory and returns it.
+    #[inline]
+    pub(crate) fn drain(&mut self, index: usize) -> Entry {
+        let thread = &mut self.threads[index];
+        let place = thread.head;
+        let entry = thread.log[place];
+        thread.head += 1;
+        self.write(entry.loc, entry.value);
+        if self.clocks {
+            let clock = self.threads[index].log_clocks[place];
+            self.release(entry.loc, index, u64::from(clock[index]), clock);
+        }
+        entry
+    }
+
+    /// Lets the second oldest entry take the place of the oldest, which is to the same word.
+    pub(crate) fn coalesce(&mut self, index: usize) {
+        let thread = &mut self.threads[index];
+        let flushes = thread.log[thread.head].flushes;
+        thread.head += 1;
+        let survivor = thread.head;
+        thread.log[survivor].flushes += flushes;
+    }
+
+    /// A read or write outside of any schedule: of the set-up, of the final check, of a teardown.
+    pub(crate) fn perform_directly(&mut self, op: Op) -> u64 {
+        match op {
+            Op::Load(loc) => self.memory[loc as usize],
+            Op::Store(loc, value) => {
+                self.write(loc, value);
+                0
+            }
+            Op::Change(loc, change) => {
+                let old = self.memory[loc as usize];
+                let new = match change {
+                    Change::Swap(value) => value,
+                    Change::Add(value) => old.wrapping_add(value),
+                    Change::Or(value) => old | value,
+                    Change::And(value) => old & value,
+                    Change::CompareExchange(expected, value) => {
+                        if old == expected {
+                            value
+                        } else {
+                            old
+                        }
+                    }
+                };
+                self.write(loc, new);
+                old
+            }
+            _ => 0,
+        }
+    }
+
+    /// Empties every buffer.
+    pub(crate) fn drain_all(&mut self) {
+        for index in 0..self.count {
+            while self.buffered(index) > 0 {
+                self.drain(index);
+            }
+        }
+    }
+
+    /// The fingerprint of the whole state: memory, buffers, and each thread's history.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hash = self.memory_hash;
+        for thread in &self.threads[..self.count] {
+            hash = mix(hash, thread.hash);
+            for entry in &thread.log[thread.head..] {
+                hash = mix(hash, u64::from(entry.loc) << 8 | u64::from(entry.flushes));
+                hash = mix(hash, entry.value);
+            }
+            hash = mix(hash, (thread.log.len() - thread.head) as u64);
+            let waits = u64::from(thread.call_waits) << 1;
+            hash = mix(hash, waits | u64::from(thread.pending == Op::Finished));
+            if thread.pending == Op::HeavyFinish {
+                for (other, target) in self.threads[..self.count].iter().zip(thread.targets) {
+                    hash = mix(hash, (target as usize).saturating_sub(other.head) as u64);
+                }
+            }
+        }
+        hash
+    }
+}

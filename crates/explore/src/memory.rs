@@ -1,0 +1,263 @@
+//! The memory whose every access is a choice of the search.
+
+use core::cell::{Cell as StdCell, UnsafeCell};
+use core::marker::PhantomData;
+use std::panic::Location;
+
+use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+
+use crate::engine;
+use crate::machine::{Change, MAX_THREADS, Op};
+
+/// The simulated machine's memory: only to be used inside of [`explore`](crate::explore).
+///
+/// TSO orders loads with loads and stores with stores, so no ordering argument changes anything but
+/// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulated;
+
+impl Memory for Simulated {
+    type Word = SimulatedWord;
+    type Pointer<T> = SimulatedPointer<T>;
+    type Cell<T> = SimulatedCell<T>;
+
+    #[track_caller]
+    fn full() {
+        engine::step(Op::Full, Location::caller());
+    }
+
+    fn light() {}
+
+    #[track_caller]
+    fn heavy() {
+        engine::step(Op::HeavyStart, Location::caller());
+        engine::step(Op::HeavyFinish, Location::caller());
+    }
+
+    fn asymmetric() -> bool {
+        true
+    }
+
+    #[track_caller]
+    fn pause() {
+        engine::step(Op::Pause, Location::caller());
+    }
+}
+
+/// A word of the simulated machine.
+#[derive(Debug)]
+pub struct SimulatedWord(u32);
+
+impl SimulatedWord {
+    #[track_caller]
+    fn change(&self, change: Change) -> u64 {
+        engine::step(Op::Change(self.0, change), Location::caller())
+    }
+
+    #[track_caller]
+    fn get(&self) -> u64 {
+        engine::step(Op::Load(self.0), Location::caller())
+    }
+
+    #[track_caller]
+    fn put(&self, value: u64, order: Ordering) {
+        match order {
+            // Another thread can tell an exchange from a store and a fence as little as this one can.
+            Ordering::SeqCst => {
+                self.change(Change::Swap(value));
+            }
+            _ => {
+                engine::step(Op::Store(self.0, value), Location::caller());
+            }
+        }
+    }
+}
+
+fn compared(old: u64, current: u64) -> Result<u64, u64> {
+    if old == current { Ok(old) } else { Err(old) }
+}
+
+impl Word for SimulatedWord {
+    fn new(value: u64) -> Self {
+        SimulatedWord(engine::new_word(value))
+    }
+
+    #[track_caller]
+    fn load(&self, order: Ordering) -> u64 {
+        check_load(order);
+        self.get()
+    }
+
+    #[track_caller]
+    fn store(&self, value: u64, order: Ordering) {
+        check_store(order);
+        self.put(value, order);
+    }
+
+    #[track_caller]
+    fn swap(&self, value: u64, _: Ordering) -> u64 {
+        self.change(Change::Swap(value))
+    }
+
+    #[track_caller]
+    fn fetch_add(&self, value: u64, _: Ordering) -> u64 {
+        self.change(Change::Add(value))
+    }
+
+    #[track_caller]
+    fn fetch_sub(&self, value: u64, _: Ordering) -> u64 {
+        self.change(Change::Add(value.wrapping_neg()))
+    }
+
+    #[track_caller]
+    fn fetch_or(&self, value: u64, _: Ordering) -> u64 {
+        self.change(Change::Or(value))
+    }
+
+    #[track_caller]
+    fn fetch_and(&self, value: u64, _: Ordering) -> u64 {
+        self.change(Change::And(value))
+    }
+
+    #[track_caller]
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        _: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        check_load(failure);
+        compared(self.change(Change::CompareExchange(current, new)), current)
+    }
+}
+
+#[track_caller]
+fn check_load(order: Ordering) {
+    assert!(
+        !matches!(order, Ordering::Release | Ordering::AcqRel),
+        "a load can be neither Release nor AcqRel"
+    );
+}
+
+#[track_caller]
+fn check_store(order: Ordering) {
+    assert!(
+        !matches!(order, Ordering::Acquire | Ordering::AcqRel),
+        "a store can be neither Acquire nor AcqRel"
+    );
+}
+
+/// A pointer of the simulated machine, which keeps a number in its place: the same in every execution
+/// in which the threads have come equally far, wherever the object was allocated.
+#[derive(Debug)]
+pub struct SimulatedPointer<T> {
+    word: SimulatedWord,
+    target: PhantomData<fn() -> *mut T>,
+}
+
+fn number<T>(pointer: *mut T) -> u64 {
+    engine::number_of(pointer.expose_provenance() as u64)
+}
+
+fn pointer<T>(number: u64) -> *mut T {
+    core::ptr::with_exposed_provenance_mut(engine::address_of(number) as usize)
+}
+
+impl<T> Pointer<T> for SimulatedPointer<T> {
+    fn new(value: *mut T) -> Self {
+        SimulatedPointer { word: SimulatedWord::new(number(value)), target: PhantomData }
+    }
+
+    #[track_caller]
+    fn load(&self, order: Ordering) -> *mut T {
+        check_load(order);
+        pointer(self.word.get())
+    }
+
+    #[track_caller]
+    fn store(&self, value: *mut T, order: Ordering) {
+        check_store(order);
+        self.word.put(number(value), order);
+    }
+
+    #[track_caller]
+    fn swap(&self, value: *mut T, _: Ordering) -> *mut T {
+        pointer(self.word.change(Change::Swap(number(value))))
+    }
+
+    #[track_caller]
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        _: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        check_load(failure);
+        let (current, new) = (number(current), number(new));
+        let old = self.word.change(Change::CompareExchange(current, new));
+        compared(old, current).map(pointer).map_err(pointer)
+    }
+}
+
+/// When a thread last touched a cell: its own clock then, and where in the source.
+type Touch = (u16, &'static Location<'static>);
+
+/// A cell whose accesses must be put in order by stores and loads of words.
+pub struct SimulatedCell<T> {
+    content: UnsafeCell<T>,
+    written: StdCell<Option<(usize, Touch)>>,
+    read: [StdCell<Option<Touch>>; MAX_THREADS],
+}
+
+impl<T> SimulatedCell<T> {
+    fn touch(&self, writes: bool, site: &'static Location<'static>) {
+        let Some((thread, clock)) = engine::cell_clock() else { return };
+        let report = |(time, other): Touch, by: usize, what: &str| {
+            if by != thread && clock[by] < time {
+                let what_now = if writes { "write" } else { "read" };
+                engine::race(format!(
+                    "nothing orders the {what_now} at {} and the {what} at {}",
+                    crate::trace::place(site),
+                    crate::trace::place(other),
+                ));
+            }
+        };
+        if let Some((by, touch)) = self.written.get() {
+            report(touch, by, "write");
+        }
+        if writes {
+            for (by, read) in self.read.iter().enumerate() {
+                if let Some(touch) = read.get() {
+                    report(touch, by, "read");
+                }
+            }
+            self.written.set(Some((thread, (clock[thread], site))));
+        } else {
+            self.read[thread].set(Some((clock[thread], site)));
+        }
+    }
+}
+
+impl<T> Cell<T> for SimulatedCell<T> {
+    fn new(value: T) -> Self {
+        SimulatedCell {
+            content: UnsafeCell::new(value),
+            written: StdCell::new(None),
+            read: [const { StdCell::new(None) }; MAX_THREADS],
+        }
+    }
+
+    #[track_caller]
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        self.touch(false, Location::caller());
+        read(self.content.get())
+    }
+
+    #[track_caller]
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        self.touch(true, Location::caller());
+        write(self.content.get())
+    }
+}

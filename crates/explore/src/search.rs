@@ -1,0 +1,692 @@
+//! The search: which event comes next, and which executions need not be run.
+//!
+//! # What is left out, and why nothing is missed
+//!
+//! *Unnoticeable steps* are taken at once ([`Machine::noticeable`]): in the words of partial-order
+//! reduction each is a persistent set of its own.
+//!
+//! *Sleep sets* (Godefroid). When all that begins with event `a` has been explored from a state, and
+//! then `b`, which `a` does not conflict with, is taken there, then `a` need not be taken right after
+//! `b`: that would be `b` after `a`, already seen. So `a` sleeps until something that conflicts with
+//! it happens. What conflicts is decided as the execution runs, from the words that the pending steps
+//! name: the reduction is dynamic. Two drains conflict if they write one word; a drain or a step and
+//! a step, if they touch one word and one of them writes it. A thread's own step and its own drain
+//! never do, where both can happen: the load finds the same value in the buffer and in memory, and
+//! the store has room either way. Returns conflict with calls, because a history says which came
+//! first.
+//!
+//! *States* are not explored twice. A thread is deterministic, so its local state is a function of
+//! what it has read so far; the fingerprint of that, of the buffers and of the memory is the
+//! fingerprint of the state, with which every call mixes in what it comes after, so that histories
+//! stay apart. Sleep sets and states are combined as Godefroid does: with each state stands the sleep
+//! set it was explored with, and a state that comes again with a sleep set that lacks some of those
+//! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
+//! come again within one execution, and nothing is put off for ever.
+//!
+//! Fingerprints have 64 bits: among n states the odds that two share one are n^2 / 2^65 (for ten
+//! million states, three in a million).
+//!
+//! # Random search
+//!
+//! Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): every thread, every buffer's
+//! drain and every buffer's coalescing has a random priority, the highest that can move moves, and at
+//! d - 1 random steps the one that moves falls to the bottom.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::machine::{
+    Event, Events, Footprint, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, coalesce, decode,
+    drain, mix, step,
+};
+use crate::spec::Spec;
+use crate::{Config, Incomplete, Report, Strategy, Verdict, Violation};
+
+/// Marks an event of a trace that was no choice.
+pub(crate) const EAGER: u8 = 0x80;
+
+/// A hasher for keys that are fingerprints already.
+#[derive(Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0, u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+type ByFingerprint = BuildHasherDefault<Identity>;
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Every thread has finished and every buffer is empty.
+    Complete,
+    /// It came to a state that is explored already.
+    Known,
+    /// All that could happen next sleeps.
+    Asleep,
+    /// It can no longer beat the shortest counterexample.
+    TooLong,
+    /// A violation.
+    Violation,
+    /// What the reduction relied on does not hold: from the beginning again.
+    Restart,
+}
+
+/// A state at which there was a choice.
+struct Node {
+    /// Its place in the trace.
+    at: usize,
+    todo: Events,
+    done: Events,
+    sleep: Events,
+    /// Which of `done` and `sleep` return, or make a push visible.
+    returns: Events,
+}
+
+struct Shortest {
+    length: usize,
+    switches: usize,
+    trace: Vec<u8>,
+    violation: Violation,
+}
+
+pub(crate) struct Search {
+    config: Config,
+    pub(crate) spec: Option<Spec>,
+    pub(crate) names: [&'static str; MAX_THREADS],
+    trace: Vec<u8>,
+    position: usize,
+    /// Up to here the trace is a replay.
+    fixed: usize,
+    nodes: Vec<Node>,
+    states: HashMap<u64, Events, ByFingerprint>,
+    pub(crate) accepted: HashSet<u64, ByFingerprint>,
+    /// The sleep set of the next state, before it is compared with the last event.
+    sleep: Events,
+    returns: Events,
+    last: Event,
+    last_footprint: Footprint,
+    /// The last event was chosen at the last node.
+    last_at_node: bool,
+    last_step: usize,
+    front_changed: Events,
+    preemptions: u32,
+    bounded: bool,
+    pub(crate) end: Option<End>,
+    found: Option<Violation>,
+    shortest: Option<Shortest>,
+    found_at: u64,
+    pub(crate) duplicate: Option<Vec<u8>>,
+    duplicates: u64,
+    started: Instant,
+    stop: Arc<AtomicBool>,
+    begun: bool,
+    random: fastrand::Rng,
+    priorities: [u32; 3 * MAX_THREADS],
+    drops: Vec<usize>,
+    lowest: u32,
+    executions: u64,
+    completed: u64,
+    restarts: u32,
+    known: u64,
+    asleep: u64,
+    steps: u64,
+    depth: usize,
+    outcomes: BTreeSet<Vec<u64>>,
+}
+
+impl Search {
+    pub(crate) fn new() -> Self {
+        Search {
+            config: Config::default(),
+            spec: None,
+            names: [""; MAX_THREADS],
+            trace: Vec::new(),
+            position: 0,
+            fixed: 0,
+            nodes: Vec::new(),
+            states: HashMap::default(),
+            accepted: HashSet::default(),
+            sleep: 0,
+            returns: 0,
+            last: 0,
+            last_footprint: Footprint::default(),
+            last_at_node: false,
+            last_step: MAX_THREADS,
+            front_changed: 0,
+            preemptions: 0,
+            bounded: false,
+            end: None,
+            found: None,
+            shortest: None,
+            found_at: 0,
+            duplicate: None,
+            duplicates: 0,
+            started: Instant::now(),
+            stop: Arc::new(AtomicBool::new(false)),
+            begun: false,
+            random: fastrand::Rng::with_seed(0),
+            priorities: [0; 3 * MAX_THREADS],
+            drops: Vec::new(),
+            lowest: 0,
+            executions: 0,
+            completed: 0,
+            restarts: 0,
+            known: 0,
+            asleep: 0,
+            steps: 0,
+            depth: 0,
+            outcomes: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, config: &Config) {
+        *self = Search { spec: config.spec, stop: config.stop.clone(), ..Search::new() };
+        self.config = config.clone();
+    }
+
+    /// Makes ready for the next execution; `false` if there is none.
+    pub(crate) fn prepare(&mut self) -> bool {
+        if !self.begun {
+            self.begun = true;
+            if let Strategy::Replay(choices) = &self.config.strategy {
+                self.trace.clone_from(choices);
+                self.fixed = choices.len();
+            }
+            return true;
+        }
+        if self.limit().is_some() {
+            return false;
+        }
+        match self.config.strategy {
+            Strategy::Replay(_) => false,
+            Strategy::Random { executions, .. } => {
+                self.trace.clear();
+                self.fixed = 0;
+                self.shortest.is_none() && self.executions < executions
+            }
+            Strategy::Exhaustive { .. } => {
+                if self.end == Some(End::Restart) {
+                    self.restarts += 1;
+                    self.trace.clear();
+                    self.fixed = 0;
+                    self.nodes.clear();
+                    self.states.clear();
+                    self.outcomes.clear();
+                    self.duplicate = None;
+                    self.duplicates = 0;
+                    return true;
+                }
+                self.backtrack()
+            }
+        }
+    }
+
+    fn backtrack(&mut self) -> bool {
+        while let Some(node) = self.nodes.last_mut() {
+            if node.todo == 0 {
+                self.nodes.pop();
+                continue;
+            }
+            let event = node.todo.trailing_zeros() as Event;
+            node.todo &= !bit(event);
+            self.sleep = node.sleep | node.done;
+            self.returns = node.returns;
+            node.done |= bit(event);
+            self.trace.truncate(node.at);
+            self.trace.push(event);
+            self.fixed = self.trace.len();
+            return true;
+        }
+        false
+    }
+
+    /// Why the search must stop before it is complete, if it must.
+    fn limit(&self) -> Option<Incomplete> {
+        if self.stop.load(Ordering::Relaxed) {
+            // Relaxed: the flag is all there is to see.
+            return Some(Incomplete::Stopped);
+        }
+        if self.shortest.is_some() && self.executions >= self.found_at + self.config.shorten {
+            return Some(Incomplete::Found);
+        }
+        if self.executions >= self.config.max_executions {
+            return Some(Incomplete::Executions(self.config.max_executions));
+        }
+        if self.states.len() as u64 >= self.config.max_states {
+            return Some(Incomplete::States(self.config.max_states));
+        }
+        match self.config.max_time {
+            Some(time) if self.executions.is_multiple_of(64) && self.started.elapsed() >= time => {
+                Some(Incomplete::Time(time))
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs one known execution next.
+    pub(crate) fn replay(&mut self, choices: Vec<u8>) {
+        self.fixed = choices.len();
+        self.trace = choices;
+        self.config.strategy = Strategy::Replay(Vec::new());
+    }
+
+    pub(crate) fn replaying(&self) -> bool {
+        self.position < self.fixed
+    }
+
+    /// The set-up is done and the threads are there.
+    pub(crate) fn start(&mut self, _machine: &mut Machine) {
+        self.position = 0;
+        self.end = None;
+        self.found = None;
+        self.last_step = MAX_THREADS;
+        self.last_at_node = false;
+        self.preemptions = 0;
+        self.front_changed = 0;
+        if self.fixed == 0 {
+            self.sleep = 0;
+            self.returns = 0;
+        }
+        if let Strategy::Random { seed, depth, .. } = self.config.strategy {
+            self.random.seed(seed.wrapping_add(self.executions));
+            for priority in &mut self.priorities {
+                *priority = self.random.u32(1 << 16..);
+            }
+            self.lowest = 1 << 16;
+            self.drops.clear();
+            let length = self.depth.max(32);
+            for _ in 1..depth {
+                self.drops.push(self.random.usize(..length));
+            }
+        }
+    }
+
+    /// The next event; `None` if nothing can move, or if the execution is over.
+    #[inline]
+    pub(crate) fn next(&mut self, machine: &mut Machine) -> Option<Event> {
+        let chosen = if self.position < self.trace.len() {
+            let event = self.trace[self.position];
+            if !possible(machine, event) {
+                self.violate(Violation::Replay(self.position));
+                return None;
+            }
+            event
+        } else {
+            let event = self.choose(machine)?;
+            self.trace.push(event);
+            event
+        };
+        self.position += 1;
+        if chosen & EAGER == 0 {
+            self.commit(machine);
+            self.last = chosen;
+            self.last_footprint = machine.footprint(chosen);
+            machine.marks = 0;
+            self.front_changed = 0;
+            self.last_at_node = self.nodes.last().is_some_and(|node| node.at + 1 == self.position);
+            if (chosen as usize) < MAX_THREADS {
+                self.note_switch(machine, chosen as usize);
+            }
+        }
+        Some(chosen)
+    }
+
+    fn note_switch(&mut self, machine: &Machine, thread: usize) {
+        let last = self.last_step;
+        if last != thread && last < MAX_THREADS && machine.enabled(last) {
+            self.preemptions += 1;
+        }
+        self.last_step = thread;
+    }
+
+    /// Takes note of what the last chosen event has done to the history, now that its unnoticeable
+    /// consequences are done too.
+    #[inline]
+    fn commit(&mut self, machine: &Machine) {
+        self.last_footprint.marks |= machine.marks;
+        if self.last_at_node
+            && machine.marks & RETURNED != 0
+            && let Some(node) = self.nodes.last_mut()
+        {
+            node.returns |= bit(self.last);
+        }
+    }
+
+    fn choose(&mut self, machine: &mut Machine) -> Option<Event> {
+        if self.trace.len() >= self.config.max_steps {
+            self.violate(Violation::Livelock(self.config.max_steps));
+            return None;
+        }
+        match self.config.strategy {
+            Strategy::Random { .. } => self.choose_randomly(machine),
+            Strategy::Replay(_) => {
+                let enabled = enabled(machine);
+                if enabled == 0 {
+                    self.over(machine);
+                    return None;
+                }
+                Some(enabled.trailing_zeros() as Event)
+            }
+            Strategy::Exhaustive { preemptions, reduce, prune } => {
+                self.choose_exhaustively(machine, preemptions, reduce, prune)
+            }
+        }
+    }
+
+    fn choose_exhaustively(
+        &mut self,
+        machine: &mut Machine,
+        bound: Option<u32>,
+        reduce: bool,
+        prune: bool,
+    ) -> Option<Event> {
+        if reduce && let Some(event) = unnoticed(machine) {
+            return Some(event | EAGER);
+        }
+        let enabled = enabled(machine);
+        if enabled == 0 {
+            self.over(machine);
+            return None;
+        }
+        if self.shortest.as_ref().is_some_and(|best| self.trace.len() >= best.length) {
+            self.end = Some(End::TooLong);
+            return None;
+        }
+        self.commit(machine);
+        let mut sleep = 0;
+        if reduce && bound.is_none() {
+            let mut rest = self.sleep & enabled;
+            while rest != 0 {
+                let event = rest.trailing_zeros() as Event;
+                rest &= rest - 1;
+                if !self.wakes(machine, event) {
+                    sleep |= bit(event);
+                }
+            }
+        }
+        let mut todo = enabled & !sleep;
+        if let Some(bound) = bound {
+            let within = self.within(machine, enabled, bound);
+            self.bounded |= within != todo;
+            todo = within;
+        }
+        if todo == 0 {
+            self.end = Some(End::Asleep);
+            self.asleep += 1;
+            return None;
+        }
+        if prune && enabled.count_ones() > 1 {
+            let mut key = machine.fingerprint();
+            if bound.is_some() {
+                key = mix(key, u64::from(self.preemptions) << 8 | self.last_step as u64);
+            }
+            match self.states.entry(key) {
+                std::collections::hash_map::Entry::Vacant(vacant) => {
+                    vacant.insert(sleep);
+                }
+                std::collections::hash_map::Entry::Occupied(mut known) => {
+                    // What was asleep at every visit so far, and is not now.
+                    todo &= *known.get();
+                    *known.get_mut() &= sleep;
+                    if todo == 0 {
+                        self.end = Some(End::Known);
+                        self.known += 1;
+                        return None;
+                    }
+                    // The others were explored at an earlier visit. Whether they return is not
+                    // kept; that they do is the safe guess.
+                    self.returns |= enabled & !todo & !sleep;
+                    sleep = enabled & !todo;
+                }
+            }
+        }
+        let event = self.first(machine, todo);
+        self.sleep = sleep;
+        self.returns &= sleep;
+        let rest = todo & !bit(event);
+        if rest != 0 {
+            self.nodes.push(Node {
+                at: self.trace.len(),
+                todo: rest,
+                done: bit(event),
+                sleep,
+                returns: self.returns,
+            });
+        }
+        Some(event)
+    }
+
+    /// Whether a sleeping event must be explored again after the last event.
+    fn wakes(&self, machine: &Machine, event: Event) -> bool {
+        if self.front_changed & bit(event) != 0 {
+            return true;
+        }
+        let (kind, thread) = decode(event);
+        let (last_kind, last_thread) = decode(self.last);
+        if thread == last_thread {
+            // A drain and a merging of the same two entries.
+            return kind == Kind::Coalesce || last_kind == Kind::Coalesce || kind == last_kind;
+        }
+        let mut footprint = machine.footprint(event);
+        if self.returns & bit(event) != 0 {
+            footprint.marks |= RETURNED;
+        }
+        footprint.conflicts(&self.last_footprint)
+    }
+
+    /// The order in which events are tried: the running thread first, so that counterexamples switch
+    /// threads seldom; then other threads; drains last, so that buffers fill.
+    fn first(&self, machine: &Machine, todo: Events) -> Event {
+        let last = self.last_step;
+        if last < machine.count && todo & bit(step(last)) != 0 {
+            return step(last);
+        }
+        todo.trailing_zeros() as Event
+    }
+
+    /// The events that a preemption bound leaves.
+    fn within(&self, machine: &Machine, enabled: Events, bound: u32) -> Events {
+        let last = self.last_step;
+        if self.preemptions < bound || last >= MAX_THREADS || !machine.enabled(last) {
+            return enabled;
+        }
+        let others: Events = (0..MAX_THREADS).filter(|&i| i != last).map(|i| bit(step(i))).sum();
+        enabled & !others
+    }
+
+    fn choose_randomly(&mut self, machine: &Machine) -> Option<Event> {
+        let enabled = enabled(machine);
+        if enabled == 0 {
+            self.over(machine);
+            return None;
+        }
+        let highest = |priorities: &[u32]| {
+            (0..3 * MAX_THREADS as u8)
+                .filter(|event| enabled & bit(*event) != 0)
+                .max_by_key(|event| priorities[*event as usize])
+                .unwrap_or_default()
+        };
+        let mut event = highest(&self.priorities);
+        if self.drops.contains(&self.trace.len()) {
+            self.lowest -= 1;
+            self.priorities[event as usize] = self.lowest;
+            event = highest(&self.priorities);
+        }
+        Some(event)
+    }
+
+    /// Nothing can move.
+    fn over(&mut self, machine: &Machine) {
+        let finished =
+            machine.threads[..machine.count].iter().all(|thread| thread.pending == Op::Finished);
+        if finished {
+            self.end = Some(End::Complete);
+        }
+    }
+
+    /// A waiting thread goes on although nothing has changed.
+    pub(crate) fn forced(&mut self, thread: usize) {
+        self.trace.push(step(thread) | EAGER);
+        self.position += 1;
+    }
+
+    /// A return has changed what draining the front of a buffer means.
+    pub(crate) fn front_changed(&mut self, thread: usize) {
+        self.front_changed |= bit(drain(thread));
+    }
+
+    pub(crate) fn violate(&mut self, violation: Violation) {
+        if self.found.is_none() {
+            self.found = Some(violation);
+        }
+        self.end = Some(End::Violation);
+    }
+
+    /// The execution is over, but for its final check.
+    pub(crate) fn close(&mut self, machine: &Machine) {
+        self.commit(machine);
+        if self.end.is_none() {
+            self.end = Some(End::Complete);
+        }
+    }
+
+    pub(crate) fn wants_duplicates(&self) -> bool {
+        self.spec == Some(Spec::AtLeastOnce)
+    }
+
+    pub(crate) fn note_duplicate(&mut self) {
+        self.duplicates += 1;
+        if self.duplicate.as_ref().is_none_or(|known| known.len() > self.trace.len()) {
+            self.duplicate = Some(self.trace.clone());
+        }
+    }
+
+    pub(crate) fn found(&self) -> Option<Violation> {
+        self.found.clone()
+    }
+
+    /// Counts an execution.
+    pub(crate) fn conclude(&mut self, observed: &[u64]) {
+        self.executions += 1;
+        self.steps += (self.trace.len() - self.fixed.min(self.trace.len())) as u64;
+        self.depth = self.depth.max(self.trace.len());
+        if self.end == Some(End::Complete) {
+            self.completed += 1;
+            if !observed.is_empty() && !self.outcomes.contains(observed) {
+                self.outcomes.insert(observed.to_vec());
+            }
+        }
+        if let Some(violation) = self.found.take() {
+            let length = self.trace.len();
+            let steps = self.trace.iter().map(|event| event & !EAGER);
+            let steps: Vec<u8> = steps.filter(|event| (*event as usize) < MAX_THREADS).collect();
+            let switches = steps.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let better = self
+                .shortest
+                .as_ref()
+                .is_none_or(|best| (length, switches) < (best.length, best.switches));
+            if better {
+                if self.shortest.is_none() {
+                    self.found_at = self.executions;
+                }
+                self.shortest =
+                    Some(Shortest { length, switches, trace: self.trace.clone(), violation });
+            }
+        }
+    }
+
+    pub(crate) fn report(&mut self) -> (Report, Option<(Violation, Vec<u8>)>) {
+        let limit = self.limit();
+        let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
+        let complete = exhaustive && limit.is_none() && !self.bounded;
+        let verdict = if let Some(best) = &self.shortest {
+            Verdict::Violation(best.violation.clone())
+        } else if complete {
+            Verdict::Clean
+        } else {
+            Verdict::Incomplete(match (limit, &self.config.strategy) {
+                (Some(limit), _) => limit,
+                (None, Strategy::Random { seed, .. }) => Incomplete::Random(*seed),
+                (None, Strategy::Replay(_)) => Incomplete::Replay,
+                (None, Strategy::Exhaustive { preemptions, .. }) => {
+                    Incomplete::Preemptions(preemptions.unwrap_or_default())
+                }
+            })
+        };
+        let report = Report {
+            verdict,
+            complete,
+            executions: self.executions,
+            completed: self.completed,
+            states: self.states.len() as u64,
+            known: self.known,
+            asleep: self.asleep,
+            steps: self.steps,
+            depth: self.depth,
+            restarts: self.restarts,
+            elapsed: self.started.elapsed(),
+            outcomes: std::mem::take(&mut self.outcomes),
+            duplicates: self.duplicates,
+            counterexample: None,
+            duplicate: None,
+        };
+        let shortest = self.shortest.take().map(|best| (best.violation, best.trace));
+        (report, shortest)
+    }
+}
+
+fn enabled(machine: &Machine) -> Events {
+    let mut events = 0;
+    for thread in 0..machine.count {
+        if machine.enabled(thread) {
+            events |= bit(step(thread));
+        }
+        if !machine.buffer(thread).is_empty() {
+            events |= bit(drain(thread));
+        }
+        if machine.can_coalesce(thread) {
+            events |= bit(coalesce(thread));
+        }
+    }
+    events
+}
+
+/// An event that nobody can notice, if there is one.
+fn unnoticed(machine: &Machine) -> Option<Event> {
+    (0..machine.count).find_map(|thread| {
+        if machine.enabled(thread) && !machine.noticeable(thread) {
+            Some(step(thread))
+        } else if machine.drains_unnoticed(thread) {
+            Some(drain(thread))
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether an event of a replayed choice sequence can happen here.
+fn possible(machine: &Machine, event: Event) -> bool {
+    let (kind, thread) = decode(event & !EAGER);
+    thread < machine.count
+        && match kind {
+            Kind::Step => machine.enabled(thread) || machine.threads[thread].pending == Op::Pause,
+            Kind::Drain => !machine.buffer(thread).is_empty(),
+            Kind::Coalesce => machine.can_coalesce(thread),
+        }
+}

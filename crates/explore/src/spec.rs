@@ -1,0 +1,314 @@
+//! Specifications, and the check of a history against one.
+//!
+//! A history is linearizable if every operation can be given one instant between its call and its
+//! return, such that the operations in the order of those instants are a run of the sequential
+//! object. The check is Wing and Gong's search with a memo: it tries every operation that may come
+//! next, and never the same (operations done, object's state) twice. Operations that have not
+//! returned may have taken effect or not, with whatever outcome suits.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::history::{Call, History, Operation, Outcome};
+use crate::machine::MAX_THREADS;
+
+/// A sequential object, with the liberties that its users are told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Spec {
+    /// A work-stealing deque (section 3.1): push and pop at the tail, steal at the head, and a
+    /// thief's "empty" only if every push that has become visible is taken.
+    Deque,
+    /// The same, where a steal may also give up and change nothing (section 4).
+    DequeWithAbort,
+    /// A deque whose owner keeps tasks to itself: a thief's "empty" and "abort" say nothing.
+    PartlyPrivate,
+    /// The same, whose thieves take from the same end as the owner.
+    PartlyPrivateLifo,
+    /// A bag that may give one task to several: never one that was not put in, and the owner's
+    /// "empty" only if every task has been given to somebody.
+    AtLeastOnce,
+    /// A pool: any task, each once, and "empty" only if there is an instant at which there is none.
+    Pool,
+}
+
+/// A task in the object, and whether thieves must have heard of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Item {
+    task: u64,
+    /// The number of its push among the operations.
+    push: u8,
+    visible: bool,
+    /// Somebody has it already ([`Spec::AtLeastOnce`]).
+    given: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    done: [u8; MAX_THREADS],
+    items: VecDeque<Item>,
+}
+
+struct Checker<'a> {
+    spec: Spec,
+    operations: &'a [Operation],
+    by_thread: [Vec<usize>; MAX_THREADS],
+    tried: HashSet<State>,
+}
+
+/// Checks a history, complete or not.
+///
+/// Exponential in the number of operations that overlap, in the worst case; linear if none do.
+///
+/// # Errors
+///
+/// A sentence that says which history it is.
+pub fn check(spec: Spec, history: &History) -> Result<(), String> {
+    let operations = history.operations();
+    let mut by_thread: [Vec<usize>; MAX_THREADS] = Default::default();
+    for (number, operation) in operations.iter().enumerate() {
+        by_thread[operation.thread].push(number);
+    }
+    let mut checker = Checker { spec, operations, by_thread, tried: HashSet::new() };
+    let start = State { done: [0; MAX_THREADS], items: VecDeque::new() };
+    if checker.search(start) {
+        return Ok(());
+    }
+    Err(explain(spec, history))
+}
+
+impl Checker<'_> {
+    fn search(&mut self, state: State) -> bool {
+        if self.tried.contains(&state) {
+            return false;
+        }
+        let next: [Option<(usize, Operation)>; MAX_THREADS] = core::array::from_fn(|thread| {
+            let number = *self.by_thread[thread].get(usize::from(state.done[thread]))?;
+            Some((number, self.operations[number]))
+        });
+        // An operation may come next if none that is still to come had returned before its call.
+        let open = || next.iter().flatten();
+        let Some(earliest_return) = open().map(|(_, operation)| operation.returned).min() else {
+            return true;
+        };
+        if open().all(|(_, operation)| operation.outcome.is_none()) {
+            return true;
+        }
+        for (thread, candidate) in next.iter().enumerate() {
+            let Some((number, operation)) = *candidate else { continue };
+            if operation.called > earliest_return {
+                continue;
+            }
+            let mut after = state.clone();
+            after.done[thread] += 1;
+            for item in &mut after.items {
+                item.visible |= self.operations[usize::from(item.push)].visible < operation.called;
+            }
+            for result in self.spec.apply(&after.items, number, &operation) {
+                if self.search(State { done: after.done, items: result }) {
+                    return true;
+                }
+            }
+        }
+        self.tried.insert(state);
+        false
+    }
+}
+
+impl Spec {
+    /// Whether a thief's answers "empty" and "abort" need no reason.
+    fn private(self) -> bool {
+        matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo)
+    }
+
+    /// The states that an operation with its outcome can lead to: none if it is not allowed here.
+    fn apply(
+        self,
+        items: &VecDeque<Item>,
+        number: usize,
+        operation: &Operation,
+    ) -> Vec<VecDeque<Item>> {
+        let same = || vec![items.clone()];
+        let steals = operation.call == Call::Steal;
+        match (operation.call, operation.outcome) {
+            (Call::Push(task), None | Some(Outcome::Done)) => {
+                let mut items = items.clone();
+                items.push_back(Item { task, push: number as u8, visible: false, given: false });
+                vec![items]
+            }
+            (Call::Push(_), Some(_)) | (_, Some(Outcome::Done)) => Vec::new(),
+            (_, Some(Outcome::Abort)) => {
+                let allowed =
+                    self == Spec::DequeWithAbort || self == Spec::AtLeastOnce || self.private();
+                if steals && allowed { same() } else { Vec::new() }
+            }
+            (_, Some(Outcome::Empty)) => {
+                let overlooked = |item: &Item| item.given || (steals && !item.visible);
+                let allowed = (steals && self.private()) || items.iter().all(overlooked);
+                if allowed { same() } else { Vec::new() }
+            }
+            (_, Some(Outcome::Task(task))) => self
+                .takable(items, steals)
+                .filter(|&place| items[place].task == task)
+                .map(|place| self.take(items, place))
+                .collect(),
+            // It has not returned: it may have found nothing, which changes nothing, or something.
+            (_, None) => {
+                let mut results = same();
+                results.extend(self.takable(items, steals).map(|place| self.take(items, place)));
+                results
+            }
+        }
+    }
+
+    fn take(self, items: &VecDeque<Item>, place: usize) -> VecDeque<Item> {
+        let mut items = items.clone();
+        if self == Spec::AtLeastOnce {
+            items[place].given = true;
+        } else {
+            items.remove(place);
+        }
+        items
+    }
+
+    /// The places of the tasks that may be taken next.
+    fn takable(self, items: &VecDeque<Item>, steals: bool) -> impl Iterator<Item = usize> + use<> {
+        let last = items.len();
+        match self {
+            Spec::AtLeastOnce | Spec::Pool => 0..last,
+            Spec::PartlyPrivateLifo => last.saturating_sub(1)..last,
+            _ if steals => 0..last.min(1),
+            _ => last.saturating_sub(1)..last,
+        }
+    }
+}
+
+/// Says what is wrong with a history, in the simplest words that fit it.
+fn explain(spec: Spec, history: &History) -> String {
+    let operations = history.operations();
+    if spec != Spec::AtLeastOnce
+        && let Some(task) = history.duplicates().first()
+    {
+        return format!("task {task} was taken twice");
+    }
+    let pushed = |task: u64| operations.iter().any(|operation| operation.call == Call::Push(task));
+    for operation in operations {
+        if let Some(Outcome::Task(task)) = operation.outcome
+            && !pushed(task)
+        {
+            return format!("task {task} was taken and never pushed");
+        }
+    }
+    let taken = |task: u64| {
+        operations.iter().any(|operation| operation.outcome == Some(Outcome::Task(task)))
+    };
+    let last = operations.iter().filter(|operation| operation.outcome.is_some());
+    let last = last.max_by_key(|operation| operation.returned);
+    if let Some(last) = last
+        && last.outcome == Some(Outcome::Empty)
+    {
+        let lost = operations.iter().find_map(|operation| match operation.call {
+            Call::Push(task) if operation.returned < last.called && !taken(task) => Some(task),
+            _ => None,
+        });
+        if let Some(task) = lost {
+            return format!("task {task} was lost: a queue that holds it answered \"empty\"");
+        }
+    }
+    match last {
+        Some(last) => format!("no order of the operations explains {last}"),
+        None => "no order explains these operations".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A history from (thread, call, outcome, called, returned, visible).
+    fn history(lines: &[(usize, Call, Outcome, u32, u32, u32)]) -> History {
+        let mut events: Vec<(u32, u8, usize)> = Vec::new();
+        for (number, line) in lines.iter().enumerate() {
+            events.extend([(line.3, 0, number), (line.4, 1, number)]);
+            if matches!(line.1, Call::Push(_)) {
+                events.push((line.5, 2, number));
+            }
+        }
+        events.sort_unstable();
+        let mut history = History::default();
+        for (_, what, number) in events {
+            let (thread, call, outcome, ..) = lines[number];
+            match what {
+                0 => history.call(thread, call, 0),
+                1 => history.ret(thread, outcome),
+                _ => history.show(thread),
+            }
+        }
+        history
+    }
+
+    const PUSH: Call = Call::Push(7);
+    const DONE: Outcome = Outcome::Done;
+    const TASK: Outcome = Outcome::Task(7);
+
+    #[test]
+    fn one_task_goes_to_one_taker() {
+        let twice = history(&[
+            (0, PUSH, DONE, 1, 2, 3),
+            (0, Call::Pop, TASK, 4, 7, 0),
+            (1, Call::Steal, TASK, 5, 6, 0),
+        ]);
+        for spec in [Spec::Deque, Spec::DequeWithAbort, Spec::PartlyPrivate, Spec::Pool] {
+            assert!(check(spec, &twice).unwrap_err().contains("taken twice"), "{spec:?}");
+        }
+        assert_eq!(check(Spec::AtLeastOnce, &twice), Ok(()));
+    }
+
+    #[test]
+    fn a_thief_may_overlook_a_push_only_until_it_has_drained() {
+        let steal = |called| (1, Call::Steal, Outcome::Empty, called, called + 1, 0);
+        let early = history(&[(0, PUSH, DONE, 1, 2, 9), steal(4)]);
+        assert_eq!(check(Spec::Deque, &early), Ok(()));
+        let late = history(&[(0, PUSH, DONE, 1, 2, 3), steal(4)]);
+        assert!(check(Spec::Deque, &late).is_err());
+        assert_eq!(check(Spec::PartlyPrivate, &late), Ok(()));
+    }
+
+    #[test]
+    fn the_owner_overlooks_nothing() {
+        let lost = history(&[(0, PUSH, DONE, 1, 2, 9), (0, Call::Pop, Outcome::Empty, 3, 4, 0)]);
+        for spec in [Spec::Deque, Spec::PartlyPrivate, Spec::AtLeastOnce, Spec::Pool] {
+            assert!(check(spec, &lost).unwrap_err().contains("lost"), "{spec:?}");
+        }
+    }
+
+    #[test]
+    fn an_abort_is_for_those_who_may() {
+        let abort = history(&[(0, PUSH, DONE, 1, 2, 3), (1, Call::Steal, Outcome::Abort, 4, 5, 0)]);
+        assert!(check(Spec::Deque, &abort).is_err());
+        assert_eq!(check(Spec::DequeWithAbort, &abort), Ok(()));
+    }
+
+    #[test]
+    fn the_ends_matter() {
+        let first = |taken| {
+            history(&[
+                (0, Call::Push(1), DONE, 1, 2, 3),
+                (0, Call::Push(2), DONE, 4, 5, 6),
+                (1, Call::Steal, Outcome::Task(taken), 7, 8, 0),
+            ])
+        };
+        assert_eq!(check(Spec::Deque, &first(1)), Ok(()));
+        assert!(check(Spec::Deque, &first(2)).is_err());
+        assert_eq!(check(Spec::Pool, &first(2)), Ok(()));
+        assert_eq!(check(Spec::PartlyPrivateLifo, &first(2)), Ok(()));
+    }
+
+    #[test]
+    fn an_operation_that_has_not_returned_may_have_taken_effect() {
+        let mut history = history(&[(0, PUSH, DONE, 1, 2, 3)]);
+        history.call(1, Call::Steal, 0);
+        history.call(0, Call::Pop, 0);
+        history.ret(0, Outcome::Empty);
+        assert_eq!(check(Spec::Deque, &history), Ok(()));
+    }
+}

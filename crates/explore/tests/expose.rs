@@ -1,0 +1,139 @@
+//! The direct task stack when a thief exposes private tasks: every task runs once, whether the owner
+//! comes back or not; and without the thief's barrier it does not.
+
+use std::cell::Cell as Count;
+use std::rc::Rc;
+
+use poach_deque::split::{Head, Popped, Stack, Status};
+use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
+use poach_memory::{Memory, Ordering, Word};
+
+#[repr(align(8))]
+struct Descriptor;
+static DESCRIPTOR: Descriptor = Descriptor;
+
+fn descriptor() -> *mut () {
+    (&raw const DESCRIPTOR).cast_mut().cast()
+}
+
+/// What the model's threads share.
+struct Shared<M: Memory> {
+    stack: Stack<M>,
+    /// How often each task has been run, and by whom last.
+    runs: [Count<u32>; 3],
+    stolen: Count<u32>,
+}
+
+impl<M: Memory> Shared<M> {
+    fn run(&self, task: u64) {
+        let count = &self.runs[task as usize];
+        count.set(count.get() + 1);
+        assert_eq!(count.get(), 1, "task {task} was run twice");
+    }
+
+    fn push(&self, head: Head<M>, task: u64) -> Head<M> {
+        // SAFETY: the model's owner thread owns the stack and pops in reverse order.
+        unsafe { head.push(descriptor(), &raw const task) }.expect("the model's stack has room")
+    }
+
+    fn pop(&self, head: Head<M>, task: u64) {
+        // SAFETY: as in `push`.
+        if unsafe { head.pop(descriptor()) } == Popped::Own {
+            self.run(task);
+            return;
+        }
+        // SAFETY: the owner calls, for a slot it has pushed to.
+        let slot = unsafe { head.slot() };
+        while slot.status().load(Ordering::Acquire) & Status::DONE == 0 {
+            M::pause();
+        }
+        // SAFETY: stolen and done, and nothing is above it.
+        unsafe { head.retire() };
+    }
+
+    /// A thief that finds nothing shared exposes, and takes what it then finds.
+    fn expose_and_steal(&self) {
+        self.stack.expose();
+        while let Ok(stolen) = self.stack.steal() {
+            // SAFETY: claimed, and a u64.
+            self.run(unsafe { stolen.slot().take::<u64>() });
+            self.stolen.set(self.stolen.get() + 1);
+            stolen.slot().status().fetch_or(Status::DONE, Ordering::SeqCst);
+        }
+    }
+}
+
+/// An owner that pushes two tasks, pops the younger, pushes another into its slot, and pops both.
+fn model<M: Memory>(threads: &mut Threads) {
+    let shared = Rc::new(Shared::<M> {
+        stack: Stack::new(2, ()).expect("a small stack"),
+        runs: Default::default(),
+        stolen: Count::new(0),
+    });
+    let owner = Rc::clone(&shared);
+    threads.spawn("owner", move || {
+        // SAFETY: this thread is the one owner, and the stack outlives its heads.
+        let bottom = unsafe { owner.stack.bottom() };
+        let one = owner.push(bottom, 0);
+        let _ = owner.push(one, 1);
+        owner.pop(one, 1);
+        let _ = owner.push(one, 2);
+        owner.pop(one, 2);
+        owner.pop(bottom, 0);
+    });
+    let thief = Rc::clone(&shared);
+    threads.spawn("thief", move || thief.expose_and_steal());
+    threads.finally(move || {
+        assert!(shared.runs.iter().all(|runs| runs.get() == 1), "a task was lost");
+        poach_explore::observe(0, u64::from(shared.stolen.get()));
+    });
+}
+
+fn check<M: Memory>(config: &Config) -> Report {
+    explore(config, &model::<M>)
+}
+
+#[test]
+fn every_task_is_run_once() {
+    for capacity in [1, 2, 4] {
+        let report = check::<Simulated>(&Config::bounded(capacity, true));
+        assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
+        assert!(report.complete, "{report:?}");
+        // None, one or two were exposed and stolen, each somewhere: the model covers what it is about.
+        let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
+        assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
+        println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
+    }
+}
+
+/// The simulated machine, whose barrier does nothing.
+#[derive(Clone, Copy)]
+struct Barrierless;
+
+impl Memory for Barrierless {
+    type Word = <Simulated as Memory>::Word;
+    type Pointer<T> = <Simulated as Memory>::Pointer<T>;
+    type Cell<T> = <Simulated as Memory>::Cell<T>;
+
+    fn full() {
+        Simulated::full();
+    }
+
+    fn light() {}
+
+    fn heavy() {}
+
+    fn asymmetric() -> bool {
+        true
+    }
+
+    fn pause() {
+        Simulated::pause();
+    }
+}
+
+#[test]
+fn without_the_barrier_a_task_is_run_twice() {
+    let report = check::<Barrierless>(&Config::bounded(2, true));
+    assert_eq!(report.verdict.word(), "violation", "{report:?}");
+}

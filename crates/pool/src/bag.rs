@@ -1,0 +1,386 @@
+//! `ConcBag`: a list of chunks for each producer, from which all consumers take task by task.
+//!
+//! Source: Sundell, Gidenstam, Papatriantafilou and Tsigas, *A Lock-Free Algorithm for Concurrent
+//! Bags*, SPAA 2011, as the SALSA paper evaluates it (section 6.2): producers and consumers are
+//! different threads, the list of chunks is a simpler one, and each consumer begins its search at a
+//! producer of its own. Every take is one compare-and-swap of a slot's state; a consumer searches a
+//! chunk slot by slot. No pool is any one consumer's: `consume` looks everywhere, and there is nothing
+//! left to steal.
+//!
+//! A list's chunks are oldest first. Only the first is taken from; when all its slots are taken its
+//! head moves on, by compare-and-swap, and the winner retires the chunk. A hazard pointer keeps a
+//! chunk from the moment a consumer finds it to the moment it has read the task.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr;
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
+
+use crate::hazard::{Domain, Hazards};
+use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use crate::registry::{Seats, try_box};
+
+/// Tasks in a chunk: the paper's optimum for this algorithm (figure 8).
+pub const BAG_CHUNK_LENGTH: usize = 128;
+const MOST_HANDLES: usize = 1024;
+
+const EMPTY: u64 = 0;
+const FULL: u64 = 1;
+const TAKEN: u64 = 2;
+
+struct Slot<T, M: Memory> {
+    state: M::Word,
+    task: M::Cell<MaybeUninit<T>>,
+}
+
+struct Chunk<T, M: Memory> {
+    /// Which chunk of its list it is.
+    serial: u64,
+    slots: Vec<Slot<T, M>>,
+    next: M::Pointer<Chunk<T, M>>,
+}
+
+// SAFETY: a chunk hands each task from the thread that put it to the one that took its slot.
+unsafe impl<T: Send, M: Memory> Send for Chunk<T, M> {}
+
+impl<T, M: Memory> Chunk<T, M> {
+    fn new(serial: u64, length: usize) -> Option<*mut Self> {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(length).ok()?;
+        slots.extend((0..length).map(|_| Slot {
+            state: M::Word::new(EMPTY),
+            task: M::Cell::new(MaybeUninit::uninit()),
+        }));
+        let chunk = Chunk { serial, slots, next: M::Pointer::new(ptr::null_mut()) };
+        Some(Box::into_raw(try_box(chunk).ok()?))
+    }
+}
+
+/// A producer's list. It never has fewer than one chunk.
+struct List<T, M: Memory> {
+    head: CachePadded<M::Pointer<Chunk<T, M>>>,
+    /// The last chunk and how much of it is filled: the producer's, kept here for the next.
+    last: M::Pointer<Chunk<T, M>>,
+    filled: M::Word,
+}
+
+impl<T, M: Memory> List<T, M> {
+    fn new(length: usize) -> Option<Self> {
+        let chunk = Chunk::new(0, length)?;
+        Some(List {
+            head: CachePadded::new(M::Pointer::new(chunk)),
+            last: M::Pointer::new(chunk),
+            filled: M::Word::new(0),
+        })
+    }
+}
+
+impl<T, M: Memory> Drop for List<T, M> {
+    fn drop(&mut self) {
+        // Relaxed throughout: with `&mut self` all other uses happened before.
+        let mut chunk = self.head.load(Ordering::Relaxed);
+        while !chunk.is_null() {
+            // SAFETY: from a box, and in this list once; the retired ones are not in it.
+            let freed = unsafe { Box::from_raw(chunk) };
+            for slot in &freed.slots {
+                if slot.state.load(Ordering::Relaxed) == FULL {
+                    drop(read(slot));
+                }
+            }
+            chunk = freed.next.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// The task of a slot whose state the caller has changed from `FULL`, or alone can see.
+fn read<T, M: Memory>(slot: &Slot<T, M>) -> T {
+    slot.task.with(|task| {
+        // SAFETY: written before the state was `FULL`, and a slot is used once.
+        let task = unsafe { task.read() };
+        // SAFETY: as above, and only one consumer's exchange succeeds.
+        unsafe { task.assume_init() }
+    })
+}
+
+struct Core<T: Send, M: Memory> {
+    lists: Seats<List<T, M>, M>,
+    consumers: Seats<CachePadded<M::Word>, M>,
+    // After the lists, which hold what is not retired.
+    domain: Domain<Chunk<T, M>, M>,
+    length: usize,
+}
+
+/// A concurrent bag, over memory `M`. Lock-free.
+pub struct ConcBag<T: Send, M: Memory = Machine> {
+    core: Arc<Core<T, M>>,
+}
+
+impl<T: Send, M: Memory> ConcBag<T, M> {
+    /// A bag of chunks of `chunk_length` tasks; `None` where there is no memory.
+    ///
+    /// # Panics
+    ///
+    /// If `chunk_length` is 0.
+    pub fn new(chunk_length: usize) -> Option<Self> {
+        assert!(chunk_length > 0, "a chunk must hold at least one task");
+        let consumers = Seats::new();
+        consumers.prepare(|_| Some(CachePadded::new(M::Word::new(0))))?;
+        let core =
+            Core { lists: Seats::new(), consumers, domain: Domain::new(), length: chunk_length };
+        Some(ConcBag { core: Arc::new(core) })
+    }
+}
+
+impl<T: Send, M: Memory> fmt::Debug for ConcBag<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcBag").field("lists", &self.core.lists.len()).finish_non_exhaustive()
+    }
+}
+
+fn no_seat(seats: usize) -> NoHandle {
+    if seats >= MOST_HANDLES {
+        NoHandle::TooMany { limit: MOST_HANDLES }
+    } else {
+        NoHandle::OutOfMemory
+    }
+}
+
+impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
+    type Producer = BagProducer<T, M>;
+    type Consumer = BagConsumer<T, M>;
+
+    fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
+        let core = Arc::clone(&self.core);
+        let length = core.length;
+        let Some((number, list)) = core.lists.sit(MOST_HANDLES, |_| List::new(length)) else {
+            return Err(no_seat(core.lists.len()));
+        };
+        // Relaxed: the seat's Acquire has made the last producer's stores visible.
+        let chunk = list.last.load(Ordering::Relaxed);
+        let filled = list.filled.load(Ordering::Relaxed) as usize;
+        Ok(BagProducer { chunk, filled, number, core })
+    }
+
+    fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
+        let core = Arc::clone(&self.core);
+        let made = |_| Some(CachePadded::new(M::Word::new(0)));
+        let Some((number, emptied)) = core.consumers.sit(MOST_HANDLES, made) else {
+            return Err(no_seat(core.consumers.len()));
+        };
+        let emptied = emptied.load(Ordering::Relaxed);
+        let Some(hazards) = core.domain.sit() else {
+            core.consumers.leave(number);
+            return Err(NoHandle::OutOfMemory);
+        };
+        let place = (0, 0, 0);
+        Ok(BagConsumer { hazards, place, number, emptied, exchanges: 0, core })
+    }
+
+    fn pools(&self) -> usize {
+        self.core.consumers.len()
+    }
+
+    fn is_occupied(&self, pool: usize) -> bool {
+        self.core.consumers.is_occupied(pool)
+    }
+
+    fn changes(&self) -> u64 {
+        self.core.consumers.changes()
+    }
+
+    fn emptied(&self, pool: usize) -> u64 {
+        // Acquire: see `salsa`'s; the traversal after it comes after it.
+        self.core.consumers.get(pool).map_or(0, |emptied| emptied.load(Ordering::Acquire))
+    }
+}
+
+/// A producer of [`ConcBag`].
+pub struct BagProducer<T: Send, M: Memory> {
+    /// The last chunk of the list. It is not retired before it is full and has a `next`.
+    chunk: *mut Chunk<T, M>,
+    filled: usize,
+    number: usize,
+    core: Arc<Core<T, M>>,
+}
+
+// SAFETY: the chunk is in the list that `core` keeps, and hands tasks over as it may.
+unsafe impl<T: Send, M: Memory> Send for BagProducer<T, M> {}
+
+impl<T: Send, M: Memory> fmt::Debug for BagProducer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BagProducer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory> Produce<T> for BagProducer<T, M> {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
+        // A bag is never full.
+        self.produce_force(pool, task)
+    }
+
+    fn produce_force(&mut self, _pool: usize, task: T) -> Result<(), T> {
+        if self.filled == self.core.length {
+            // SAFETY: the last chunk is not retired before it has a `next`.
+            let full = unsafe { &*self.chunk };
+            let Some(new) = Chunk::new(full.serial + 1, self.core.length) else {
+                return Err(task);
+            };
+            // Release publishes the new chunk's slots.
+            full.next.store(new, Ordering::Release);
+            self.chunk = new;
+            self.filled = 0;
+        }
+        // SAFETY: as above.
+        let chunk = unsafe { &*self.chunk };
+        let slot = &chunk.slots[self.filled];
+        slot.task.with_mut(|place| {
+            // SAFETY: nobody reads a slot before its state is `FULL`.
+            unsafe { place.write(MaybeUninit::new(task)) };
+        });
+        // Release pairs with the Acquire of who takes it.
+        slot.state.store(FULL, Ordering::Release);
+        self.filled += 1;
+        Ok(())
+    }
+}
+
+impl<T: Send, M: Memory> Drop for BagProducer<T, M> {
+    fn drop(&mut self) {
+        if let Some(list) = self.core.lists.get(self.number) {
+            // Relaxed: released with the seat.
+            list.last.store(self.chunk, Ordering::Relaxed);
+            list.filled.store(self.filled as u64, Ordering::Relaxed);
+        }
+        self.core.lists.leave(self.number);
+    }
+}
+
+/// A consumer of [`ConcBag`].
+pub struct BagConsumer<T: Send, M: Memory> {
+    hazards: Hazards<Chunk<T, M>, M>,
+    /// Where the last search ended: producer, chunk and slot. The slots before it are taken.
+    place: (usize, u64, usize),
+    number: usize,
+    emptied: u64,
+    exchanges: u64,
+    core: Arc<Core<T, M>>,
+}
+
+impl<T: Send, M: Memory> fmt::Debug for BagConsumer<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BagConsumer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory> BagConsumer<T, M> {
+    /// Takes a task from a list, if it finds one.
+    fn take_from(&mut self, producer: usize, list: &List<T, M>) -> Option<T> {
+        loop {
+            let found = self.hazards.protect(0, &list.head);
+            // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
+            let chunk = unsafe { &*found };
+            let from = match self.place {
+                (whose, serial, from) if (whose, serial) == (producer, chunk.serial) => from,
+                _ => 0,
+            };
+            let mut exhausted = true;
+            for at in from..chunk.slots.len() {
+                let slot = &chunk.slots[at];
+                // Acquire pairs with the producer's Release.
+                let state = slot.state.load(Ordering::Acquire);
+                if state == FULL {
+                    self.exchanges += 1;
+                    // Acquire: the task is read after it. AcqRel carries the events counted before.
+                    if slot
+                        .state
+                        .compare_exchange(FULL, TAKEN, Ordering::AcqRel, Ordering::Relaxed)
+                        .is_ok()
+                    {
+                        let task = read(slot);
+                        self.place = (producer, chunk.serial, at + 1);
+                        self.may_have_emptied(chunk, at);
+                        return Some(task);
+                    }
+                } else if state == EMPTY {
+                    exhausted = false;
+                    break;
+                }
+            }
+            // Acquire pairs with the producer's Release.
+            let next = chunk.next.load(Ordering::Acquire);
+            if !exhausted || next.is_null() {
+                return None;
+            }
+            self.exchanges += 1;
+            // Release: the new head was acquired. Only the winner retires the old one.
+            let (release, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
+            if list.head.compare_exchange(found, next, release, relaxed).is_ok() {
+                // SAFETY: from a box; the head has left it behind, so nobody finds it any more. This
+                // thread is done with it.
+                unsafe { self.core.domain.retire(&self.hazards, found) };
+            }
+        }
+    }
+
+    /// Counts the take of slot `at` if none is filled after it.
+    fn may_have_emptied(&mut self, chunk: &Chunk<T, M>, at: usize) {
+        let next_is_full =
+            chunk.slots.get(at + 1).is_some_and(|slot| slot.state.load(Ordering::Acquire) == FULL);
+        if !next_is_full && let Some(emptied) = self.core.consumers.get(self.number) {
+            self.emptied += 1;
+            // Release: who sees it counted sees the take.
+            emptied.store(self.emptied, Ordering::Release);
+        }
+    }
+}
+
+impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn consume(&mut self) -> Option<T> {
+        let core = Arc::clone(&self.core);
+        let lists = core.lists.len();
+        let found = (0..lists).find_map(|place| {
+            let producer = (self.number + place) % lists;
+            self.take_from(producer, core.lists.get(producer)?)
+        });
+        self.hazards.clear();
+        found
+    }
+
+    fn steal(&mut self, _from: usize) -> Option<T> {
+        None
+    }
+
+    fn is_empty(&mut self, _pool: usize) -> bool {
+        let core = Arc::clone(&self.core);
+        let empty = core.lists.iter().all(|list| {
+            let found = self.hazards.protect(0, &list.head);
+            // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
+            let chunk = unsafe { &*found };
+            chunk.next.load(Ordering::Acquire).is_null()
+                && chunk.slots.iter().all(|slot| slot.state.load(Ordering::Acquire) != FULL)
+        });
+        self.hazards.clear();
+        empty
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
+}
+
+impl<T: Send, M: Memory> Drop for BagConsumer<T, M> {
+    fn drop(&mut self) {
+        self.core.domain.leave(&self.hazards);
+        self.core.consumers.leave(self.number);
+    }
+}

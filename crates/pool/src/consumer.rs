@@ -1,0 +1,143 @@
+//! [`Consumer`]: one thread's way to a pool's tasks.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Closed, GetTimeoutError, TryGetError};
+use crate::policy::Taker;
+use crate::salsa::Salsa;
+use crate::task_pool::Shared;
+
+/// How often a get that finds nothing looks again before it sleeps.
+const POLLS: u32 = 64;
+
+/// Takes tasks from a [`TaskPool`](crate::TaskPool).
+///
+/// One thread at a time uses it; it may be sent to another. Tasks that were meant for it when it is
+/// dropped are stolen by other consumers, or left to the next.
+pub struct Consumer<T: Send> {
+    taker: Taker<T, Salsa<T>>,
+    pub(crate) shared: Arc<Shared<T>>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl<T: Send> fmt::Debug for Consumer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send> Consumer<T> {
+    pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
+        Consumer { taker, shared, not_sync: PhantomData }
+    }
+
+    /// Takes a task; sleeps while there is none, after a bounded number of looks.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], once the pool is closed and all its tasks are taken.
+    #[inline]
+    pub fn get(&mut self) -> Result<T, Closed> {
+        match self.take() {
+            Some(task) => Ok(task),
+            None => self.wait(None).unwrap_or(Err(Closed)),
+        }
+    }
+
+    /// Takes a task if there is one. Lock-free, but for a mutex once the pool is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`TryGetError::Empty`] if there was no task at an instant of this call;
+    /// [`TryGetError::Closed`] if there will never be one.
+    #[inline]
+    pub fn try_get(&mut self) -> Result<T, TryGetError> {
+        match self.take() {
+            Some(task) => Ok(task),
+            None if !self.shared.tasks.is_closed() => Err(TryGetError::Empty),
+            None => match self.look() {
+                Some(got) => got.map_err(|Closed| TryGetError::Closed),
+                None => Err(TryGetError::Empty),
+            },
+        }
+    }
+
+    /// Takes a task; waits for one no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`GetTimeoutError::TimedOut`] or [`GetTimeoutError::Closed`].
+    pub fn get_timeout(&mut self, timeout: Duration) -> Result<T, GetTimeoutError> {
+        if let Some(task) = self.take() {
+            return Ok(task);
+        }
+        // A time beyond what the clock can tell is for ever.
+        let deadline = Instant::now().checked_add(timeout);
+        match self.wait(deadline) {
+            Some(got) => got.map_err(|Closed| GetTimeoutError::Closed),
+            None => Err(GetTimeoutError::TimedOut),
+        }
+    }
+
+    /// Takes up to `most` tasks and appends them to `into`; waits for the first, not for the rest.
+    /// Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], if there is not even one and there never will be.
+    pub fn get_many(&mut self, most: usize, into: &mut Vec<T>) -> Result<usize, Closed> {
+        if most == 0 {
+            return Ok(0);
+        }
+        into.push(self.get()?);
+        let before = into.len();
+        into.extend(self.drain().take(most - 1));
+        Ok(into.len() - before + 1)
+    }
+
+    /// Takes tasks until there are none.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        core::iter::from_fn(|| self.take())
+    }
+
+    /// Takes tasks, and waits for them, until the pool is closed and empty.
+    pub fn iter(&mut self) -> impl Iterator<Item = T> {
+        core::iter::from_fn(|| self.get().ok())
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<T> {
+        let task = self.taker.get()?;
+        if let Some(room) = &self.shared.room {
+            room.release();
+        }
+        Some(task)
+    }
+
+    /// A task, or that there will never be one; nothing if neither is known.
+    pub(crate) fn look(&mut self) -> Option<Result<T, Closed>> {
+        // In this order: what is not there once all puts are over will never be.
+        let settled = self.shared.is_settled();
+        match self.take() {
+            Some(task) => Some(Ok(task)),
+            None => settled.then_some(Err(Closed)),
+        }
+    }
+
+    #[cold]
+    fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, Closed>> {
+        for _ in 0..POLLS {
+            if let Some(found) = self.look() {
+                return Some(found);
+            }
+            thread::yield_now();
+        }
+        let shared = Arc::clone(&self.shared);
+        shared.tasks.sleep(deadline, || self.look())
+    }
+}

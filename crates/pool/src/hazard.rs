@@ -1,0 +1,162 @@
+//! Hazard pointers for the rivals' nodes: one thread looks at a node that another takes away.
+//!
+//! Source: Michael, *Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects*, IEEE TPDS
+//! 2004. A thread publishes which node it is about to look at, issues a full fence, and looks whether
+//! the node is still where it found it. Whoever has taken a node away issues a full fence before it
+//! looks for hazard pointers on it; so either it sees the pointer, or the other sees that the node is
+//! gone. Each operation of a rival pays for that, as it did in the paper's evaluation. (SALSA's own
+//! hazard pointers are for chunks that are never freed: see `salsa`.)
+
+use core::ptr::{self, NonNull};
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
+
+use crate::registry::{MOST, Seats};
+
+/// Hazard pointers a thread has.
+const HAZARDS: usize = 2;
+/// Retired nodes a thread keeps before it looks which of them can be freed, for each that may be
+/// hazardous: a scan frees at least half of them.
+const SLACK: usize = 2;
+
+struct Record<N, M: Memory> {
+    hazards: CachePadded<[M::Pointer<N>; HAZARDS]>,
+    /// Nodes taken away and not freed yet. The seat's occupant's.
+    retired: M::Cell<Vec<*mut N>>,
+}
+
+// SAFETY: the pointers are words; the cell is touched by the seat's occupant alone, which took it
+// over from the last by an Acquire of the seat, and by `drop`.
+unsafe impl<N: Send, M: Memory> Send for Record<N, M> {}
+// SAFETY: as above.
+unsafe impl<N: Send, M: Memory> Sync for Record<N, M> {}
+
+impl<N, M: Memory> Drop for Record<N, M> {
+    fn drop(&mut self) {
+        self.retired.with_mut(|retired| {
+            // SAFETY: `&mut self`: nobody else uses the cell.
+            let retired = unsafe { &mut *retired };
+            for node in retired.drain(..) {
+                // SAFETY: it came from a box, was retired once, and no thread is left to look at it.
+                drop(unsafe { Box::from_raw(node) });
+            }
+        });
+    }
+}
+
+/// All threads' hazard pointers to nodes `N`.
+pub(crate) struct Domain<N, M: Memory> {
+    seats: Seats<Record<N, M>, M>,
+}
+
+impl<N, M: Memory> Domain<N, M> {
+    pub(crate) fn new() -> Self {
+        Domain { seats: Seats::new() }
+    }
+
+    /// A thread's hazard pointers; `None` where there is no memory. To be given back by `leave`.
+    pub(crate) fn sit(&self) -> Option<Hazards<N, M>> {
+        let make = |_| {
+            Some(Record {
+                hazards: CachePadded::new(core::array::from_fn(|_| {
+                    M::Pointer::new(ptr::null_mut())
+                })),
+                retired: M::Cell::new(Vec::new()),
+            })
+        };
+        let (number, record) = self.seats.sit(MOST, make)?;
+        Some(Hazards { record: NonNull::from(record), number })
+    }
+
+    pub(crate) fn leave(&self, hazards: &Hazards<N, M>) {
+        hazards.clear();
+        self.seats.leave(hazards.number);
+    }
+
+    /// Frees `node` once nobody looks at it.
+    ///
+    /// # Safety
+    ///
+    /// `node` came from a box, no new reader can find it, and it is retired once. `hazards` is of
+    /// this domain, and its hazard pointers are not on the node, or it is done with it.
+    pub(crate) unsafe fn retire(&self, hazards: &Hazards<N, M>, node: *mut N) {
+        hazards.record().retired.with_mut(|retired| {
+            // SAFETY: the seat is this thread's, which is in no other call of this.
+            let retired = unsafe { &mut *retired };
+            retired.push(node);
+            if retired.len() >= SLACK * HAZARDS * self.seats.len() + 64 {
+                self.scan(retired);
+            }
+        });
+    }
+
+    #[cold]
+    fn scan(&self, retired: &mut Vec<*mut N>) {
+        // Pairs with the fence in `protect`.
+        M::full();
+        let mut hazardous: Vec<*mut N> = self
+            .seats
+            .iter()
+            // Acquire pairs with the Release in `clear` and `protect`: the reader is done.
+            .flat_map(|record| record.hazards.iter().map(|hazard| hazard.load(Ordering::Acquire)))
+            .collect();
+        hazardous.sort_unstable();
+        retired.retain(|node| {
+            let keep = hazardous.binary_search(node).is_ok();
+            if !keep {
+                // SAFETY: it came from a box and was retired once; no reader can find it, and none
+                // of those that had found it before has a hazard pointer on it.
+                drop(unsafe { Box::from_raw(*node) });
+            }
+            keep
+        });
+    }
+}
+
+/// One thread's hazard pointers.
+pub(crate) struct Hazards<N, M: Memory> {
+    record: NonNull<Record<N, M>>,
+    number: usize,
+}
+
+// SAFETY: the record is in the domain's registry, which its holder keeps, and it is `Sync`.
+unsafe impl<N: Send, M: Memory> Send for Hazards<N, M> {}
+
+impl<N, M: Memory> Hazards<N, M> {
+    fn record(&self) -> &Record<N, M> {
+        // SAFETY: records live as long as the domain, which outlives its hazard pointers.
+        unsafe { self.record.as_ref() }
+    }
+
+    /// Puts hazard pointer `which` on the node that `source` names, and returns it.
+    ///
+    /// The node is not freed before the pointer is moved, if whoever takes nodes away takes them
+    /// from `source` first.
+    pub(crate) fn protect(&self, which: usize, source: &M::Pointer<N>) -> *mut N {
+        // Relaxed: only compared.
+        let mut node = source.load(Ordering::Relaxed);
+        loop {
+            self.set(which, node);
+            // Acquire pairs with the Release that published the node.
+            let now = source.load(Ordering::Acquire);
+            if now == node {
+                return node;
+            }
+            node = now;
+        }
+    }
+
+    /// Puts hazard pointer `which` on `node`; the caller sees to it that it is still there.
+    pub(crate) fn set(&self, which: usize, node: *mut N) {
+        // Release: done with the last one. Pairs with the Acquire in `scan`.
+        self.record().hazards[which].store(node, Ordering::Release);
+        // Pairs with the fence in `scan`.
+        M::full();
+    }
+
+    pub(crate) fn clear(&self) {
+        for hazard in &*self.record().hazards {
+            hazard.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+}

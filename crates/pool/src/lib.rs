@@ -1,0 +1,59 @@
+//! Task pools: between threads that make tasks and threads that do them.
+//!
+//! [`TaskPool`] is what most programs want: SALSA, the pool of Gidron, Keidar, Perelman and Perez,
+//! with neither a fence nor a compare-and-swap on the fast path of a put or a get, and around it
+//! what a channel has: blocking, closing, a capacity, timeouts, async (feature `async`).
+//!
+//! # What order is promised
+//!
+//! None between producers. The tasks of one producer that go to one consumer come out in the order
+//! in which they were put, as long as nobody steals them; a stolen chunk is still emptied in its
+//! order, but by another consumer and before or after others. **If order matters, use a channel.**
+//! Use one, too, where tasks are few and each must be seen at once by whoever waits longest, or
+//! where a value must reach all of several receivers. A pool is for many tasks that anybody may do.
+//!
+//! # Waiting
+//!
+//! `get` looks 64 times and then sleeps. A put looks whether anybody sleeps, and then wakes one. The
+//! order between the two is kept by `membarrier(2)`, paid by who goes to sleep.
+//!
+//! # Memory
+//!
+//! Chunks are recycled, and given back when the pool's last handle is dropped: a pool is as large as
+//! it was at its fullest.
+//!
+//! # For authors of schedulers
+//!
+//! [`mechanism`] is the paper's interface of a single-consumer pool (Algorithm 1), [`policy`] its
+//! framework (Algorithm 2); both, and the pools, are generic over [`poach_memory::Memory`], so that
+//! models run the lines that ship:
+//!
+//! | module | the paper's | how a task is taken |
+//! |---|---|---|
+//! | [`salsa::Salsa`] | SALSA | plain loads and stores; thieves take chunks |
+//! | [`salsa::SalsaCas`] | SALSA+CAS | one compare-and-swap |
+
+pub mod bag;
+mod consumer;
+mod error;
+#[cfg(feature = "async")]
+mod future;
+mod gate;
+mod hazard;
+pub mod mechanism;
+pub mod ms_queue;
+pub mod policy;
+mod producer;
+mod registry;
+pub mod salsa;
+pub mod shared_queue;
+pub mod stack;
+mod task_pool;
+
+pub use consumer::Consumer;
+pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
+#[cfg(feature = "async")]
+pub use future::Get;
+pub use mechanism::NoHandle;
+pub use producer::Producer;
+pub use task_pool::{Builder, CHUNK_LENGTH, TaskPool};

@@ -1,0 +1,127 @@
+//! What a pool of single-consumer pools can do: the paper's Algorithm 1, as a trait.
+//!
+//! The paper separates mechanism and policy (section 4). The mechanism manages the tasks that
+//! arrive at one consumer and lets others steal them; the policy, [`crate::policy`], says which
+//! consumer a producer serves and from whom a consumer steals. SALSA and its rivals are mechanisms.
+//!
+//! | paper | here |
+//! |---|---|
+//! | `produce`, `produceForce` | [`Produce`] |
+//! | `consume`, `steal` | [`Consume`] |
+//! | `isEmpty` | [`Consume::is_empty`] |
+//! | `setIndicator`, `checkIndicator` | [`Mechanism::emptied`], read before and after |
+//!
+//! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever
+//! may have emptied the pool clears all of them, and `checkEmpty` sets its own bit and looks whether
+//! it stays set. Here each consumer counts, in a word that it alone writes, how often it may have
+//! emptied a pool, and `check_empty` reads all the words before and after. It learns the same, and
+//! what stands on the path of every last task is one plain store in place of n stores to lines that
+//! others write.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Why there is no handle to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoHandle {
+    /// As many handles of the kind are in use as a pool can have.
+    TooMany {
+        /// How many that is.
+        limit: usize,
+    },
+    /// There is no memory for it.
+    OutOfMemory,
+}
+
+impl std::fmt::Display for NoHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoHandle::TooMany { limit } => write!(
+                f,
+                "the pool has {limit} handles of this kind in use, and no room for more: drop one first"
+            ),
+            NoHandle::OutOfMemory => f.write_str("there is no memory for another handle"),
+        }
+    }
+}
+
+impl std::error::Error for NoHandle {}
+
+/// A set of single-consumer pools, numbered from 0, each with a seat for one consumer.
+///
+/// A seat whose consumer has left keeps its pool: others steal from it, and the next consumer to
+/// come takes it over. There is at least one, so that producers can begin before any consumer does.
+pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
+    /// One producer's handle.
+    type Producer: Produce<T>;
+    /// One consumer's handle.
+    type Consumer: Consume<T>;
+
+    /// A handle to put tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`].
+    fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle>;
+
+    /// A handle to take tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`].
+    fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle>;
+
+    /// How many single-consumer pools there are. It never shrinks.
+    fn pools(&self) -> usize;
+
+    /// Whether a consumer sits at `pool` now: a hint.
+    fn is_occupied(&self, pool: usize) -> bool;
+
+    /// A number that changes when a consumer comes or goes: a hint.
+    fn changes(&self) -> u64;
+
+    /// How often the consumer of `pool` took a task, or moved tasks, so that some pool may have
+    /// become empty. Whoever sees such an event's effect sees, or is about to see, it counted: at
+    /// most one event of each consumer is visible and not yet counted.
+    fn emptied(&self, pool: usize) -> u64;
+}
+
+/// The producer's half of Algorithm 1. Wait-free but for memory allocation, unless an
+/// implementation says otherwise.
+pub trait Produce<T>: Send {
+    /// Which seat this producer sits on: a number that no other producer has at the time.
+    fn number(&self) -> usize;
+
+    /// Puts `task` into `pool`, or into the pool for which a chunk was begun earlier.
+    ///
+    /// # Errors
+    ///
+    /// Gives the task back if `pool` is full, as far as it can be.
+    fn produce(&mut self, pool: usize, task: T) -> Result<(), T>;
+
+    /// Puts `task` into `pool`, which grows if need be.
+    ///
+    /// # Errors
+    ///
+    /// Gives the task back where there is no memory for it.
+    fn produce_force(&mut self, pool: usize, task: T) -> Result<(), T>;
+}
+
+/// The consumer's half of Algorithm 1. Lock-free.
+pub trait Consume<T>: Send {
+    /// The number of the pool that is this consumer's.
+    fn number(&self) -> usize;
+
+    /// Takes a task from this consumer's pool, if it finds one.
+    fn consume(&mut self) -> Option<T>;
+
+    /// Moves tasks from pool `from` to this consumer's, and returns one of them, if it finds any.
+    fn steal(&mut self, from: usize) -> Option<T>;
+
+    /// Whether `pool` holds no task. May answer `false` of a pool that is just being changed.
+    fn is_empty(&mut self, pool: usize) -> bool;
+
+    /// How many atomic read-modify-writes this handle has done: the paper's "CAS operations".
+    fn exchanges(&self) -> u64;
+}

@@ -1,0 +1,166 @@
+//! The Michael-Scott queue: WS-MSQ's pool.
+//!
+//! Source: Michael and Scott, *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent
+//! Queue Algorithms*, PODC 1996, with hazard pointers as in Michael's paper of 2004, figure 9. A
+//! linked list behind a dummy: whoever links a node to the last one has put it; whoever moves `head`
+//! to the next node has its task, and the old head is nobody's. The winner reads the task under a
+//! hazard pointer, for the node is the dummy now and may be left behind at any time.
+//!
+//! `tail` may be one behind. Nobody moves `head` past it, so a put counts from when `tail` moves.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
+
+use crate::hazard::{Domain, Hazards};
+use crate::registry::try_box;
+use crate::shared_queue::{SharedQueue, SharedQueues};
+
+/// Work stealing over Michael-Scott queues, over memory `M`. Lock-free.
+pub type WsMsq<T, M> = SharedQueues<T, M, MsQueue<T, M>>;
+
+/// A node of a [`MsQueue`].
+pub struct Node<T, M: Memory> {
+    next: M::Pointer<Node<T, M>>,
+    task: M::Cell<MaybeUninit<T>>,
+}
+
+// SAFETY: a node hands its task from the thread that pushed it to the one that won it.
+unsafe impl<T: Send, M: Memory> Send for Node<T, M> {}
+
+/// A queue for all threads.
+pub struct MsQueue<T, M: Memory> {
+    head: CachePadded<M::Pointer<Node<T, M>>>,
+    tail: CachePadded<M::Pointer<Node<T, M>>>,
+}
+
+impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
+    type Node = Node<T, M>;
+
+    fn new() -> Option<Self> {
+        let dummy = Node {
+            next: M::Pointer::new(ptr::null_mut()),
+            task: M::Cell::new(MaybeUninit::uninit()),
+        };
+        let dummy = Box::into_raw(try_box(dummy).ok()?);
+        let at_dummy = || CachePadded::new(M::Pointer::new(dummy));
+        Some(MsQueue { head: at_dummy(), tail: at_dummy() })
+    }
+
+    fn node(task: T) -> Node<T, M> {
+        Node { next: M::Pointer::new(ptr::null_mut()), task: M::Cell::new(MaybeUninit::new(task)) }
+    }
+
+    fn into_task(node: Box<Node<T, M>>) -> T {
+        take::<T, M>(&node)
+    }
+
+    #[allow(private_interfaces)]
+    fn push(&self, hazards: &Hazards<Node<T, M>, M>, node: Box<Node<T, M>>) {
+        let node = Box::into_raw(node);
+        loop {
+            let last = hazards.protect(0, &self.tail);
+            // SAFETY: `tail` is never null, and the hazard pointer keeps its node.
+            let last_node = unsafe { &*last };
+            // Acquire: the node will be the tail, and dereferenced by others.
+            let next = last_node.next.load(Ordering::Acquire);
+            if !next.is_null() {
+                let _ = self.tail.compare_exchange(last, next, Ordering::AcqRel, Ordering::Relaxed);
+                continue;
+            }
+            // Release publishes the node with its task.
+            let null = ptr::null_mut();
+            if last_node
+                .next
+                .compare_exchange(null, node, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+            {
+                // Release, as above, for who finds it by `tail`. If it fails another has helped.
+                let _ =
+                    self.tail.compare_exchange(last, node, Ordering::Release, Ordering::Relaxed);
+                hazards.clear();
+                return;
+            }
+        }
+    }
+
+    #[allow(private_interfaces)]
+    fn pop(
+        &self,
+        domain: &Domain<Node<T, M>, M>,
+        hazards: &Hazards<Node<T, M>, M>,
+        exchanges: &mut u64,
+    ) -> Option<(T, bool)> {
+        loop {
+            let first = hazards.protect(0, &self.head);
+            // SAFETY: `head` is never null, and the hazard pointer keeps its node.
+            let next = hazards.protect(1, unsafe { &(*first).next });
+            // The next node may have been left behind too before the pointer was on it; not so if
+            // the head is the same. Acquire: `tail` is read after it.
+            if self.head.load(Ordering::Acquire) != first {
+                continue;
+            }
+            // SAFETY: null, or kept by the hazard pointer.
+            let Some(next_node) = (unsafe { next.as_ref() }) else {
+                hazards.clear();
+                return None;
+            };
+            *exchanges += 1;
+            if self.tail.load(Ordering::Acquire) == first {
+                let _ =
+                    self.tail.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed);
+                continue;
+            }
+            // AcqRel: the old head is done with; what the new one links to was acquired.
+            if self.head.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            {
+                let last = next_node.next.load(Ordering::Relaxed).is_null();
+                let task = take::<T, M>(next_node);
+                hazards.clear();
+                // SAFETY: from a box in `new` or `push`; the head has left it behind, so nobody finds
+                // it any more, and only the winner of the exchange retires it.
+                unsafe { domain.retire(hazards, first) };
+                return Some((task, last));
+            }
+        }
+    }
+
+    #[allow(private_interfaces)]
+    fn is_empty(&self, hazards: &Hazards<Node<T, M>, M>) -> bool {
+        let first = hazards.protect(0, &self.head);
+        // SAFETY: `head` is never null, and the hazard pointer keeps its node.
+        let first_node = unsafe { &*first };
+        let empty = first_node.next.load(Ordering::Acquire).is_null();
+        hazards.clear();
+        empty
+    }
+}
+
+/// The task of a node that the caller has won, or that nobody else knows.
+fn take<T, M: Memory>(node: &Node<T, M>) -> T {
+    node.task.with(|task| {
+        // SAFETY: written before the node was published, and never again.
+        let task = unsafe { task.read() };
+        // SAFETY: only the winner reads it, and only of nodes that were made with a task: the first
+        // dummy is nobody's `next`.
+        unsafe { task.assume_init() }
+    })
+}
+
+impl<T, M: Memory> Drop for MsQueue<T, M> {
+    fn drop(&mut self) {
+        // Relaxed: with `&mut self` all other uses happened before. The head is a dummy.
+        let mut node = self.head.load(Ordering::Relaxed);
+        let mut dummy = true;
+        while !node.is_null() {
+            // SAFETY: from a box, and in this list once.
+            let freed = unsafe { Box::from_raw(node) };
+            if !dummy {
+                drop(take::<T, M>(&freed));
+            }
+            dummy = false;
+            node = freed.next.load(Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Things that a pool keeps until it is dropped: found by their number, never moved, never freed
+//! while a handle lives.
+//!
+//! Chunks, consumers' and producers' records live here. Their memory is *type-stable*: whoever
+//! holds the number or the address of one may read its words at any time, however late, and finds
+//! words of the same kind. What the words say may be stale; that the reader has to validate, and
+//! [`salsa`](crate::salsa) says how. So neither lists nor records need to be protected from being
+//! freed under a reader.
+//!
+//! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
+//! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
+//!
+//! [`Seats`] are registry entries that one handle at a time sits on. Handles come and go; a seat
+//! that was left is taken by the next comer, with all that was left on it. So there are never more
+//! seats than there were handles at one time.
+
+use core::ptr;
+
+use poach_memory::{Memory, Ordering, Pointer, Word};
+
+/// Length of the first segment.
+const FIRST: usize = 8;
+/// 8 + 16 + .. + 2^26: more entries than any machine has memory for chunks.
+const SEGMENTS: usize = 24;
+/// The most entries that a registry can hold.
+pub(crate) const MOST: usize = FIRST * ((1 << SEGMENTS) - 1);
+
+/// Moves `value` to the heap, or gives it back where there is no memory.
+pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
+    let mut one = Vec::new();
+    if one.try_reserve_exact(1).is_err() {
+        return Err(value);
+    }
+    one.push(value);
+    let slice = Box::into_raw(one.into_boxed_slice());
+    // SAFETY: `slice` was just released by a box of exactly one `T`, which has the layout of a `T`.
+    Ok(unsafe { Box::from_raw(slice.cast::<T>()) })
+}
+
+/// A vector that only grows, shared by all threads.
+pub(crate) struct Registry<R, M: Memory> {
+    len: M::Word,
+    segments: [M::Pointer<Segment<R, M>>; SEGMENTS],
+}
+
+struct Segment<R, M: Memory>(Vec<M::Pointer<R>>);
+
+/// Segment and place in it of entry `index`.
+fn locate(index: usize) -> (usize, usize) {
+    let segment = (index / FIRST + 1).ilog2() as usize;
+    (segment, index - FIRST * ((1 << segment) - 1))
+}
+
+impl<R, M: Memory> Registry<R, M> {
+    pub(crate) fn new() -> Self {
+        Registry {
+            len: M::Word::new(0),
+            segments: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
+        }
+    }
+
+    /// How many numbers have been given out. The last of them may not be there yet.
+    pub(crate) fn len(&self) -> usize {
+        // Acquire pairs with the AcqRel exchange in `push`: who sees a number sees what its taker
+        // had done before.
+        self.len.load(Ordering::Acquire) as usize
+    }
+
+    /// Entry `index`, unless it is not there (yet).
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&R> {
+        if index >= MOST {
+            return None;
+        }
+        let (segment, place) = locate(index);
+        // Acquire, twice: pairs with the Release in `push` that published the segment, the entry.
+        let segment = self.segments[segment].load(Ordering::Acquire);
+        // SAFETY: null, or a segment that `push` published and only `drop` frees.
+        let segment = unsafe { segment.as_ref() }?;
+        let entry = segment.0[place].load(Ordering::Acquire);
+        // SAFETY: null, or an entry that `push` published and only `drop` frees.
+        unsafe { entry.as_ref() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// Appends what `make` makes of its number; `None` where there is no memory for it, or no
+    /// number below `limit`.
+    #[cold]
+    pub(crate) fn push(
+        &self,
+        limit: usize,
+        make: impl Fn(usize) -> Option<R>,
+    ) -> Option<(usize, &R)> {
+        let mut index = self.len();
+        let entry = loop {
+            if index >= limit.min(MOST) {
+                return None;
+            }
+            // All memory first: a number that was given out cannot be taken back.
+            self.ensure(locate(index).0)?;
+            let entry = try_box(make(index)?).ok()?;
+            // AcqRel: releases the segment's publication; acquires earlier pushers'.
+            match self.len.compare_exchange(
+                index as u64,
+                index as u64 + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => break Box::into_raw(entry),
+                Err(now) => index = now as usize,
+            }
+        };
+        let (segment, place) = locate(index);
+        let segment = self.segments[segment].load(Ordering::Acquire);
+        // SAFETY: `ensure` saw or published this segment, and only `drop` frees it.
+        let segment = unsafe { &*segment };
+        // Release pairs with the Acquire in `get`.
+        segment.0[place].store(entry, Ordering::Release);
+        // SAFETY: it came from a box just now, and only `drop` frees it.
+        Some((index, unsafe { &*entry }))
+    }
+
+    fn ensure(&self, segment: usize) -> Option<()> {
+        let shared = &self.segments[segment];
+        if !shared.load(Ordering::Acquire).is_null() {
+            return Some(());
+        }
+        let length = FIRST << segment;
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(length).ok()?;
+        entries.extend((0..length).map(|_| M::Pointer::new(ptr::null_mut())));
+        let mine = Box::into_raw(try_box(Segment(entries)).ok()?);
+        // Release pairs with the Acquire in `get`; Acquire sees the segment of whoever was first.
+        if shared
+            .compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // SAFETY: from a box above, and never shared.
+            drop(unsafe { Box::from_raw(mine) });
+        }
+        Some(())
+    }
+}
+
+impl<R, M: Memory> Drop for Registry<R, M> {
+    fn drop(&mut self) {
+        // Relaxed throughout: `&mut self` means that every other thread's last use happened before.
+        for segment in &self.segments {
+            let segment = segment.load(Ordering::Relaxed);
+            if segment.is_null() {
+                continue;
+            }
+            // SAFETY: `ensure` released it from a box, and nobody else frees it.
+            let segment = unsafe { Box::from_raw(segment) };
+            for entry in &segment.0 {
+                let entry = entry.load(Ordering::Relaxed);
+                if !entry.is_null() {
+                    // SAFETY: `push` released it from a box, and nobody else frees it.
+                    drop(unsafe { Box::from_raw(entry) });
+                }
+            }
+        }
+    }
+}
+
+// SAFETY: a registry owns its entries and hands out shared references to them in any thread; the
+// last handle frees them in its own.
+unsafe impl<R: Send + Sync, M: Memory> Send for Registry<R, M> {}
+// SAFETY: as above.
+unsafe impl<R: Send + Sync, M: Memory> Sync for Registry<R, M> {}
+
+/// A place that one handle at a time sits on.
+pub(crate) struct Seat<R, M: Memory> {
+    occupied: M::Word,
+    pub(crate) record: R,
+}
+
+impl<R, M: Memory> Seat<R, M> {
+    fn take(&self) -> bool {
+        // Relaxed: a hint that saves the exchange.
+        self.occupied.load(Ordering::Relaxed) == 0
+            // Acquire pairs with the Release in `Seats::leave`: what the last one left is here.
+            && self.occupied.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    pub(crate) fn is_occupied(&self) -> bool {
+        // Relaxed: a hint for placement; nothing is read on the strength of it.
+        self.occupied.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Records, each with at most one handle on it.
+pub(crate) struct Seats<R, M: Memory> {
+    seats: Registry<Seat<R, M>, M>,
+    changes: M::Word,
+}
+
+impl<R, M: Memory> Seats<R, M> {
+    pub(crate) fn new() -> Self {
+        Seats { seats: Registry::new(), changes: M::Word::new(0) }
+    }
+
+    /// Takes a free seat, or adds one if there are fewer than `limit`.
+    pub(crate) fn sit(
+        &self,
+        limit: usize,
+        make: impl Fn(usize) -> Option<R>,
+    ) -> Option<(usize, &R)> {
+        let free = (0..self.seats.len())
+            .filter_map(|number| Some((number, self.seats.get(number)?)))
+            .find(|(_, seat)| seat.take());
+        let (number, seat) = match free {
+            Some(found) => found,
+            None => self.seats.push(limit, |number| {
+                Some(Seat { occupied: M::Word::new(1), record: make(number)? })
+            })?,
+        };
+        self.changed();
+        Some((number, &seat.record))
+    }
+
+    /// Adds a seat that nobody sits on yet.
+    pub(crate) fn prepare(&self, make: impl Fn(usize) -> Option<R>) -> Option<()> {
+        let make = |number| Some(Seat { occupied: M::Word::new(0), record: make(number)? });
+        self.seats.push(MOST, make).map(|_| ())
+    }
+
+    /// Leaves seat `number`, on which the caller must sit, to the next comer.
+    pub(crate) fn leave(&self, number: usize) {
+        if let Some(seat) = self.seats.get(number) {
+            // Release pairs with the Acquire in `Seat::take`.
+            seat.occupied.store(0, Ordering::Release);
+        }
+        self.changed();
+    }
+
+    fn changed(&self) {
+        // Relaxed: who sees the old count goes by the old access list for one more chunk.
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that differs from an earlier answer once somebody sat down or left.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.seats.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> Option<&R> {
+        self.seats.get(number).map(|seat| &seat.record)
+    }
+
+    pub(crate) fn is_occupied(&self, number: usize) -> bool {
+        self.seats.get(number).is_some_and(Seat::is_occupied)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
+        self.seats.iter().map(|seat| &seat.record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    #[test]
+    fn finds_every_entry_by_its_number() {
+        let registry = Registry::<usize, Machine>::new();
+        for expected in 0..1000 {
+            let (index, _) = registry.push(MOST, |index| Some(index * 3)).expect("memory");
+            assert_eq!(index, expected);
+        }
+        assert!((0..1000).all(|index| registry.get(index) == Some(&(index * 3))));
+        assert_eq!(registry.get(1000), None);
+        assert_eq!(registry.get(usize::MAX), None);
+        assert_eq!(registry.iter().count(), 1000);
+    }
+
+    #[test]
+    fn refuses_numbers_past_the_limit() {
+        let registry = Registry::<(), Machine>::new();
+        assert!(registry.push(1, |_| Some(())).is_some());
+        assert!(registry.push(1, |_| Some(())).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_made_takes_no_number() {
+        let registry = Registry::<u8, Machine>::new();
+        assert!(registry.push(MOST, |_| None).is_none());
+        assert_eq!(registry.push(MOST, |_| Some(7)).map(|(index, _)| index), Some(0));
+        assert_eq!(registry.iter().copied().collect::<Vec<_>>(), [7]);
+    }
+
+    #[test]
+    fn a_seat_is_taken_again_before_a_new_one_is_made() {
+        let seats = Seats::<usize, Machine>::new();
+        let sit = || seats.sit(8, Some).map(|(number, _)| number);
+        assert_eq!((sit(), sit()), (Some(0), Some(1)));
+        seats.leave(0);
+        assert!(!seats.is_occupied(0));
+        assert_eq!((sit(), sit()), (Some(0), Some(2)));
+        assert_eq!(seats.len(), 3);
+    }
+}

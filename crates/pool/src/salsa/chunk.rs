@@ -1,0 +1,294 @@
+//! A chunk: the slots that one producer fills, and the words that say who may empty them.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
+
+use crate::registry::try_box;
+
+/// The most consumers that a pool has seats for.
+pub(crate) const MOST_CONSUMERS: usize = INLINE + MORE[0] + MORE[1];
+/// Consumers whose `taken` words stand in the chunk; the others' are made when they first come.
+const INLINE: usize = 7;
+const MORE: [usize; 2] = [57, 960];
+
+/// Who may take from a chunk: the paper's owner word with its tag (section 5.3), and the paper's
+/// node beside it.
+///
+/// | bits | what |
+/// |---|---|
+/// | 0..12 | the owner: a consumer's number, or [`NOBODY`] |
+/// | 12..24 | the consumer whose `taken` word says how much of the chunk is taken |
+/// | 24..64 | tag: grows with every change of owner, so that no value comes twice |
+///
+/// The tag has 40 bits: it comes round after 10^12 thefts of one chunk, and harms then only a thief
+/// that slept through exactly that many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Term(pub(super) u64);
+
+/// The owner of a chunk that is in no consumer's pool.
+const NOBODY: u64 = (1 << ID_BITS) - 1;
+const ID_BITS: u32 = 12;
+
+impl Term {
+    pub(super) fn owner(self) -> usize {
+        (self.0 & NOBODY) as usize
+    }
+
+    /// Whose `taken` word counts.
+    pub(super) fn source(self) -> usize {
+        (self.0 >> ID_BITS & NOBODY) as usize
+    }
+
+    fn of(owner: u64, source: u64, tag: u64) -> Term {
+        Term(tag << (2 * ID_BITS) | source << ID_BITS | owner)
+    }
+
+    fn next_tag(self) -> u64 {
+        (self.0 >> (2 * ID_BITS)).wrapping_add(1)
+    }
+
+    /// The next term, `owner`'s, which counts by `source`'s word.
+    pub(super) fn next(self, owner: usize, source: usize) -> Term {
+        Term::of(owner as u64, source as u64, self.next_tag())
+    }
+
+    /// The same, with the tag of an earlier term: the mistake that the tag is there to prevent.
+    pub(super) fn with_tag_of(self, earlier: Term) -> Term {
+        Term::of(self.owner() as u64, self.source() as u64, earlier.0 >> (2 * ID_BITS))
+    }
+
+    /// The same term, which counts by its owner's word from now on.
+    pub(super) fn settled(self) -> Term {
+        Term(self.0 & !(NOBODY << ID_BITS) | (self.0 & NOBODY) << ID_BITS)
+    }
+
+    /// The term in which the chunk is nobody's.
+    pub(super) fn ended(self) -> Term {
+        Term::of(NOBODY, NOBODY, self.next_tag())
+    }
+
+    pub(super) fn is_settled_on(self, consumer: usize) -> bool {
+        self.owner() == consumer && self.source() == consumer
+    }
+}
+
+/// One line: all that a thief reads before it steals, but for `filled`.
+struct Possession<M: Memory> {
+    term: M::Word,
+    taken: [M::Word; INLINE],
+}
+
+pub(super) struct Chunk<T, M: Memory> {
+    /// How many slots, from the first, hold a task or held one. Written by the producer alone.
+    filled: CachePadded<M::Word>,
+    possession: CachePadded<Possession<M>>,
+    /// A bit for each slot: set by whoever takes it while another may be about to.
+    claims: Vec<M::Word>,
+    more: [M::Pointer<Vec<M::Word>>; 2],
+    /// The next chunk in a stack of free ones or in a list of retired ones: its number + 1, or 0.
+    pub(super) next: M::Word,
+    /// This chunk's number.
+    pub(super) number: usize,
+    slots: Vec<Slot<T, M>>,
+}
+
+pub(super) type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
+
+// SAFETY: a chunk hands each task from the thread that put it to the one thread that takes it; its
+// words are `Sync`, and its cells are touched only as `salsa`'s module comment argues.
+unsafe impl<T: Send, M: Memory> Send for Chunk<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send, M: Memory> Sync for Chunk<T, M> {}
+
+fn words<W: Word>(length: usize) -> Option<Vec<W>> {
+    let mut words = Vec::new();
+    words.try_reserve_exact(length).ok()?;
+    words.extend((0..length).map(|_| W::new(0)));
+    Some(words)
+}
+
+impl<T, M: Memory> Chunk<T, M> {
+    /// A chunk of `length` slots that is nobody's; `None` where there is no memory for it.
+    pub(super) fn new(number: usize, length: usize) -> Option<Self> {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(length).ok()?;
+        slots.extend((0..length).map(|_| Slot::<T, M>::new(MaybeUninit::uninit())));
+        Some(Chunk {
+            filled: CachePadded::new(M::Word::new(0)),
+            possession: CachePadded::new(Possession {
+                term: M::Word::new(Term::of(NOBODY, NOBODY, 0).0),
+                taken: core::array::from_fn(|_| M::Word::new(0)),
+            }),
+            claims: words(length.div_ceil(64))?,
+            more: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
+            next: M::Word::new(0),
+            number,
+            slots,
+        })
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    pub(super) fn slots(&self) -> *const Slot<T, M> {
+        self.slots.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(super) fn filled(&self) -> &M::Word {
+        &self.filled
+    }
+
+    #[inline(always)]
+    pub(super) fn term(&self) -> &M::Word {
+        &self.possession.term
+    }
+
+    /// `consumer`'s `taken` word, if it has one here.
+    pub(super) fn taken(&self, consumer: usize) -> Option<&M::Word> {
+        let Some(mut place) = consumer.checked_sub(INLINE) else {
+            return Some(&self.possession.taken[consumer]);
+        };
+        for (more, length) in self.more.iter().zip(MORE) {
+            if place < length {
+                // Acquire pairs with the Release in `make_taken`.
+                let words = more.load(Ordering::Acquire);
+                // SAFETY: null, or what `make_taken` published and only `drop` frees.
+                return unsafe { words.as_ref() }.map(|words| &words[place]);
+            }
+            place -= length;
+        }
+        None
+    }
+
+    /// `consumer`'s `taken` word, made if need be; `None` where there is no memory for it.
+    pub(super) fn make_taken(&self, consumer: usize) -> Option<&M::Word> {
+        if let Some(word) = self.taken(consumer) {
+            return Some(word);
+        }
+        let which = usize::from(consumer >= INLINE + MORE[0]);
+        let made = Box::into_raw(try_box(words(MORE[which])?).ok()?);
+        // Release pairs with the Acquire in `taken`; Relaxed: the other's words are read there.
+        if self.more[which]
+            .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
+            .is_err()
+        {
+            // SAFETY: from a box above, and never shared.
+            drop(unsafe { Box::from_raw(made) });
+        }
+        self.taken(consumer)
+    }
+
+    /// How much of the chunk is taken in `term`: the paper's `idx` + 1 of the referring node.
+    pub(super) fn taken_in(&self, term: Term) -> Option<u64> {
+        // Acquire pairs with the Release of every store of a `taken` word: who sees a slot taken
+        // sees the taker's earlier events (`Record::emptied`), which `check_empty` counts on.
+        Some(self.taken(term.source())?.load(Ordering::Acquire))
+    }
+
+    /// The number of tasks there for the taking, if the chunk is `consumer`'s: a hint, or a part of
+    /// the argument of `check_empty`.
+    pub(super) fn held_for(&self, consumer: usize) -> u64 {
+        // Acquire: `taken` is read after it, in this term or a later one.
+        let term = Term(self.term().load(Ordering::Acquire));
+        if term.owner() != consumer {
+            return 0;
+        }
+        let Some(taken) = self.taken_in(term) else { return 0 };
+        // Acquire keeps the order of the loads; `filled`, read last, can only be too great.
+        self.filled().load(Ordering::Acquire).saturating_sub(taken)
+    }
+
+    /// Takes slot `slot`, which another may be about to take too: lines 95 and 134. Whoever gets
+    /// `true` has the task.
+    pub(super) fn claim(&self, slot: u64) -> bool {
+        let bit = 1 << (slot % 64);
+        // Relaxed: one atomic word decides which of two has the task; that the task is there to be
+        // read follows from the winner's own Acquire of `filled`.
+        self.claims[(slot / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
+    /// Makes a chunk that nobody can reach any more ready to be filled again.
+    pub(super) fn reset(&self) {
+        // Relaxed throughout: the chunk is published anew by a Release of its stack's head, and
+        // then of the term.
+        self.filled().store(0, Ordering::Relaxed);
+        let more = self.more.iter().filter_map(|more| {
+            // SAFETY: null, or what `make_taken` published and only `drop` frees; Acquire pairs
+            // with its Release.
+            unsafe { more.load(Ordering::Acquire).as_ref() }
+        });
+        let words = self.possession.taken.iter().chain(more.flatten()).chain(&self.claims);
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+}
+
+impl<T, M: Memory> Drop for Chunk<T, M> {
+    fn drop(&mut self) {
+        // Relaxed throughout: with `&mut self` every other thread's last use happened before.
+        let term = Term(self.term().load(Ordering::Relaxed));
+        if term.owner() != NOBODY as usize
+            && let Some(taken) = self.taken_in(term)
+        {
+            for slot in taken..self.filled().load(Ordering::Relaxed) {
+                self.slots[slot as usize].with_mut(|task| {
+                    // SAFETY: nobody else has a reference to the slot now.
+                    let task = unsafe { &mut *task };
+                    // SAFETY: slots below `filled` were written, and those from `taken` on were
+                    // never read: each take counts in the `taken` word of its term or a later one.
+                    unsafe { task.assume_init_drop() };
+                });
+            }
+        }
+        for more in &self.more {
+            let more = more.load(Ordering::Relaxed);
+            if !more.is_null() {
+                // SAFETY: `make_taken` released it from a box, and nobody else frees it.
+                drop(unsafe { Box::from_raw(more) });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    #[test]
+    fn a_term_says_who_and_whose_word_and_never_comes_again() {
+        let first = Term(0).next(3, 3);
+        assert_eq!((first.owner(), first.source()), (3, 3));
+        let stolen = first.next(5, 3);
+        assert_eq!((stolen.owner(), stolen.source()), (5, 3));
+        assert!(!stolen.is_settled_on(5));
+        assert!(stolen.settled().is_settled_on(5));
+        assert_ne!(stolen.next(3, 5).settled(), first);
+        assert_eq!(first.ended().owner(), NOBODY as usize);
+        assert_ne!(first.ended().next(3, 3), first);
+    }
+
+    #[test]
+    fn every_consumer_has_its_own_word() {
+        let chunk = Chunk::<u8, Machine>::new(0, 10).expect("memory");
+        assert!(chunk.taken(INLINE).is_none());
+        for consumer in 0..MOST_CONSUMERS {
+            let word = chunk.make_taken(consumer).expect("memory");
+            assert_eq!(word.swap(1, Ordering::Relaxed), 0, "{consumer} shares a word");
+        }
+        assert!(chunk.taken(MOST_CONSUMERS).is_none());
+        chunk.reset();
+        assert_eq!(chunk.taken(MOST_CONSUMERS - 1).map(|w| w.load(Ordering::Relaxed)), Some(0));
+    }
+
+    #[test]
+    fn a_slot_is_claimed_once_in_each_life() {
+        let chunk = Chunk::<u8, Machine>::new(0, 130).expect("memory");
+        assert!(chunk.claim(129) && !chunk.claim(129) && chunk.claim(128) && chunk.claim(0));
+        chunk.reset();
+        assert!(chunk.claim(129));
+    }
+}

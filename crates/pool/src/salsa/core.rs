@@ -1,0 +1,446 @@
+//! What SALSA and SALSA+CAS have in common: records, chunk pools, hazard pointers, and the producer.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
+
+use super::chunk::{Chunk, MOST_CONSUMERS, Slot, Term};
+use super::list::{Fifo, Held};
+use crate::mechanism::{NoHandle, Produce};
+use crate::registry::{MOST, Registry, Seats, try_box};
+
+/// The most producers that a pool has seats for.
+pub(crate) const MOST_PRODUCERS: usize = 4096;
+
+/// How long the hazard pointers are that a consumer has: the chunk it works on, and the chunk that
+/// it is about to steal.
+pub(super) const CURRENT: usize = 0;
+pub(super) const TARGET: usize = 1;
+
+/// A consumer's record in the registry of its pool.
+pub(super) type RecordPointer<T, M, F> = NonNull<ConsumerRecord<T, M, F>>;
+
+/// A consumer's seat: the paper's `SALSA per consumer data structure` (lines 44-48).
+pub(super) struct ConsumerRecord<T, M: Memory, F> {
+    /// How the consumer's stores of `taken` stay ahead of its loads of a chunk's term.
+    pub(super) fence: F,
+    /// [`Mechanism::emptied`](crate::mechanism::Mechanism::emptied). The consumer's own line.
+    pub(super) emptied: CachePadded<M::Word>,
+    pub(super) hazards: CachePadded<[M::Pointer<Chunk<T, M>>; 2]>,
+    /// `chunkLists`, one for each producer that ever served this consumer; grows only.
+    fifos: M::Pointer<Fifo<T, M>>,
+    /// `chunkLists[steal]`.
+    pub(super) held: Held<T, M>,
+    /// `chunkPool`: a stack of free chunks. Tag and number + 1 of the topmost.
+    free: CachePadded<M::Word>,
+    /// Chunks that were exhausted while somebody's hazard pointer was on them. The consumer's own.
+    retired: M::Word,
+}
+
+impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
+    fn new(number: usize, fence: F) -> Option<Self> {
+        Some(ConsumerRecord {
+            fence,
+            emptied: CachePadded::new(M::Word::new(0)),
+            hazards: CachePadded::new(core::array::from_fn(|_| M::Pointer::new(ptr::null_mut()))),
+            fifos: M::Pointer::new(ptr::null_mut()),
+            held: Held::new(number)?,
+            free: CachePadded::new(M::Word::new(0)),
+            retired: M::Word::new(0),
+        })
+    }
+
+    /// The producers' lists.
+    pub(super) fn fifos(&self) -> impl Iterator<Item = &Fifo<T, M>> {
+        // Acquire pairs with the Release in `fifo_for`; `next` was written before it.
+        let mut fifo = self.fifos.load(Ordering::Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: null, or a list that `fifo_for` published and only `drop` frees.
+            let found = unsafe { fifo.as_ref() }?;
+            // Relaxed: set before the list was published.
+            fifo = found.next.load(Ordering::Relaxed);
+            Some(found)
+        })
+    }
+
+    /// Every chunk that `self`'s consumer owns throughout the call, and perhaps others.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk<T, M>> {
+        self.fifos().flat_map(Fifo::iter).chain(self.held.iter())
+    }
+
+    /// `producer`'s list to `consumer`, made if need be. Only the producer may call this.
+    fn fifo_for(&self, producer: usize, consumer: usize) -> Option<&Fifo<T, M>> {
+        if let Some(fifo) = self.fifos().find(|fifo| fifo.producer == producer) {
+            return Some(fifo);
+        }
+        let made = Box::into_raw(try_box(Fifo::new(producer, consumer)?).ok()?);
+        // SAFETY: from a box just now, and only `drop` frees it.
+        let fifo: &Fifo<T, M> = unsafe { &*made };
+        let mut first = self.fifos.load(Ordering::Relaxed);
+        loop {
+            fifo.next.store(first, Ordering::Relaxed);
+            // Release pairs with the Acquire in `fifos`. AcqRel: and the lists behind it stay
+            // visible through it.
+            match self.fifos.compare_exchange(first, made, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(fifo),
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+impl<T, M: Memory, F> Drop for ConsumerRecord<T, M, F> {
+    fn drop(&mut self) {
+        let mut fifo = self.fifos.load(Ordering::Relaxed);
+        while !fifo.is_null() {
+            // SAFETY: `fifo_for` released it from a box, and each is in this chain once.
+            let freed = unsafe { Box::from_raw(fifo) };
+            fifo = freed.next.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// A producer's seat: what it leaves to the next who sits there.
+pub(super) struct ProducerRecord<T, M: Memory> {
+    /// The chunk that it had begun (line 51), or null. How far it got, the chunk knows.
+    chunk: M::Pointer<Chunk<T, M>>,
+}
+
+pub(super) struct Core<T, M: Memory, F> {
+    pub(super) consumers: Seats<ConsumerRecord<T, M, F>, M>,
+    producers: Seats<ProducerRecord<T, M>, M>,
+    chunks: Registry<Chunk<T, M>, M>,
+    chunk_length: usize,
+    chunk_limit: usize,
+    fence: fn() -> F,
+}
+
+impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("consumers", &self.consumers.len())
+            .field("chunks", &self.chunks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
+    /// `None` where there is no memory.
+    pub(super) fn new(chunk_length: usize, fence: fn() -> F) -> Option<Self> {
+        let core = Core {
+            consumers: Seats::new(),
+            producers: Seats::new(),
+            chunks: Registry::new(),
+            chunk_length,
+            chunk_limit: MOST,
+            fence,
+        };
+        core.consumers.prepare(|number| ConsumerRecord::new(number, fence()))?;
+        Some(core)
+    }
+
+    pub(super) fn sit(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
+        let sit = self
+            .consumers
+            .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fence)()));
+        let limit = MOST_CONSUMERS;
+        match sit {
+            Some((number, record)) => Ok((number, NonNull::from(record))),
+            None if self.consumers.len() >= limit => Err(NoHandle::TooMany { limit }),
+            None => Err(NoHandle::OutOfMemory),
+        }
+    }
+
+    pub(super) fn producer(self: &Arc<Self>) -> Result<ProducerEnd<T, M, F>, NoHandle> {
+        let limit = MOST_PRODUCERS;
+        let made = || ProducerRecord { chunk: M::Pointer::new(ptr::null_mut()) };
+        let Some((number, record)) = self.producers.sit(limit, |_| Some(made())) else {
+            return Err(if self.producers.len() >= limit {
+                NoHandle::TooMany { limit }
+            } else {
+                NoHandle::OutOfMemory
+            });
+        };
+        // Relaxed: the seat's Acquire has made the last one's stores visible.
+        let chunk = record.chunk.load(Ordering::Relaxed);
+        let mut producer = ProducerEnd::new(number, Arc::clone(self));
+        // SAFETY: null, or a chunk of the registry, which outlives the handle's `Arc`.
+        if let Some(chunk) = unsafe { chunk.as_ref() } {
+            producer.begin(chunk);
+        }
+        Ok(producer)
+    }
+
+    /// A free chunk of `pool`'s, or none.
+    fn pop_free(&self, record: &ConsumerRecord<T, M, F>) -> Option<&Chunk<T, M>> {
+        // Acquire, here and below, pairs with the Release in `push_free`: the chunk was reset.
+        let mut head = record.free.load(Ordering::Acquire);
+        loop {
+            let chunk = self.chunks.get((head as u32).checked_sub(1)? as usize)?;
+            // Relaxed: written before the Release that published `head`. If the chunk has been
+            // popped meanwhile this is garbage, and the tag makes the exchange fail.
+            let next = chunk.next.load(Ordering::Relaxed);
+            match record.free.compare_exchange(
+                head,
+                tagged(head, next),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Some(chunk),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn push_free(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
+        let mut head = record.free.load(Ordering::Relaxed);
+        loop {
+            chunk.next.store(u64::from(head as u32), Ordering::Relaxed);
+            let new = tagged(head, chunk.number as u64 + 1);
+            // AcqRel: releases the reset chunk, and keeps those below it visible through it.
+            match record.free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Takes a chunk whose last task the caller took out of use (line 101): to `record`'s chunk
+    /// pool, once no hazard pointer is on it. Only `record`'s consumer may call this, and once for
+    /// each life of a chunk; it must have no hazard pointer on it itself.
+    #[cold]
+    pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
+        let mut term = Term(chunk.term().load(Ordering::Relaxed));
+        // A thief may still win the chunk, and then finds it exhausted; at most one each.
+        // Relaxed: the fence below orders the end of the term before the scan.
+        while let Err(now) = chunk.term().compare_exchange(
+            term.0,
+            term.ended().0,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        ) {
+            term = Term(now);
+        }
+        // Relaxed on `retired` and `next` throughout: this consumer's own list.
+        chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
+        record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
+        // Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not see
+        // will see that the term has ended.
+        M::full();
+        let mut next = record.retired.swap(0, Ordering::Relaxed);
+        while let Some(chunk) = (next as usize).checked_sub(1).and_then(|n| self.chunks.get(n)) {
+            next = chunk.next.load(Ordering::Relaxed);
+            if self.consumers.iter().any(|other| is_protected(other, chunk)) {
+                chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
+                record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
+            } else {
+                chunk.reset();
+                Self::push_free(record, chunk);
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self, pool: usize) -> bool {
+        self.consumers
+            .get(pool)
+            .is_none_or(|record| record.chunks().all(|chunk| chunk.held_for(pool) == 0))
+    }
+
+    pub(super) fn approximate_len(&self, pool: usize) -> usize {
+        self.consumers
+            .get(pool)
+            .map_or(0, |record| record.chunks().map(|chunk| chunk.held_for(pool) as usize).sum())
+    }
+
+    pub(super) fn emptied(&self, pool: usize) -> u64 {
+        // Acquire: the traversal that follows this reading comes after it; the one before it was
+        // of Acquire loads.
+        self.consumers.get(pool).map_or(0, |record| record.emptied.load(Ordering::Acquire))
+    }
+}
+
+/// `next`, under the tag that comes after `head`'s.
+fn tagged(head: u64, next: u64) -> u64 {
+    (head >> 32).wrapping_add(1) << 32 | u64::from(next as u32)
+}
+
+/// Sets hazard pointer `which`. From here on a chunk whose term is found not to have ended is not
+/// reset before the hazard pointer is moved away.
+pub(super) fn protect<T, M: Memory, F>(
+    record: &ConsumerRecord<T, M, F>,
+    which: usize,
+    chunk: &Chunk<T, M>,
+) {
+    // Release: all that was done under the pointer's last value is done. Pairs with the Acquire in
+    // `is_protected`.
+    record.hazards[which].store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
+    // Pairs with the fence in `retire`.
+    M::full();
+}
+
+/// Moves hazard pointer `which` away.
+pub(super) fn unprotect<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, which: usize) {
+    // Release, as in `protect`: the reading of a task ends before the slot can be written again.
+    record.hazards[which].store(ptr::null_mut(), Ordering::Release);
+}
+
+fn is_protected<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) -> bool {
+    // A thief that makes its target current sets `CURRENT` before it clears `TARGET`: in this order
+    // one of the two is seen. Acquire pairs with the Release in `protect` and `unprotect`.
+    [TARGET, CURRENT]
+        .iter()
+        .any(|&which| ptr::eq(record.hazards[which].load(Ordering::Acquire), chunk))
+}
+
+/// A producer of chunks: lines 49-73. Wait-free but for memory allocation and, once a chunk, the
+/// chunk pool's compare-and-swap.
+pub struct ProducerEnd<T: Send, M: Memory, F: Send + Sync> {
+    /// Slots of the chunk that was begun.
+    slots: *const Slot<T, M>,
+    filled: *const M::Word,
+    /// The next slot to fill (`prodIdx`), and how many there are; both 0 if no chunk was begun.
+    next: u64,
+    length: u64,
+    chunk: *const Chunk<T, M>,
+    number: usize,
+    core: Arc<Core<T, M, F>>,
+}
+
+// SAFETY: the pointers lead into the registry that `core` keeps, whose content is `Sync`.
+unsafe impl<T: Send, M: Memory, F: Send + Sync> Send for ProducerEnd<T, M, F> {}
+
+impl<T: Send, M: Memory, F: Send + Sync> fmt::Debug for ProducerEnd<T, M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
+    fn new(number: usize, core: Arc<Core<T, M, F>>) -> Self {
+        ProducerEnd {
+            slots: ptr::null(),
+            filled: ptr::null(),
+            next: 0,
+            length: 0,
+            chunk: ptr::null(),
+            number,
+            core,
+        }
+    }
+
+    /// Line 58: puts `task` into the chunk that was begun, which has room.
+    #[inline(always)]
+    fn fill(&mut self, task: T) {
+        debug_assert!(self.next < self.length);
+        // SAFETY: `next` is below the length of the chunk whose slots these are.
+        let slot = unsafe { self.slots.add(self.next as usize) };
+        // SAFETY: the chunk lives in the registry that `core` keeps.
+        let slot = unsafe { &*slot };
+        slot.with_mut(|slot| {
+            // SAFETY: nobody reads a slot before `filled` is past it, and its last life's reader
+            // was done before the chunk was reset.
+            unsafe { slot.write(MaybeUninit::new(task)) };
+        });
+        self.next += 1;
+        // SAFETY: as for `slots`.
+        let filled = unsafe { &*self.filled };
+        // Release: who sees the count sees the tasks below it.
+        filled.store(self.next, Ordering::Release);
+        if self.next == self.length {
+            // Lines 59-60: the chunk is full, and from here on not this producer's.
+            self.next = 0;
+            self.length = 0;
+            self.chunk = ptr::null();
+        }
+    }
+
+    fn begin(&mut self, chunk: &Chunk<T, M>) {
+        self.slots = chunk.slots();
+        self.filled = chunk.filled();
+        // Relaxed: the producer's own word.
+        self.next = chunk.filled().load(Ordering::Relaxed);
+        self.length = chunk.length();
+        self.chunk = chunk;
+    }
+
+    /// Lines 64-73. `false`: no free chunk, or with `force` no memory.
+    #[cold]
+    fn get_chunk(&mut self, pool: usize, force: bool) -> bool {
+        self.try_get_chunk(pool, force).is_some()
+    }
+
+    fn try_get_chunk(&mut self, pool: usize, force: bool) -> Option<()> {
+        let core = Arc::clone(&self.core);
+        let record = core.consumers.get(pool)?;
+        let fifo = record.fifo_for(self.number, pool)?;
+        fifo.reserve()?;
+        let chunk = match core.pop_free(record) {
+            Some(chunk) => chunk,
+            None if force => core.left_over().or_else(|| core.new_chunk())?,
+            None => return None,
+        };
+        if chunk.make_taken(pool).is_none() {
+            Core::push_free(record, chunk);
+            return None;
+        }
+        // Relaxed: the chunk is this producer's alone until the store below.
+        let term = Term(chunk.term().load(Ordering::Relaxed)).next(pool, pool);
+        // Release: who sees the new term sees the chunk reset.
+        chunk.term().store(term.0, Ordering::Release);
+        fifo.append(chunk);
+        self.begin(chunk);
+        Some(())
+    }
+}
+
+impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
+    /// A free chunk that a consumer who left has left behind.
+    fn left_over(&self) -> Option<&Chunk<T, M>> {
+        (0..self.consumers.len())
+            .filter(|&pool| !self.consumers.is_occupied(pool))
+            .find_map(|pool| self.pop_free(self.consumers.get(pool)?))
+    }
+
+    fn new_chunk(&self) -> Option<&Chunk<T, M>> {
+        let length = self.chunk_length;
+        let made = self.chunks.push(self.chunk_limit, |number| Chunk::new(number, length));
+        made.map(|(_, chunk)| chunk)
+    }
+}
+
+impl<T: Send, M: Memory, F: Send + Sync> Produce<T> for ProducerEnd<T, M, F> {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    #[inline]
+    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
+        if self.next == self.length && !self.get_chunk(pool, false) {
+            return Err(task);
+        }
+        self.fill(task);
+        Ok(())
+    }
+
+    #[inline]
+    fn produce_force(&mut self, pool: usize, task: T) -> Result<(), T> {
+        if self.next == self.length && !self.get_chunk(pool, true) {
+            return Err(task);
+        }
+        self.fill(task);
+        Ok(())
+    }
+}
+
+impl<T: Send, M: Memory, F: Send + Sync> Drop for ProducerEnd<T, M, F> {
+    fn drop(&mut self) {
+        if let Some(record) = self.core.producers.get(self.number) {
+            // Relaxed: released with the seat.
+            record.chunk.store(self.chunk.cast_mut(), Ordering::Relaxed);
+        }
+        self.core.producers.leave(self.number);
+    }
+}

@@ -1,0 +1,244 @@
+//! The two kinds of list in which a consumer's chunks are found.
+//!
+//! | list | the paper's | written by | read by |
+//! |---|---|---|---|
+//! | [`Fifo`] | `chunkLists[j]` | producer j; all move its head | all |
+//! | [`Held`] | `chunkLists[steal]` | the consumer | all |
+//!
+//! Neither says who owns a chunk: the chunk's term does. A list promises only that **every chunk
+//! its consumer owns is found**, by every traversal that began when it was owned and ended while it
+//! was (the paper's Lemma 1). It may name chunks that have gone; they are *dead* in it and skipped.
+//!
+//! Both are arrays that are replaced by larger ones, never linked nodes: a reader that stands on an
+//! entry cannot be led astray by the entry's reuse. Outgrown arrays stay until the pool is dropped;
+//! together they are smaller than the last.
+
+use core::ptr;
+
+use poach_memory::{Memory, Ordering, Pointer, Word};
+
+use super::chunk::{Chunk, Term};
+use crate::registry::try_box;
+
+struct Array<T, M: Memory> {
+    entries: Vec<M::Pointer<Chunk<T, M>>>,
+    /// The array that this one replaced.
+    outgrown: *mut Array<T, M>,
+}
+
+impl<T, M: Memory> Array<T, M> {
+    fn new(length: usize, outgrown: *mut Array<T, M>) -> Option<*mut Self> {
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(length).ok()?;
+        entries.extend((0..length).map(|_| M::Pointer::new(ptr::null_mut())));
+        Some(Box::into_raw(try_box(Array { entries, outgrown }).ok()?))
+    }
+
+    fn entry(&self, position: u64) -> &M::Pointer<Chunk<T, M>> {
+        &self.entries[position as usize % self.entries.len()]
+    }
+}
+
+/// An array that its writer can replace.
+struct Shared<T, M: Memory>(M::Pointer<Array<T, M>>);
+
+impl<T, M: Memory> Shared<T, M> {
+    fn new(length: usize) -> Option<Self> {
+        Some(Shared(M::Pointer::new(Array::new(length, ptr::null_mut())?)))
+    }
+
+    fn get(&self) -> &Array<T, M> {
+        // Acquire pairs with the Release in `replace`.
+        let array = self.0.load(Ordering::Acquire);
+        // SAFETY: `new` and `replace` put live arrays here, and only `drop` frees them.
+        unsafe { &*array }
+    }
+
+    /// Only the list's writer may call this, with an array that `fill` makes ready.
+    fn replace(&self, length: usize, fill: impl FnOnce(&Array<T, M>)) -> Option<&Array<T, M>> {
+        // Relaxed: only the writer, which this thread is, ever stores here.
+        let array = Array::new(length, self.0.load(Ordering::Relaxed))?;
+        // SAFETY: just released from a box; only `drop` frees it.
+        let array_ref = unsafe { &*array };
+        fill(array_ref);
+        // Release pairs with the Acquire in `get`.
+        self.0.store(array, Ordering::Release);
+        Some(array_ref)
+    }
+}
+
+impl<T, M: Memory> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        let mut array = self.0.load(Ordering::Relaxed);
+        while !array.is_null() {
+            // SAFETY: `Array::new` released it from a box, and each is in this chain once.
+            let freed = unsafe { Box::from_raw(array) };
+            array = freed.outgrown;
+        }
+    }
+}
+
+fn chunk_at<T, M: Memory>(entry: &M::Pointer<Chunk<T, M>>) -> Option<&Chunk<T, M>> {
+    // Acquire pairs with the Release of the writer that named the chunk.
+    let chunk = entry.load(Ordering::Acquire);
+    // SAFETY: null, or a chunk of this pool's registry, which outlives the list's readers.
+    unsafe { chunk.as_ref() }
+}
+
+/// Chunks that one producer made for one consumer, oldest first.
+///
+/// The producer appends. Whoever finds the oldest entry dead moves the head past it; the first of
+/// several to do so wins, by compare-and-swap. An entry once dead stays dead: a chunk that comes
+/// back to the consumer comes by another entry.
+pub(super) struct Fifo<T, M: Memory> {
+    /// The producer who writes it.
+    pub(super) producer: usize,
+    /// The consumer whose chunks are in it.
+    consumer: usize,
+    head: M::Word,
+    tail: M::Word,
+    array: Shared<T, M>,
+    /// The consumer's next list. Set before the list is published and never again.
+    pub(super) next: M::Pointer<Fifo<T, M>>,
+}
+
+const FIFO_LENGTH: usize = 8;
+
+impl<T, M: Memory> Fifo<T, M> {
+    pub(super) fn new(producer: usize, consumer: usize) -> Option<Self> {
+        Some(Fifo {
+            producer,
+            consumer,
+            head: M::Word::new(0),
+            tail: M::Word::new(0),
+            array: Shared::new(FIFO_LENGTH)?,
+            next: M::Pointer::new(ptr::null_mut()),
+        })
+    }
+
+    /// Makes room for one more entry, so that `append` cannot fail. Only the producer may call it.
+    pub(super) fn reserve(&self) -> Option<()> {
+        self.trim();
+        // Acquire: the entries passed are free to be written over. It pairs with the exchange in
+        // `trim`.
+        let head = self.head.load(Ordering::Acquire);
+        // Relaxed: the producer's own.
+        let tail = self.tail.load(Ordering::Relaxed);
+        let array = self.array.get();
+        let length = array.entries.len();
+        if tail - head < length as u64 {
+            return Some(());
+        }
+        self.array.replace(2 * length, |larger| {
+            for position in head..tail {
+                // Relaxed: the writer's own entries; published by the array's Release.
+                let chunk = array.entry(position).load(Ordering::Relaxed);
+                larger.entry(position).store(chunk, Ordering::Relaxed);
+            }
+        })?;
+        Some(())
+    }
+
+    /// Names `chunk`, whose owner is the consumer already. Only the producer may call this, after
+    /// `reserve`.
+    pub(super) fn append(&self, chunk: &Chunk<T, M>) {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let entry = self.array.get().entry(tail);
+        // Release pairs with the Acquire in `chunk_at`, which a reader of an older tail may reach.
+        entry.store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
+        // Release pairs with the Acquire in `iter`: who sees the tail sees the entry.
+        self.tail.store(tail + 1, Ordering::Release);
+    }
+
+    /// Moves the head past dead entries.
+    pub(super) fn trim(&self) {
+        // Acquire, here and below: entries at and after the head seen are read after it.
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            let tail = self.tail.load(Ordering::Acquire);
+            if head >= tail {
+                return;
+            }
+            let dead = chunk_at::<T, M>(self.array.get().entry(head)).is_none_or(|chunk| {
+                // Acquire: nothing is read after it in this term, but the order of the loads counts.
+                Term(chunk.term().load(Ordering::Acquire)).owner() != self.consumer
+            });
+            if !dead {
+                return;
+            }
+            // If the entry was another's by the time it was read, the head has moved, and this
+            // fails. Release: who sees the new head may write over the entry that was read here.
+            head = match self.head.compare_exchange(
+                head,
+                head + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => head + 1,
+                Err(now) => now,
+            };
+        }
+    }
+
+    /// Every chunk that is in the list from before the call until it is reached, oldest first, and
+    /// perhaps others.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<T, M>> {
+        self.trim();
+        // The tail first: the array is then one that holds all up to it. An entry that the producer
+        // writes over meanwhile was dead.
+        let tail = self.tail.load(Ordering::Acquire);
+        let array = self.array.get();
+        let head = self.head.load(Ordering::Acquire);
+        (head..tail).filter_map(|position| chunk_at::<T, M>(array.entry(position)))
+    }
+}
+
+/// Chunks that a consumer stole, in no order.
+///
+/// A consumer steals when all that it owns is empty, and of chunks that are empty but not
+/// exhausted each producer has at most one. So there are few live entries, and a dead one is
+/// written over at once.
+pub(super) struct Held<T, M: Memory> {
+    consumer: usize,
+    array: Shared<T, M>,
+}
+
+const HELD_LENGTH: usize = 4;
+
+impl<T, M: Memory> Held<T, M> {
+    pub(super) fn new(consumer: usize) -> Option<Self> {
+        Some(Held { consumer, array: Shared::new(HELD_LENGTH)? })
+    }
+
+    /// Names `chunk` (line 115); `None` where there is no memory. Only the consumer may call this.
+    ///
+    /// Where the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
+    pub(super) fn add(&self, chunk: &Chunk<T, M>) -> Option<()> {
+        let array = self.array.get();
+        let dead = array.entries.iter().find(|entry| {
+            chunk_at::<T, M>(entry).is_none_or(|other| {
+                // Acquire, as in `Fifo::trim`. Only this thread makes a dead entry live again.
+                Term(other.term().load(Ordering::Acquire)).owner() != self.consumer
+            })
+        });
+        let chunk = ptr::from_ref(chunk).cast_mut();
+        if let Some(entry) = dead {
+            // Release pairs with the Acquire in `chunk_at`.
+            entry.store(chunk, Ordering::Release);
+            return Some(());
+        }
+        let length = array.entries.len();
+        self.array.replace(2 * length, |larger| {
+            for (old, new) in array.entries.iter().zip(&larger.entries) {
+                // Relaxed, here and below: the writer's own; published by the array's Release.
+                new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            larger.entries[length].store(chunk, Ordering::Relaxed);
+        })?;
+        Some(())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<T, M>> {
+        self.array.get().entries.iter().filter_map(chunk_at::<T, M>)
+    }
+}

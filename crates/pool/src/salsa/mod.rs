@@ -1,0 +1,591 @@
+//! SALSA: a single-consumer pool whose owner takes without a fence or a compare-and-swap, and from
+//! which whole chunks are stolen.
+//!
+//! Source: Gidron, Keidar, Perelman and Perez, *SALSA: Scalable and Low Synchronization NUMA-aware
+//! Algorithm for Producer-Consumer Pools*, algorithms 3-6, sections 5 to 7. Line numbers are that
+//! paper's.
+//!
+//! # How it works
+//!
+//! A producer fills the slots of a *chunk*, one after another, and names the chunk in a list of the
+//! consumer that it serves. A chunk's *term* says which consumer owns it. The owner alone takes
+//! from it, one slot after another: it looks at the term, publishes in its `taken` word that it is
+//! about to take the slot, looks at the term again, and takes. A thief makes the whole chunk its
+//! own by a compare-and-swap of the term, takes one task, and goes on as the owner. Slots are used
+//! once in a life of a chunk; whoever takes the last returns the chunk to its own chunk pool.
+//!
+//! | paper | here |
+//! |---|---|
+//! | `tasks[i]` is ⊥, a task, `TAKEN` (38) | `filled` > i; the slot, a plain cell; a bit of `claims` |
+//! | `owner` with its tag (39) | owner and tag of the chunk's [`Term`] |
+//! | a `Node` of the owner's, its `idx` (41-43) | `taken[owner]` = `idx` + 1, a word in the chunk |
+//! | "replace prevNode with newNode" (131) | the term's `source`: whose `taken` word counts |
+//! | `prevNode.c` ← ⊥ (132) | nothing: a list entry whose chunk is another's is dead |
+//! | `chunkLists`, `chunkPool`, hazard pointers | [`list`](self), [`core`](self) |
+//!
+//! What differs, and why:
+//!
+//! - *One count of filled slots, not a state in each slot.* The consumer remembers the count and
+//!   reads the producer's line once for all that came since, where the paper's goes back to a line
+//!   that the producer is writing for every task. Slots hold any `T` by value; no sentinel, no box.
+//! - *No store of `TAKEN`* (line 92). It tells a later reader of the slot what `taken` says already;
+//!   only where two may be after the same slot does a bit decide (lines 95, 134).
+//! - *No nodes.* A node exists so that a late increment by an old owner cannot harm the new owner's
+//!   index. A `taken` word for each consumer does the same. In the window between lines 116 and 131
+//!   the paper's two consumers share the node; here the new term has the thief as owner and the
+//!   old owner as `source`, and a second exchange settles it.
+//!
+//! # Why no task is taken twice
+//!
+//! Let v own the chunk, and s steal it. The numbers are the paper's lines.
+//!
+//! ```text
+//! v: F  = filled            86      s: (reads term t, P = taken[v], filled > P)     112-113
+//!    term = t?              88         names the chunk in its list                  115
+//!    taken[v] = k + 1       90         CAS term: t -> (s, source v)                 116
+//!    fence.owner()                     fence.thief()
+//!    term = t? take slot k  91         I = taken[v]                                 119
+//!    else claim slot k      95         G = filled; if G > I: slot I is s's to claim 123
+//!                                      taken[s] = I or I + 1; term: source s        129-131
+//! ```
+//!
+//! 1. *The fence.* Either v's second look sees the new term, or I counts v's store, by the guarantee
+//!    of [`StoreLoad`] with `taken` for the tail and the term for the head. In the first case v
+//!    claims its slot; s, if it read the old `taken` word, claims the same one, and the bit gives it
+//!    to one of them. In the second v takes slot k, and s begins above it. **Without the fence** the
+//!    store may wait in v's store buffer past both loads: v takes slot k, and s claims it.
+//! 2. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
+//!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its load
+//!    of the term (Acquire; between them `fence.owner()`, once for each time `filled` is read), s's
+//!    exchange before its load of `filled` (`fence.thief()`). **Without it** v may see a task that
+//!    came after G was read, publish it, see the new term, and claim it, while s takes the same slot
+//!    as its owner, without claiming.
+//! 3. *The re-check* (125). s in its window is to a second thief x what v is to s: it is about to
+//!    publish a slot. If s finds the chunk stolen again, x may not have seen the task that s saw, so
+//!    s must not take it; unless I = P, for then the task was there before s became the owner (113),
+//!    and x sees it. Giving up in that case too would let thieves rob each other for ever with
+//!    nothing taken.
+//! 4. *The tag.* The exchange (116) succeeds only if the term is the one in which P was read. Had the
+//!    chunk been stolen and stolen back in between, `source` and I = P would be another life's.
+//! 5. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
+//!
+//! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
+//! paper returns it from a thief that lost the last slot as well: twice.)
+//!
+//! # Why no chunk is reused under anybody
+//!
+//! Records, lists and chunks are never freed before the pool, so that *reading* a stale one is
+//! harmless: terms are validated. *Acting* on a chunk, that is writing its `taken` or `claims` or
+//! reading a slot, needs a hazard pointer on it, set before its term was validated. Whoever retires
+//! a chunk ends its term, then looks for hazard pointers; a full fence stands between on both sides,
+//! once for each chunk that becomes current, never for each task.
+//!
+//! # Why `None` means empty
+//!
+//! [`policy`](crate::policy) has the argument. It needs this of SALSA: each operation that may leave
+//! a chunk without tasks, or takes it out of a pool, counts in `emptied` after the fact and before
+//! the operation's next such event. The stores that take (of `taken`, and the exchange of the term)
+//! are Release, so that whoever sees a later event sees the earlier one counted.
+//!
+//! # Progress
+//!
+//! `produce` is wait-free but for the chunk pool and the allocator. `consume` and `steal` are
+//! lock-free, wherever another consumer stalls (section 7.2): a chunk can be stolen from a thief in
+//! its window, as its term is complete at every instant. A task that a consumer has published and
+//! not yet returned is that consumer's; if it stalls for ever, so does that one task.
+
+mod cas;
+mod chunk;
+mod core;
+mod list;
+
+use ::core::fmt;
+use ::core::marker::PhantomData;
+use ::core::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use poach_memory::{Asymmetric, Cell, Machine, Memory, Ordering, StoreLoad, Word};
+
+pub use self::cas::{SalsaCas, SalsaCasConsumer};
+use self::chunk::{Chunk, Slot, Term};
+pub use self::core::ProducerEnd as SalsaProducer;
+use self::core::{CURRENT, ConsumerRecord, Core, RecordPointer, TARGET, protect, unprotect};
+use self::list::Fifo;
+use crate::mechanism::{Consume, Mechanism, NoHandle};
+
+/// SALSA pools, over memory `M` and with fence policy `F`.
+///
+/// `F` must have no [`margin`](StoreLoad::margin): a thief that may miss one of the owner's stores
+/// would take a task twice.
+///
+/// `C` is for models that must see the algorithm fail: see [`Checks`].
+pub struct Salsa<
+    T: Send,
+    M: Memory = Machine,
+    F: StoreLoad<M> = Asymmetric<M>,
+    C: Checks = EveryCheck,
+> {
+    core: Arc<Core<T, M, F>>,
+    checks: PhantomData<fn() -> C>,
+}
+
+/// Which of the paper's checks are made. Programs make [`EveryCheck`]; each of them left out is a
+/// bug that a model has to find, or the model proves nothing.
+pub trait Checks: Send + Sync {
+    /// Lines 87-88: the owner looks at the term after it saw the task and before it publishes.
+    const FIRST_LOOK: bool = true;
+    /// Line 91: the owner looks again after it published.
+    const SECOND_LOOK: bool = true;
+    /// Line 125: the thief gives up where the chunk was stolen from it and had been taken from.
+    const RECHECK: bool = true;
+    /// Section 5.3: each change of owner gives the term a new tag.
+    const TAG: bool = true;
+}
+
+/// All [`Checks`]: the algorithm.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryCheck;
+
+impl Checks for EveryCheck {}
+
+impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C> {
+    /// Pools of chunks of `chunk_length` tasks; `None` where there is no memory.
+    ///
+    /// # Panics
+    ///
+    /// If `chunk_length` is 0, or `F` has a margin.
+    pub fn new(chunk_length: usize) -> Option<Self> {
+        assert!(chunk_length > 0, "a chunk must hold at least one task");
+        assert_eq!(F::default().margin(), 0, "SALSA needs a fence policy without a margin");
+        let core = Arc::new(Core::new(chunk_length, F::default)?);
+        Some(Salsa { core, checks: PhantomData })
+    }
+
+    /// About how many tasks there are: right when nobody puts or takes. Looks at every chunk.
+    pub fn len(&self) -> usize {
+        (0..self.pools()).map(|pool| self.core.approximate_len(pool)).sum()
+    }
+
+    /// Whether every pool was empty when it was looked at, one after the other.
+    pub fn is_empty(&self) -> bool {
+        (0..self.pools()).all(|pool| self.core.is_empty(pool))
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for Salsa<T, M, F, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.core.fmt(f)
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M, F, C> {
+    type Producer = SalsaProducer<T, M, F>;
+    type Consumer = SalsaConsumer<T, M, F, C>;
+
+    fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
+        self.core.producer()
+    }
+
+    fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
+        let (number, record) = self.core.sit()?;
+        // SAFETY: the record lives in the registry that `core` keeps.
+        let emptied = unsafe { record.as_ref() }.emptied.load(Ordering::Relaxed);
+        Ok(SalsaConsumer {
+            current: None,
+            next: 0,
+            filled: 0,
+            term: Term(0),
+            record,
+            emptied,
+            number,
+            turn: 0,
+            exchanges: 0,
+            core: Arc::clone(&self.core),
+            checks: PhantomData,
+        })
+    }
+
+    fn pools(&self) -> usize {
+        self.core.consumers.len()
+    }
+
+    fn is_occupied(&self, pool: usize) -> bool {
+        self.core.consumers.is_occupied(pool)
+    }
+
+    fn changes(&self) -> u64 {
+        self.core.consumers.changes()
+    }
+
+    fn emptied(&self, pool: usize) -> u64 {
+        self.core.emptied(pool)
+    }
+}
+
+/// The chunk a consumer works on (`currentNode`), with what is read of it for each task.
+struct Current<T, M: Memory> {
+    chunk: NonNull<Chunk<T, M>>,
+    slots: *const Slot<T, M>,
+    term: *const M::Word,
+    taken: *const M::Word,
+}
+
+impl<T, M: Memory> Clone for Current<T, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, M: Memory> Copy for Current<T, M> {}
+
+/// A consumer of [`Salsa`] pools.
+pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryCheck> {
+    /// Under hazard pointer [`CURRENT`] while it is `Some`.
+    current: Option<Current<T, M>>,
+    /// The next slot of it to take: this consumer's `taken` word.
+    next: u64,
+    /// Its `filled` word when last read. `next == filled` where there is no current chunk.
+    filled: u64,
+    /// The term in which it is this consumer's.
+    term: Term,
+    record: RecordPointer<T, M, F>,
+    /// This consumer's `emptied` word.
+    emptied: u64,
+    number: usize,
+    /// How many lists to pass over before the next search: the fair traversal of line 78.
+    turn: usize,
+    exchanges: u64,
+    core: Arc<Core<T, M, F>>,
+    checks: PhantomData<fn() -> C>,
+}
+
+// SAFETY: the pointers lead into the registries that `core` keeps, whose content is `Sync`.
+unsafe impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Send for SalsaConsumer<T, M, F, C> {}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for SalsaConsumer<T, M, F, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SalsaConsumer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsumer<T, M, F, C> {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    #[inline]
+    fn consume(&mut self) -> Option<T> {
+        if let Some(current) = self.current {
+            if self.next == self.filled {
+                self.refresh(current);
+            }
+            if self.next != self.filled {
+                return self.take_task(current);
+            }
+        }
+        self.search()
+    }
+
+    fn steal(&mut self, from: usize) -> Option<T> {
+        let core = Arc::clone(&self.core);
+        let task = self.steal_chunk(core.consumers.get(from)?, &core, from);
+        unprotect(self.record(), TARGET);
+        task
+    }
+
+    fn is_empty(&mut self, pool: usize) -> bool {
+        self.core.is_empty(pool)
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
+    #[inline(always)]
+    fn record(&self) -> &ConsumerRecord<T, M, F> {
+        // SAFETY: the record lives in the registry that `core` keeps.
+        unsafe { self.record.as_ref() }
+    }
+
+    /// Line 86, for all tasks that came since the last time.
+    #[inline(always)]
+    fn refresh(&mut self, current: Current<T, M>) {
+        // SAFETY: chunks live in the registry that `core` keeps.
+        let chunk = unsafe { current.chunk.as_ref() };
+        // Acquire pairs with the producer's Release: the tasks below the count are there.
+        self.filled = chunk.filled().load(Ordering::Acquire);
+        // Point 2 of the module comment: this load comes before the first look.
+        self.record().fence.owner();
+    }
+
+    /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled.
+    #[inline(always)]
+    fn take_task(&mut self, current: Current<T, M>) -> Option<T> {
+        // SAFETY: chunks live in the registry that `core` keeps.
+        let term = unsafe { &*current.term };
+        // SAFETY: as above.
+        let taken = unsafe { &*current.taken };
+        // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
+        // the old one nothing is read on the strength of it that `filled` did not make visible.
+        if C::FIRST_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
+            return self.lost();
+        }
+        let slot = self.next;
+        self.next += 1;
+        // Line 90, "tell the world": Release carries the events counted before to who sees it.
+        taken.store(self.next, Ordering::Release);
+        self.record().fence.owner();
+        // Line 91. Relaxed: ordered after the store by the fence.
+        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
+            return self.take_last(current, slot);
+        }
+        let task = read::<T, M>(current.slots, slot);
+        if self.next == self.filled {
+            self.check_last(current);
+        }
+        Some(task)
+    }
+
+    /// Lines 141-147: what was taken may have been the last task, or the last slot.
+    #[inline(always)]
+    fn check_last(&mut self, current: Current<T, M>) {
+        self.may_have_emptied();
+        // SAFETY: chunks live in the registry that `core` keeps.
+        let chunk = unsafe { current.chunk.as_ref() };
+        if self.next == chunk.length() {
+            self.finish(current);
+        }
+    }
+
+    /// Counts an event that may have emptied a pool (`clearIndicator`). It has taken place.
+    #[inline(always)]
+    fn may_have_emptied(&mut self) {
+        self.emptied += 1;
+        // Release: who sees it counted sees the event.
+        self.record().emptied.store(self.emptied, Ordering::Release);
+    }
+
+    /// Line 101: this consumer took the last slot.
+    #[cold]
+    #[inline(never)]
+    fn finish(&mut self, current: Current<T, M>) {
+        self.leave_current();
+        // SAFETY: chunks live in the registry that `core` keeps.
+        let chunk = unsafe { current.chunk.as_ref() };
+        self.core.retire(self.record(), chunk);
+        // One to end the term and one to push the chunk.
+        self.exchanges += 2;
+    }
+
+    fn leave_current(&mut self) {
+        self.current = None;
+        self.next = 0;
+        self.filled = 0;
+        unprotect(self.record(), CURRENT);
+    }
+
+    /// Line 89: the chunk was stolen before this consumer published a slot of it.
+    #[cold]
+    #[inline(never)]
+    fn lost(&mut self) -> Option<T> {
+        self.leave_current();
+        self.search()
+    }
+
+    /// Lines 95-98: "the chunk has been stolen, CAS the last task and go away".
+    #[cold]
+    #[inline(never)]
+    fn take_last(&mut self, current: Current<T, M>, slot: u64) -> Option<T> {
+        // SAFETY: chunks live in the registry that `core` keeps.
+        let chunk = unsafe { current.chunk.as_ref() };
+        self.exchanges += 1;
+        let task = chunk.claim(slot).then(|| read::<T, M>(current.slots, slot));
+        self.may_have_emptied();
+        if task.is_some() && slot + 1 == chunk.length() {
+            self.finish(current);
+        } else {
+            self.leave_current();
+        }
+        task
+    }
+
+    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self) -> Option<T> {
+        let core = Arc::clone(&self.core);
+        let record = core.consumers.get(self.number)?;
+        let lists = record.fifos().count();
+        self.turn = if lists == 0 { 0 } else { (self.turn + 1) % lists };
+        let from_here = record.fifos().skip(self.turn).chain(record.fifos().take(self.turn));
+        let produced = from_here.flat_map(Fifo::iter);
+        produced.chain(record.held.iter()).find_map(|chunk| self.try_take_from(record, chunk))
+    }
+
+    fn try_take_from(
+        &mut self,
+        record: &ConsumerRecord<T, M, F>,
+        chunk: &Chunk<T, M>,
+    ) -> Option<T> {
+        if chunk.held_for(self.number) == 0 {
+            return None;
+        }
+        protect(record, CURRENT, chunk);
+        // Acquire: `taken` and `filled` are read after it, in this term.
+        let term = Term(chunk.term().load(Ordering::Acquire));
+        // Unsettled: a theft of this consumer's that found the chunk exhausted.
+        if !term.is_settled_on(self.number) || !self.make_current(chunk, term) {
+            self.leave_current();
+            return None;
+        }
+        let current = self.current?;
+        self.refresh(current);
+        if self.next == self.filled {
+            self.leave_current();
+            return None;
+        }
+        self.take_task(current)
+    }
+
+    /// Makes `chunk`, which hazard pointer [`CURRENT`] is on, the current one.
+    fn make_current(&mut self, chunk: &Chunk<T, M>, term: Term) -> bool {
+        let Some(taken) = chunk.taken(self.number) else { return false };
+        // Relaxed: this consumer's own word.
+        self.next = taken.load(Ordering::Relaxed);
+        self.filled = self.next;
+        self.term = term;
+        self.current = Some(Current {
+            chunk: NonNull::from(chunk),
+            slots: chunk.slots(),
+            term: chunk.term(),
+            taken,
+        });
+        true
+    }
+
+    /// The chunk to steal: the oldest with tasks but the one that the victim works on, or that one.
+    /// The victim goes on undisturbed where there is another.
+    fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
+        // Relaxed: a hint, compared and not followed.
+        let busy = poach_memory::Pointer::load(&victim.hazards[CURRENT], Ordering::Relaxed);
+        let mut second_best = None;
+        for chunk in victim.chunks().filter(|chunk| chunk.held_for(from) > 0) {
+            if !ptr::eq(chunk, busy) {
+                return Some(chunk);
+            }
+            second_best = Some(chunk);
+        }
+        second_best
+    }
+
+    /// Lines 108-138. Leaves hazard pointer [`TARGET`] set.
+    #[cold]
+    fn steal_chunk(
+        &mut self,
+        victim: &ConsumerRecord<T, M, F>,
+        core: &Core<T, M, F>,
+        from: usize,
+    ) -> Option<T> {
+        let chunk = Self::choose(victim, from)?;
+        protect(self.record(), TARGET, chunk);
+        // Acquire: what follows is read in this term or a later one.
+        let old = Term(chunk.term().load(Ordering::Acquire));
+        if old.owner() != from || from == self.number {
+            return None;
+        }
+        // Lines 112-114.
+        let before = chunk.taken_in(old)?;
+        // Acquire pairs with the producer's Release.
+        if chunk.filled().load(Ordering::Acquire) <= before {
+            return None;
+        }
+        let mine = chunk.make_taken(self.number)?;
+        // Line 115: "make it stealable from my list".
+        self.record().held.add(chunk)?;
+        // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
+        // the victim did as the owner. Relaxed on failure: nothing is read then.
+        let stolen = old.next(self.number, old.source());
+        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
+        self.exchanges += 1;
+        chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        // Section 5.5: the victim's pool may have become empty.
+        self.may_have_emptied();
+        // Point 1 of the module comment. Whose stores count is who publishes in the word that counts.
+        core.consumers.get(old.source())?.fence.thief();
+        // Line 119.
+        let taken = chunk.taken_in(stolen)?;
+        // Line 120: exhausted; whoever took the last slot returns the chunk.
+        if taken == chunk.length() {
+            return None;
+        }
+        // Line 123. Acquire pairs with the producer's Release.
+        let filled = chunk.filled().load(Ordering::Acquire);
+        let has_task = filled > taken;
+        if has_task {
+            // Point 3: `filled` was read before the term is looked at again.
+            M::full();
+            // Line 125.
+            if C::RECHECK && taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
+                return None;
+            }
+        }
+        // Lines 128-131. Release, as in `take_task`; the exchange publishes it as the word that
+        // counts. If it fails the chunk was stolen again, and the new thief goes by the old word.
+        let next = taken + u64::from(has_task);
+        mine.store(next, Ordering::Release);
+        self.exchanges += 1;
+        let settled = stolen.settled();
+        let is_mine = chunk
+            .term()
+            .compare_exchange(stolen.0, settled.0, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
+        // Line 133.
+        if !has_task {
+            return None;
+        }
+        // Line 134.
+        self.exchanges += 1;
+        let task = chunk.claim(taken).then(|| read::<T, M>(chunk.slots(), taken));
+        self.may_have_emptied();
+        if next == chunk.length() {
+            // Line 135, but only for the consumer that has the last task.
+            if task.is_some() {
+                unprotect(self.record(), TARGET);
+                self.core.retire(self.record(), chunk);
+                self.exchanges += 2;
+            }
+        } else if is_mine {
+            // Line 136. `CURRENT` is set before `TARGET` is cleared, and the chunk protected
+            // throughout.
+            protect(self.record(), CURRENT, chunk);
+            self.make_current(chunk, settled);
+        }
+        task
+    }
+}
+
+/// Reads the task out of a slot that is the caller's alone to take.
+#[inline(always)]
+fn read<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> T {
+    // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
+    let slot = unsafe { slots.add(slot as usize) };
+    // SAFETY: the chunk lives in the pool's registry.
+    let slot = unsafe { &*slot };
+    slot.with(|task| {
+        // SAFETY: the producer's write happened before the `filled` that the caller read; nobody
+        // writes the slot before the chunk is reset, which the caller's hazard pointer prevents.
+        let task = unsafe { task.read() };
+        // SAFETY: it was written, and no other consumer reads it: points 1 to 3 of the module
+        // comment.
+        unsafe { task.assume_init() }
+    })
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M, F, C> {
+    fn drop(&mut self) {
+        unprotect(self.record(), CURRENT);
+        self.core.consumers.leave(self.number);
+    }
+}

@@ -1,0 +1,310 @@
+//! [`TaskPool`]: SALSA with everything around it that a program wants.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use crate::consumer::Consumer;
+use crate::error::BuildError;
+use crate::gate::Gate;
+use crate::mechanism::NoHandle;
+use crate::policy::{Feeder, Policy, Taker};
+use crate::producer::Producer;
+use crate::salsa::Salsa;
+
+/// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
+pub const CHUNK_LENGTH: usize = 1000;
+
+/// A pool of tasks between threads that make them and threads that do them.
+///
+/// Make one, make a [`Producer`] or a [`Consumer`] of it for each thread, at any time, and drop them
+/// at any time. The pool itself is a handle: clones are the same pool. What is in the pool when the
+/// last handle goes is dropped.
+///
+/// ```
+/// use poach_pool::TaskPool;
+///
+/// let pool = TaskPool::new();
+/// let sum: u64 = std::thread::scope(|scope| {
+///     let workers: Vec<_> = (0..2)
+///         .map(|_| {
+///             let mut consumer = pool.consumer().unwrap();
+///             scope.spawn(move || consumer.iter().sum::<u64>())
+///         })
+///         .collect();
+///     let mut producer = pool.producer().unwrap();
+///     producer.put_many(1..=1000).unwrap();
+///     pool.close();
+///     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+/// });
+/// assert_eq!(sum, 500_500);
+/// ```
+pub struct TaskPool<T: Send> {
+    shared: Arc<Shared<T>>,
+}
+
+/// A word that a producer sets while it is inside a put.
+pub(crate) type Busy = CachePadded<<Machine as Memory>::Word>;
+
+pub(crate) struct Shared<T: Send> {
+    pub(crate) pools: Arc<Salsa<T>>,
+    /// Where consumers sleep; closed with the pool.
+    pub(crate) tasks: Gate,
+    pub(crate) room: Option<Room>,
+    producers: Mutex<Vec<Arc<Busy>>>,
+    policy: Policy,
+}
+
+/// The capacity of a pool that has one.
+pub(crate) struct Room {
+    /// How many tasks are in the pool or about to be.
+    held: CachePadded<<Machine as Memory>::Word>,
+    capacity: u64,
+    /// Where producers sleep.
+    pub(crate) gate: Gate,
+}
+
+impl Room {
+    /// Takes room for one task, if there is any.
+    #[inline]
+    pub(crate) fn reserve(&self) -> bool {
+        // Relaxed: the count alone decides; tasks are published by the chunks.
+        let mut held = self.held.load(Ordering::Relaxed);
+        while held < self.capacity {
+            match self.held.compare_exchange(held, held + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => held = now,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    pub(crate) fn release(&self) {
+        self.held.fetch_sub(1, Ordering::Relaxed);
+        self.gate.wake(1);
+    }
+}
+
+impl<T: Send> Shared<T> {
+    fn producers(&self) -> MutexGuard<'_, Vec<Arc<Busy>>> {
+        // Pushing to or removing from the list leaves it whole whenever it panics.
+        self.producers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn forget(&self, busy: &Arc<Busy>) {
+        self.producers().retain(|other| !Arc::ptr_eq(other, busy));
+    }
+
+    /// Whether the pool is closed and no put is under way: what is not in the pool now will never
+    /// be.
+    ///
+    /// A put sets `busy`, issues the cheap end of a fence, and looks whether the pool is closed.
+    /// This looks at that, issues the costly end, and looks at `busy`. So a put that it misses will
+    /// find the pool closed; and one that it sees finished (Acquire, the put's Release) has its task
+    /// in the pool.
+    pub(crate) fn is_settled(&self) -> bool {
+        if !self.tasks.is_closed() {
+            return false;
+        }
+        self.tasks.heavy();
+        self.producers().iter().all(|busy| busy.load(Ordering::Acquire) == 0)
+    }
+}
+
+impl<T: Send> TaskPool<T> {
+    /// A pool without a capacity.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for it; [`builder`](TaskPool::builder) gives an error instead.
+    pub fn new() -> Self {
+        match Self::builder().build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A pool with settings.
+    pub fn builder() -> Builder<T> {
+        let policy = Policy::default();
+        Builder { capacity: None, chunk: CHUNK_LENGTH, policy, task: PhantomData }
+    }
+
+    /// A handle to put tasks. Thread-safe; takes a lock.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`]; the limit is 4096 producers at a time.
+    pub fn producer(&self) -> Result<Producer<T>, NoHandle> {
+        self.producer_at(0)
+    }
+
+    /// As [`producer`](TaskPool::producer), for a thread whose home is `home`: what the builder's
+    /// [`distance`](Builder::distance) is called with.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`].
+    pub fn producer_at(&self, home: usize) -> Result<Producer<T>, NoHandle> {
+        let shared = &self.shared;
+        let feeder = Feeder::at(&shared.pools, shared.policy.clone(), home)?;
+        let busy: Arc<Busy> = Arc::new(CachePadded::new(Word::new(0)));
+        shared.producers().push(Arc::clone(&busy));
+        Ok(Producer::new(feeder, busy, Arc::clone(shared)))
+    }
+
+    /// A handle to take tasks. Thread-safe.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`]; the limit is 1024 consumers at a time.
+    pub fn consumer(&self) -> Result<Consumer<T>, NoHandle> {
+        self.consumer_at(0)
+    }
+
+    /// As [`consumer`](TaskPool::consumer), for a thread whose home is `home`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`].
+    pub fn consumer_at(&self, home: usize) -> Result<Consumer<T>, NoHandle> {
+        let shared = &self.shared;
+        let taker = Taker::at(&shared.pools, shared.policy.clone(), home)?;
+        Ok(Consumer::new(taker, Arc::clone(shared)))
+    }
+
+    /// Closes the pool: every put from now on fails, and once all tasks that were put are taken
+    /// every get answers [`Closed`](crate::Closed). Returns whether this call closed it.
+    ///
+    /// A put that runs at the same time either fails or its task is found by a consumer.
+    pub fn close(&self) -> bool {
+        let first = self.shared.tasks.close();
+        if let Some(room) = &self.shared.room {
+            room.gate.close();
+        }
+        first
+    }
+
+    /// Whether the pool is closed. It may still hold tasks.
+    pub fn is_closed(&self) -> bool {
+        self.shared.tasks.is_closed()
+    }
+
+    /// About how many tasks the pool holds: right when nobody puts or takes. Looks at every chunk.
+    pub fn len(&self) -> usize {
+        self.shared.pools.len()
+    }
+
+    /// Whether [`len`](TaskPool::len) is 0. Only a consumer can tell for certain.
+    pub fn is_empty(&self) -> bool {
+        self.shared.pools.is_empty()
+    }
+
+    /// The most tasks that the pool may hold, if there is a limit.
+    pub fn capacity(&self) -> Option<usize> {
+        self.shared.room.as_ref().map(|room| room.capacity as usize)
+    }
+}
+
+impl<T: Send> Default for TaskPool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Send> Clone for TaskPool<T> {
+    fn clone(&self) -> Self {
+        TaskPool { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T: Send> fmt::Debug for TaskPool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskPool").finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`TaskPool`].
+pub struct Builder<T> {
+    capacity: Option<usize>,
+    chunk: usize,
+    policy: Policy,
+    task: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("capacity", &self.capacity)
+            .field("chunk_length", &self.chunk)
+            .field("policy", &self.policy)
+            .finish()
+    }
+}
+
+impl<T: Send> Builder<T> {
+    /// The most tasks that the pool may hold: a put waits, or fails, until there is room. Costs one
+    /// atomic read-modify-write for each put and each get.
+    #[must_use]
+    pub fn capacity(mut self, tasks: usize) -> Self {
+        self.capacity = Some(tasks);
+        self
+    }
+
+    /// Tasks in a chunk: what a thief steals at once, and the unit in which memory is had. 1000
+    /// unless set.
+    #[must_use]
+    pub fn chunk_length(mut self, tasks: usize) -> Self {
+        self.chunk = tasks;
+        self
+    }
+
+    /// Whether producers pass over consumers that have fallen behind. They do unless told not to.
+    #[must_use]
+    pub fn balancing(mut self, balancing: bool) -> Self {
+        self.policy.balancing = balancing;
+        self
+    }
+
+    /// How far consumer number `.1` is from a handle whose home is `.0`; nearer ones are served and
+    /// robbed first. All are alike unless this is set.
+    #[must_use]
+    pub fn distance(
+        mut self,
+        distance: impl Fn(usize, usize) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.policy.distance = Arc::new(distance);
+        self
+    }
+
+    /// The pool.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], for a capacity or chunk length of 0, or where there is no memory.
+    pub fn build(self) -> Result<TaskPool<T>, BuildError> {
+        if self.capacity == Some(0) {
+            return Err(BuildError::ZeroCapacity);
+        }
+        if self.chunk == 0 {
+            return Err(BuildError::ZeroChunk);
+        }
+        let room = self.capacity.map(|capacity| Room {
+            held: CachePadded::new(Word::new(0)),
+            capacity: capacity as u64,
+            gate: Gate::new(),
+        });
+        let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
+        let shared = Shared {
+            pools: Arc::new(pools),
+            tasks: Gate::new(),
+            room,
+            producers: Mutex::default(),
+            policy: self.policy,
+        };
+        Ok(TaskPool { shared: Arc::new(shared) })
+    }
+}

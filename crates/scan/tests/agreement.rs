@@ -1,0 +1,147 @@
+//! Every engine, on either system, with any number of threads, finds the same; and it is right.
+#![cfg(target_os = "linux")]
+
+mod rig;
+
+use poach_scan::report::{Extent, json};
+use poach_scan::{Control, Engine, Error, Kind, Node, Options, Scan, scan};
+
+/// Everything that a scan found but the time it took.
+fn portrait(scan: &Scan) -> serde_json::Value {
+    let mut out = Vec::new();
+    json(scan, &Extent::default(), &mut out).expect("a vector can be written to");
+    let mut document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    let members = document.as_object_mut().expect("it is an object");
+    for name in ["engine", "threads", "elapsed_s", "entries_per_s"] {
+        assert!(members.remove(name).is_some(), "{name} is missing");
+    }
+    document
+}
+
+#[test]
+fn all_engines_find_the_same() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    let expected = rig::second_opinion(tree.path());
+    assert!(expected.directories > 40 && expected.files > 300, "{expected:?}");
+    assert_eq!((expected.symlinks, expected.other), (25, 1));
+
+    let options = Options { keep_files: true, ..Options::default() };
+    let mut first = None;
+    for way in rig::ways() {
+        let scan = way.scan(&[tree.path().into()], &options);
+        assert_eq!(scan.totals, expected, "{way:?}");
+        assert!(!scan.interrupted && scan.errors.is_empty() && scan.repeated.is_empty());
+        assert_eq!(
+            (scan.engine, scan.tree.directories()),
+            (way.engine, expected.directories as usize)
+        );
+        let portrait = portrait(&scan);
+        assert_eq!(*first.get_or_insert_with(|| portrait.clone()), portrait, "{way:?}");
+    }
+}
+
+#[test]
+fn a_directory_is_the_sum_of_what_is_in_it() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    let options = Options { keep_files: true, ..Options::default() };
+    let scan = scan(&[tree.path().into()], &options, &Control::new()).expect("a scan");
+
+    let root = scan.tree.roots().next().expect("one path, one root");
+    let mut entries = 0;
+    let mut waiting = vec![root];
+    while let Some(node) = waiting.pop() {
+        let inside: Vec<Node<'_>> = node.directories().chain(node.files()).collect();
+        let sum: u64 = inside.iter().map(Node::apparent_bytes).sum();
+        let path = std::path::PathBuf::from(String::from_utf8_lossy(&node.path()).into_owned());
+        if node.kind() == Kind::Directory {
+            let own = path.symlink_metadata().map_or(4096, |metadata| metadata.len());
+            assert_eq!(node.apparent_bytes(), own + sum, "{}", path.display());
+            let below: u64 = inside.iter().map(|node| node.entries() + 1).sum();
+            assert_eq!(node.entries(), below, "{}", path.display());
+        }
+        entries += inside.len() as u64;
+        waiting.extend(inside);
+    }
+    assert_eq!(entries + 1, scan.totals.entries());
+    assert_eq!(root.entries(), entries);
+    assert_eq!(root.disk_bytes(), scan.totals.disk_bytes);
+}
+
+#[test]
+fn a_hard_link_weighs_once_and_always_at_the_same_place() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    for directory in ["a", "b", "c"] {
+        std::fs::create_dir(path(directory)).expect("a directory");
+    }
+    std::fs::write(path("c/first-made"), [1; 10_000]).expect("a file");
+    std::fs::hard_link(path("c/first-made"), path("b/second")).expect("a link");
+    std::fs::hard_link(path("c/first-made"), path("b/third")).expect("a link");
+    for way in rig::ways() {
+        let scan = way.scan(&[tree.path().into()], &Options::default());
+        assert_eq!(scan.totals.files, 3, "{way:?}: three names");
+        let root = scan.tree.roots().next().expect("a root");
+        let own = |name: &str| path(name).metadata().expect("it is there").len();
+        for directory in root.directories() {
+            let name = String::from_utf8_lossy(directory.name()).into_owned();
+            let borne = directory.apparent_bytes() - own(&name);
+            // The path that comes first in byte order bears it.
+            assert_eq!(borne, if name == "b" { 10_000 } else { 0 }, "{way:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_wide_directory_is_handed_on_in_portions() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for number in 0..1500 {
+        let directory = tree.path().join(format!("{number}"));
+        std::fs::create_dir(&directory).expect("a directory");
+        if number % 10 == 0 {
+            std::fs::create_dir(directory.join("inner")).expect("a directory");
+        }
+    }
+    for handles in [None, Some(0), Some(1), Some(7)] {
+        for way in rig::ways() {
+            let options = Options { handles, ..Options::default() };
+            let scan = way.scan(&[tree.path().into()], &options);
+            assert_eq!(scan.totals.directories, 1651, "{way:?}, {handles:?} handles");
+            assert!(scan.errors.is_empty(), "{:?}", scan.errors);
+        }
+    }
+}
+
+#[test]
+fn a_scan_stops_when_asked_and_says_so() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    for engine in Engine::ALL {
+        let control = Control::new();
+        let at_inner = |_, name: &std::ffi::CStr| {
+            if name.to_bytes().starts_with(b"inner") {
+                control.stop();
+            }
+            None
+        };
+        let rigged = rig::Rigged::new(&at_inner);
+        let options = Options { engine, ..Options::default() };
+        let scan = poach_scan::scan_on(&rigged, &[tree.path().into()], &options, &control)
+            .expect("threads can be had");
+        assert!(scan.interrupted, "{engine}");
+        assert!(scan.totals.directories >= 1, "{engine} kept nothing");
+        assert!(scan.totals.entries() < rig::second_opinion(tree.path()).entries(), "{engine}");
+        assert_eq!(control.progress().entries, scan.totals.entries(), "{engine}");
+    }
+}
+
+#[test]
+fn what_cannot_be_scanned_is_an_error_and_no_panic() {
+    let nothing = scan(&[], &Options::default(), &Control::new());
+    assert!(matches!(nothing, Err(Error::NoPath)));
+    let threads = std::num::NonZeroUsize::new(10_000);
+    let options = Options { threads, ..Options::default() };
+    let crowd = scan(&[".".into()], &options, &Control::new());
+    assert!(matches!(crowd, Err(Error::TooManyThreads(10_000))));
+}

@@ -1,0 +1,225 @@
+//! What the tests of the scan share: a tree with one of everything, a second opinion on it, and a
+//! system that does as it is told.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use poach_scan::sys::{Found, Kind, Linux, Meta, Portable, Sys};
+use poach_scan::{Control, Engine, Options, Scan, Totals, scan_on};
+
+/// A way to scan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) engine: Engine,
+    pub(crate) threads: usize,
+    pub(crate) portable: bool,
+}
+
+impl Way {
+    pub(crate) fn scan(self, paths: &[PathBuf], options: &Options) -> Scan {
+        let options = Options {
+            engine: self.engine,
+            threads: NonZeroUsize::new(self.threads),
+            ..options.clone()
+        };
+        let control = Control::new();
+        if self.portable {
+            scan_on(&Portable, paths, &options, &control)
+        } else {
+            scan_on(&Linux, paths, &options, &control)
+        }
+        .expect("threads can be had")
+    }
+}
+
+/// Every engine on either system, alone and with others.
+pub(crate) fn ways() -> impl Iterator<Item = Way> {
+    Engine::ALL.into_iter().flat_map(|engine| {
+        [(1, false), (4, false), (2, true)].map(|(threads, portable)| Way {
+            engine,
+            threads,
+            portable,
+        })
+    })
+}
+
+/// One of everything: hard links near and far, loops, pipes, holes, odd names, and some width.
+pub(crate) fn grow(root: &Path) -> io::Result<()> {
+    for outer in 0..12 {
+        let outer = root.join(format!("outer-{outer}"));
+        for inner in 0..outer.as_os_str().len() % 7 + 1 {
+            let inner = outer.join(format!("inner-{inner}"));
+            fs::create_dir_all(&inner)?;
+            for file in 0..9 {
+                fs::write(inner.join(format!("file-{file}")), vec![7; file * 911])?;
+            }
+        }
+        symlink("..", outer.join("loop"))?;
+        symlink("/nowhere/at/all", outer.join("dangling"))?;
+    }
+    let twin = root.join("outer-0/inner-0/file-8");
+    fs::hard_link(&twin, root.join("outer-3/a-twin"))?;
+    fs::hard_link(&twin, root.join("outer-0/inner-0/twin"))?;
+    symlink("itself", root.join("itself"))?;
+    fs::create_dir(root.join("empty"))?;
+    fs::File::create(root.join("hole"))?.set_len(1 << 40)?;
+    let socket = root.join("socket");
+    std::os::unix::net::UnixListener::bind(&socket).map(drop)?;
+    for name in odd_names() {
+        fs::create_dir(root.join(&name))?;
+        fs::write(root.join(&name).join("inside"), b"!")?;
+    }
+    Ok(())
+}
+
+pub(crate) fn odd_names() -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    [&b"new\nline"[..], b"esc\x1b[31mred", b"not utf-8 \xff\xfe", "\u{202e}gpj".as_bytes(), b" "]
+        .map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())))
+        .into()
+}
+
+/// The totals as `std::fs` and a set of inodes have them.
+pub(crate) fn second_opinion(root: &Path) -> Totals {
+    let mut totals = Totals::default();
+    let mut seen = HashSet::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = path.symlink_metadata().expect("the tests' trees can be read");
+        let kind = metadata.file_type();
+        if kind.is_dir() {
+            totals.directories += 1;
+            let inside = fs::read_dir(&path).expect("the tests' trees can be read");
+            waiting.extend(inside.map(|entry| entry.expect("as above").path()));
+        } else if kind.is_file() {
+            totals.files += 1;
+        } else if kind.is_symlink() {
+            totals.symlinks += 1;
+        } else {
+            totals.other += 1;
+        }
+        if kind.is_dir() || metadata.nlink() == 1 || seen.insert(metadata.ino()) {
+            totals.apparent_bytes += metadata.size();
+            totals.disk_bytes += metadata.blocks() * 512;
+        }
+    }
+    totals
+}
+
+/// What a [`Rigged`] system is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Open,
+    Meta,
+    Read,
+}
+
+/// Asked before each deed on a name; an error is given in the deed's stead. The directory's handle
+/// has no name when it is read, so that deed comes with the name it was opened by.
+pub(crate) type Hook<'h> = dyn Fn(Deed, &CStr) -> Option<io::Error> + Sync + 'h;
+
+/// A real system with a hook before everything it does.
+pub(crate) struct Rigged<'h, S> {
+    pub(crate) sys: S,
+    pub(crate) hook: &'h Hook<'h>,
+    pub(crate) handles: usize,
+}
+
+impl<'h> Rigged<'h, Linux> {
+    pub(crate) fn new(hook: &'h Hook<'h>) -> Self {
+        Rigged { sys: Linux, hook, handles: 1000 }
+    }
+
+    pub(crate) fn scan(&self, paths: &[PathBuf], engine: Engine) -> Scan {
+        let options = Options { engine, threads: NonZeroUsize::new(3), ..Options::default() };
+        scan_on(self, paths, &options, &Control::new()).expect("threads can be had")
+    }
+}
+
+pub(crate) struct RiggedFound<'a> {
+    inner: &'a dyn Found,
+    hook: &'a Hook<'a>,
+}
+
+impl Found for RiggedFound<'_> {
+    fn name(&self) -> &CStr {
+        self.inner.name()
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        self.inner.kind()
+    }
+
+    fn meta(&self) -> io::Result<Meta> {
+        (self.hook)(Deed::Meta, self.name()).map_or_else(|| self.inner.meta(), Err)
+    }
+}
+
+impl<S: Sys> Sys for Rigged<'_, S> {
+    type Directory = (S::Directory, std::ffi::CString);
+    type Buffer = S::Buffer;
+    type Found<'a>
+        = RiggedFound<'a>
+    where
+        Self: 'a;
+
+    fn buffer(&self) -> S::Buffer {
+        self.sys.buffer()
+    }
+
+    fn handles(&self) -> usize {
+        self.handles
+    }
+
+    fn meta(&self, path: &Path, follow: bool) -> io::Result<Meta> {
+        self.sys.meta(path, follow)
+    }
+
+    fn open_path(&self, path: &Path) -> io::Result<Self::Directory> {
+        Ok((self.sys.open_path(path)?, c"".into()))
+    }
+
+    fn open(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Self::Directory> {
+        match (self.hook)(Deed::Open, name) {
+            Some(error) => Err(error),
+            None => Ok((self.sys.open(&parent.0, name)?, name.into())),
+        }
+    }
+
+    fn duplicate(&self, directory: &Self::Directory) -> io::Result<Self::Directory> {
+        Ok((self.sys.duplicate(&directory.0)?, directory.1.clone()))
+    }
+
+    fn meta_of(&self, directory: &Self::Directory) -> io::Result<Meta> {
+        self.sys.meta_of(&directory.0)
+    }
+
+    fn meta_in(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Meta> {
+        match (self.hook)(Deed::Meta, name) {
+            Some(error) => Err(error),
+            None => self.sys.meta_in(&parent.0, name),
+        }
+    }
+
+    fn read(
+        &self,
+        directory: &Self::Directory,
+        buffer: &mut S::Buffer,
+        each: &mut impl FnMut(&RiggedFound<'_>),
+    ) -> io::Result<()> {
+        self.sys.read(&directory.0, buffer, &mut |found| {
+            each(&RiggedFound { inner: found, hook: self.hook });
+        })?;
+        (self.hook)(Deed::Read, &directory.1).map_or(Ok(()), Err)
+    }
+
+    fn exhausted(&self, error: &io::Error) -> bool {
+        self.sys.exhausted(error)
+    }
+}
