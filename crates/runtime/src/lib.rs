@@ -11,12 +11,14 @@
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `registry` | what the workers of a pool share |
 //! | `latch` | one thread waits, another says when |
+//! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
 //! | `join`, `scope`, `spawn`, `pool` | what users call |
 
 mod affinity;
 mod job;
 mod join;
 mod latch;
+pub mod on_queue;
 mod pool;
 mod registry;
 mod scope;
