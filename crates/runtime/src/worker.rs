@@ -7,9 +7,10 @@ use std::thread;
 use poach_deque::split::{Claim, QueueOwner, Stolen};
 use poach_memory::{Machine, Memory};
 
+use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Task};
-use crate::registry::Registry;
+use crate::registry::{Priority, Registry, Remote};
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -26,6 +27,10 @@ pub(crate) struct Local {
     spawns: QueueOwner<Task, Machine>,
     /// Where the stack's top was when this thread last forked without a token.
     pub(crate) hint: Cell<Head>,
+    /// What this worker has spawned in FIFO order.
+    pub(crate) fifo: Arc<Fifo>,
+    /// Whether the pool was made to use this thread, which has a life of its own.
+    pub(crate) resident: Cell<bool>,
     random: Cell<u64>,
 }
 
@@ -45,7 +50,8 @@ impl Local {
         let hint = Cell::new(Local::bottom(&registry, index));
         // Any odd number does; they only must differ.
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        Local { registry, index, spawns, hint, random }
+        let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
+        Local { registry, index, spawns, hint, fifo, resident, random }
     }
 
     /// Pushes a spawned task onto this worker's queue.
@@ -70,7 +76,7 @@ impl Local {
     }
 
     #[inline]
-    fn pop_own(&self) -> Option<Task> {
+    pub(crate) fn pop_own(&self) -> Option<Task> {
         let (task, shared) = self.spawns.pop()?;
         if shared {
             self.registry.sleep.wake_one();
@@ -78,17 +84,51 @@ impl Local {
         Some(task)
     }
 
-    /// Works until the pool closes and nothing is left to do.
+    /// Works until the pool has closed and nothing is left to do.
     pub(crate) fn main_loop(&self) {
-        self.wait(&|| self.registry.is_closing(), &|| None, || self.token());
-        while let Some(work) = self.find(None) {
+        self.wait(&|| self.registry.is_finished(), &|| None, || self.token());
+    }
+
+    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
+    /// it runs now what it has spawned and not started.
+    pub(crate) fn leave(&self) {
+        while self.resident.get() && self.run_own() {}
+    }
+
+    /// This worker, as the others see it.
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.registry.workers[self.index]
+    }
+
+    /// Whether it has spawned tasks that have not started, or joins that are not complete.
+    pub(crate) fn has_pending_tasks(&self) -> bool {
+        !self.spawns.is_empty() || self.token().head().depth() != 0
+    }
+
+    /// Runs one piece of work from wherever there is some, for one who does not wait.
+    pub(crate) fn run_any(&self) -> bool {
+        let found = self.find(None);
+        let any = found.is_some();
+        if let Some(work) = found {
             self.run(work, self.token());
+        }
+        any
+    }
+
+    /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
+    #[inline]
+    pub(crate) fn answer_calls(&self) {
+        if !self.remote().calls.is_empty() {
+            while let Some(task) = self.remote().calls.take() {
+                self.run(Work::Task(task), self.token());
+            }
         }
     }
 
     /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
-    /// what this one waits for (leapfrogging), then this worker's own tasks, then everybody's in
-    /// random order, then the injector's. With no work, it looks a while, then sleeps; whoever makes
+    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own
+    /// tasks, its mail, everybody's tasks in random order, and the others from outside. With no work, it looks a while, then sleeps; whoever makes
     /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -119,9 +159,10 @@ impl Local {
             } else if looks < LOOKS {
                 thread::yield_now();
             } else {
+                self.registry.birth.check_or_abort();
                 self.registry.sleep.sleep(self.index, || {
                     self.registry.request_everywhere();
-                    done() || self.registry.visible_work()
+                    done() || self.registry.visible_work() || self.has_mail()
                 });
                 looks = 1;
             }
@@ -131,14 +172,28 @@ impl Local {
         }
     }
 
+    /// Whether something has come that only this worker may take. Line S5.
+    fn has_mail(&self) -> bool {
+        !self.remote().calls.is_empty() || !self.remote().mail.is_empty()
+    }
+
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
         let workers = &self.registry.workers;
+        if let Some(task) = self.remote().calls.take() {
+            return Some(Work::Task(task));
+        }
         if let Some(thief) = thief
             && let Some(stolen) = self.steal_fork(thief)
         {
             return Some(stolen);
         }
+        if let Some(task) = self.registry.injected(Priority::High) {
+            return Some(Work::Task(task));
+        }
         if let Some(task) = self.pop_own() {
+            return Some(Work::Task(task));
+        }
+        if let Some(task) = self.remote().mail.take() {
             return Some(Work::Task(task));
         }
         let start = self.next_random() as usize % workers.len();
@@ -153,7 +208,7 @@ impl Local {
                 return Some(Work::Task(task));
             }
         }
-        self.registry.injected().map(Work::Task)
+        self.registry.injected(Priority::Normal).map(Work::Task)
     }
 
     fn steal_fork(&self, victim: usize) -> Option<Work<'_>> {

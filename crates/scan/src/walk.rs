@@ -206,12 +206,7 @@ impl<'a, S: Sys> Job for Walk<'a, S> {
     type Worker = Worker<S>;
 
     #[inline]
-    fn visit(
-        &self,
-        worker: &mut Worker<S>,
-        task: Task<'a, S>,
-        sink: &mut impl FnMut(Task<'a, S>),
-    ) {
+    fn visit(&self, worker: &mut Worker<S>, task: Task<'a, S>, sink: &mut impl FnMut(Task<'a, S>)) {
         if self.control.is_stopped() {
             worker.found.interrupted = true;
             return;

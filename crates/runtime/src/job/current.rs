@@ -18,7 +18,7 @@ impl Local {
         // During a thread's last destructors the variable may be gone; then it is no worker.
         let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
         // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
-        // borrows the Local.
+        // borrows the Local, or by `reside`, whose Local lives for ever.
         f(unsafe { current.as_ref() })
     }
 
@@ -38,6 +38,12 @@ impl Local {
         // SAFETY: as above. Should the token be used when the stack has another top, its push finds
         // out (see `fork`).
         unsafe { Worker::new(top) }
+    }
+
+    /// Makes this thread the worker for ever.
+    pub(crate) fn reside(self) {
+        self.resident.set(true);
+        CURRENT.set(Box::leak(Box::new(self)));
     }
 
     /// Makes this thread the worker for as long as `f` runs.

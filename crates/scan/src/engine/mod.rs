@@ -36,12 +36,7 @@ pub(crate) trait Job: Sync {
     type Worker: Send;
 
     /// Visits a task and gives what comes of it to `sink`.
-    fn visit(
-        &self,
-        worker: &mut Self::Worker,
-        task: Self::Task,
-        sink: &mut impl FnMut(Self::Task),
-    );
+    fn visit(&self, worker: &mut Self::Worker, task: Self::Task, sink: &mut impl FnMut(Self::Task));
 }
 
 /// A way to share a walk among threads.
@@ -63,13 +58,8 @@ pub enum Engine {
 
 impl Engine {
     /// Every engine, the plainest first.
-    pub const ALL: [Engine; 5] = [
-        Engine::Sequential,
-        Engine::Pool,
-        Engine::MutexStealing,
-        Engine::LockFree,
-        Engine::Split,
-    ];
+    pub const ALL: [Engine; 5] =
+        [Engine::Sequential, Engine::Pool, Engine::MutexStealing, Engine::LockFree, Engine::Split];
 
     /// The name that a user knows it by.
     pub fn name(self) -> &'static str {
