@@ -92,21 +92,4 @@ fn watch() {
 fn watch() {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_elsewhere_without_a_fork() {
-        let birth = Birth::here();
-        assert!(!birth.is_elsewhere());
-        birth.check();
-        birth.check_or_abort();
-        assert!(Birth(birth.0 + 1).is_elsewhere());
-    }
-
-    #[test]
-    #[should_panic(expected = "make a new pool after fork()")]
-    fn a_check_after_a_fork_panics() {
-        Birth(Birth::here().0 + 1).check();
-    }
-}
+mod tests;
