@@ -10,6 +10,7 @@
 //! | `worker` | finding work, running it, waiting for what others run |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `registry` | what the workers of a pool share |
+//! | `watch`, `stats`, [`trace`] | what can be seen of the workers: counters and a timeline |
 //! | `latch` | one thread waits, another says when |
 //! | `join`, `scope`, `spawn`, `pool` | what users call |
 
@@ -22,6 +23,9 @@ mod registry;
 mod scope;
 mod sleep;
 mod spawn;
+mod stats;
+pub mod trace;
+mod watch;
 mod worker;
 
 pub use job::fork::Worker;
@@ -30,3 +34,4 @@ pub use pool::{BuildError, Builder, ThreadPool};
 pub use registry::MAX_THREADS;
 pub use scope::{Scope, scope};
 pub use spawn::{JoinHandle, spawn};
+pub use stats::{Stats, WorkerStats};

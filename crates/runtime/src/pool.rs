@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle as ThreadHandle};
 
 use poach_deque::split::{Split, Stack, StackError};
 use poach_deque::{CapacityError, Owner};
+use poach_memory::CachePadded;
 
 use crate::affinity;
 use crate::job::current::Local;
@@ -18,6 +19,7 @@ use crate::job::shared::Shared;
 use crate::latch::Signal;
 use crate::registry::{MAX_THREADS, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
+use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
@@ -209,11 +211,12 @@ impl Builder {
         let mut owners = Vec::with_capacity(threads);
         let mut workers = Vec::with_capacity(threads);
         for index in 0..threads {
-            let forks = Stack::new(self.task_stack, Registry::home(index, &sleep))
-                .map_err(BuildError::TaskStack)?;
-            let spawns: Spawns = Split::with_context(SPAWN_QUEUE, 0, Registry::home(index, &sleep))
-                .map_err(BuildError::SpawnQueue)?;
-            workers.push(Remote { forks, spawns: spawns.thief() });
+            let watch = Arc::new(CachePadded::new(Watch::new()));
+            let home = || Registry::home(index, &sleep, &watch);
+            let forks = Stack::new(self.task_stack, home()).map_err(BuildError::TaskStack)?;
+            let spawns: Spawns =
+                Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
+            workers.push(Remote { forks, spawns: spawns.thief(), watch });
             owners.push(spawns);
         }
         let registry = Registry::new(sleep, workers.into(), self.handlers);
@@ -297,7 +300,7 @@ fn work(registry: &Arc<Registry>, index: usize, spawns: Spawns) {
 /// dropped by one of them. Pools nest: a worker that installs into another pool keeps working for its
 /// own while it waits.
 pub struct ThreadPool {
-    registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     callers_work: bool,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }

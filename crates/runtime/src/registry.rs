@@ -13,6 +13,8 @@ use crate::job::current::Local;
 use crate::job::task::Task;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
+use crate::trace::Recordings;
+use crate::watch::Watch;
 
 /// A pool never has more workers than this.
 pub const MAX_THREADS: usize = 1024;
@@ -36,6 +38,11 @@ impl Seat for ThreadSeat {
     }
 
     fn unpark(&self) {
+        Local::with(|local| {
+            if let Some(local) = local {
+                local.watch.called();
+            }
+        });
         self.unparker.unpark();
     }
 }
@@ -46,11 +53,17 @@ pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
 pub(crate) struct Home {
     pub(crate) index: usize,
     sleep: Arc<PoolSleep>,
+    watch: Arc<CachePadded<Watch>>,
 }
 
 impl Context for Home {
     fn shared(&self) {
+        self.watch.shared();
         self.sleep.wake_one();
+    }
+
+    fn took_back(&self) {
+        self.watch.took_back();
     }
 }
 
@@ -61,6 +74,7 @@ pub(crate) type Spawns = Split<Task, Machine, Home>;
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
     pub(crate) spawns: Stealer<Task>,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
 }
 
 pub(crate) struct Registry {
@@ -73,6 +87,7 @@ pub(crate) struct Registry {
     /// Where each worker's [`Local`] is, once it runs.
     pub(crate) locals: Box<[<Machine as Memory>::Pointer<Local>]>,
     pub(crate) handlers: Handlers,
+    pub(crate) recordings: Recordings,
 }
 
 impl Registry {
@@ -90,11 +105,16 @@ impl Registry {
             injected: CachePadded::new(Word::new(0)),
             closing: Word::new(0),
             handlers,
+            recordings: Recordings::new(),
         })
     }
 
-    pub(crate) fn home(index: usize, sleep: &Arc<PoolSleep>) -> Home {
-        Home { index, sleep: Arc::clone(sleep) }
+    pub(crate) fn home(
+        index: usize,
+        sleep: &Arc<PoolSleep>,
+        watch: &Arc<CachePadded<Watch>>,
+    ) -> Home {
+        Home { index, sleep: Arc::clone(sleep), watch: Arc::clone(watch) }
     }
 
     /// Hands a task to the pool from outside, or from a worker whose own queue is full.
