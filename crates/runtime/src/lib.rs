@@ -11,6 +11,7 @@
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `registry` | what the workers of a pool share, and when they end |
 //! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
+//! | `watch`, `stats`, [`trace`] | what can be seen of the workers: counters and a timeline |
 //! | `latch` | one thread waits, another says when |
 //! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
 //! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `context`, `parallel` | what users call |
@@ -35,7 +36,10 @@ mod registry;
 mod scope;
 mod sleep;
 mod spawn;
+mod stats;
 mod threads;
+pub mod trace;
+mod watch;
 mod ways;
 mod worker;
 
@@ -54,4 +58,5 @@ pub use pool::{BuildError, Builder, ThreadPool};
 pub use registry::{MAX_THREADS, Priority};
 pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use spawn::{spawn, spawn_at, spawn_fifo};
+pub use stats::{Stats, WorkerStats};
 pub use threads::ThreadBuilder;

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle as ThreadHandle};
 
 use poach_deque::split::{Split, Stack, StackError};
 use poach_deque::{CapacityError, Owner};
-use poach_memory::{Machine, Memory};
+use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::affinity;
 use crate::job::current::Local;
@@ -20,6 +20,7 @@ use crate::latch::Signal;
 use crate::registry::{MAX_THREADS, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 use crate::threads::{Place, ThreadBuilder};
+use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
@@ -325,11 +326,12 @@ pub(crate) fn furnish(
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
-        let home = || Registry::home(index, &sleep);
+        let watch = Arc::new(CachePadded::new(Watch::new()));
+        let home = || Registry::home(index, &sleep, &watch);
         let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
         let spawns: Spawns =
             Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
-        workers.push(Remote::new(forks, spawns.thief()));
+        workers.push(Remote::new(forks, spawns.thief(), watch));
         owners.push(spawns);
     }
     let workers = workers.into();
@@ -342,7 +344,7 @@ pub(crate) fn furnish(
 /// dropped by one of them. Pools nest: a worker that installs into another pool keeps working for its
 /// own while it waits.
 pub struct ThreadPool {
-    registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     callers_work: bool,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }

@@ -27,6 +27,8 @@ use crate::job::forked::Birth;
 use crate::job::task::Task;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
+use crate::trace::Recordings;
+use crate::watch::Watch;
 
 /// A pool never has more workers than this.
 pub const MAX_THREADS: usize = 1024;
@@ -50,6 +52,11 @@ impl Seat for ThreadSeat {
     }
 
     fn unpark(&self) {
+        Local::with(|local| {
+            if let Some(local) = local {
+                local.watch.called();
+            }
+        });
         self.unparker.unpark();
     }
 }
@@ -60,11 +67,17 @@ pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
 pub(crate) struct Home {
     pub(crate) index: usize,
     sleep: Arc<PoolSleep>,
+    watch: Arc<CachePadded<Watch>>,
 }
 
 impl Context for Home {
     fn shared(&self) {
+        self.watch.shared();
         self.sleep.wake_one();
+    }
+
+    fn took_back(&self) {
+        self.watch.took_back();
     }
 }
 
@@ -79,11 +92,16 @@ pub(crate) struct Remote {
     pub(crate) mail: Inbox,
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
     pub(crate) calls: Inbox,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
 }
 
 impl Remote {
-    pub(crate) fn new(forks: Stack<Machine, Home>, spawns: Stealer<Task>) -> Remote {
-        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new() }
+    pub(crate) fn new(
+        forks: Stack<Machine, Home>,
+        spawns: Stealer<Task>,
+        watch: Arc<CachePadded<Watch>>,
+    ) -> Remote {
+        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch }
     }
 
     /// Whether something has come that only this worker may take. Line S5.
@@ -130,6 +148,7 @@ pub(crate) struct Registry {
     /// The registry whose workers have been interrupted and work for this one.
     parent: Option<Arc<Registry>>,
     pub(crate) birth: Birth,
+    pub(crate) recordings: Recordings,
 }
 
 impl Registry {
@@ -150,11 +169,16 @@ impl Registry {
             spares: Spares::new(spares),
             parent: parts.parent,
             birth: Birth::here(),
+            recordings: Recordings::new(),
         })
     }
 
-    pub(crate) fn home(index: usize, sleep: &Arc<PoolSleep>) -> Home {
-        Home { index, sleep: Arc::clone(sleep) }
+    pub(crate) fn home(
+        index: usize,
+        sleep: &Arc<PoolSleep>,
+        watch: &Arc<CachePadded<Watch>>,
+    ) -> Home {
+        Home { index, sleep: Arc::clone(sleep), watch: Arc::clone(watch) }
     }
 
     /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has

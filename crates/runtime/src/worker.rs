@@ -4,14 +4,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 
-use poach_deque::split::{Claim, Stolen};
+use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
-use poach_memory::{Machine, Memory};
+use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Task};
 use crate::registry::{Priority, Registry, Remote, Spawns};
+use crate::trace::Activity;
+use crate::watch::Watch;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -25,6 +27,7 @@ const PAUSES: u32 = 8;
 pub(crate) struct Local {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
     spawns: Spawns,
     /// Where the stack's top was when this thread last forked without a token.
     pub(crate) hint: Cell<Head>,
@@ -38,8 +41,8 @@ pub(crate) struct Local {
 /// Something to run.
 enum Work<'r> {
     /// The second half of a join, stolen from this worker.
-    Fork(Stolen<'r, Machine>, usize),
-    Task(Task),
+    Fork(Stolen<'r, Machine>, usize, Activity),
+    Task(Task, Activity),
 }
 
 impl Local {
@@ -48,7 +51,8 @@ impl Local {
         // Any odd number does; they only must differ.
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
-        Local { registry, index, spawns, hint, fifo, resident, random }
+        let watch = Arc::clone(&registry.workers[index].watch);
+        Local { registry, index, watch, spawns, hint, fifo, resident, random }
     }
 
     /// Pushes a spawned task onto this worker's queue.
@@ -69,6 +73,7 @@ impl Local {
         let task = self.pop_own();
         let found = task.is_some();
         if let Some(task) = task {
+            let _running = self.watch.runs(Activity::OwnTask);
             task.run();
         }
         found
@@ -112,7 +117,7 @@ impl Local {
     pub(crate) fn answer_calls(&self) {
         if !self.remote().calls.is_empty() {
             while let Some(task) = self.remote().calls.take() {
-                self.run(Work::Task(task), self.token());
+                self.run(Work::Task(task, Activity::InjectedTask), self.token());
             }
         }
     }
@@ -161,7 +166,10 @@ impl Local {
         registry.birth.check();
         let Some(index) = registry.sleep.take_place() else { return Err(f) };
         let place = Place { registry, index, local: Local::of_sleeper(registry, index) };
-        Ok(place.local.enter(|_| f()))
+        Ok(place.local.enter(|local| {
+            let _running = local.watch.runs(Activity::InPlace);
+            f()
+        }))
     }
 
     /// [`wait`](Local::wait); `vacant` says that nothing is under way on this worker.
@@ -172,6 +180,7 @@ impl Local {
         token: impl Fn() -> Worker<'w>,
         vacant: bool,
     ) {
+        let _waiting = (!vacant).then(|| self.watch.waits());
         let mut looks = 0;
         while !done() {
             if let Some(work) = self.find(thief()) {
@@ -196,10 +205,13 @@ impl Local {
                 thread::yield_now();
             } else {
                 self.registry.birth.check_or_abort();
+                // Begun and ended outside of `sleep`: within, another may be in this worker's place.
+                let sleeping = self.watch.sleeps();
                 self.registry.sleep.sleep(self.index, vacant, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
+                drop(sleeping);
                 looks = 1;
             }
         }
@@ -211,42 +223,47 @@ impl Local {
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
         let workers = &self.registry.workers;
         if let Some(task) = self.remote().calls.take() {
-            return Some(Work::Task(task));
+            return Some(Work::Task(task, Activity::InjectedTask));
         }
         if let Some(thief) = thief
-            && let Some(stolen) = self.steal_fork(thief)
+            && let Some(stolen) = self.steal_fork(thief, true)
         {
             return Some(stolen);
         }
         if let Some(task) = self.registry.injected(Priority::High) {
-            return Some(Work::Task(task));
+            return Some(Work::Task(task, Activity::InjectedTask));
         }
         if let Some(task) = self.pop_own() {
-            return Some(Work::Task(task));
+            return Some(Work::Task(task, Activity::OwnTask));
         }
         if let Some(task) = self.remote().mail.take() {
-            return Some(Work::Task(task));
+            return Some(Work::Task(task, Activity::InjectedTask));
         }
         let start = self.next_random() as usize % workers.len();
         for victim in (start..workers.len()).chain(0..start) {
             if victim == self.index {
                 continue;
             }
-            if let Some(work) = self.steal_fork(victim) {
+            if let Some(work) = self.steal_fork(victim, false) {
                 return Some(work);
             }
             if let Some(task) = self.steal_tasks(victim) {
-                return Some(Work::Task(task));
+                return Some(Work::Task(task, Activity::StolenTask { victim }));
             }
         }
-        self.registry.injected(Priority::Normal).map(Work::Task)
+        self.registry
+            .injected(Priority::Normal)
+            .map(|task| Work::Task(task, Activity::InjectedTask))
     }
 
     /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
-    fn steal_fork(&self, victim: usize) -> Option<Work<'_>> {
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         loop {
             match self.registry.workers[victim].forks.steal() {
-                Ok(stolen) => return Some(Work::Fork(stolen, victim)),
+                Ok(stolen) => {
+                    let kind = Activity::StolenFork { victim, leap };
+                    return Some(Work::Fork(stolen, victim, kind));
+                }
                 Err(Claim::Lost) => Machine::pause(),
                 Err(_) => return None,
             }
@@ -270,19 +287,28 @@ impl Local {
     fn expose(&self) -> bool {
         let workers = &self.registry.workers;
         let start = self.next_random() as usize % workers.len();
-        (start..workers.len())
-            .chain(0..start)
-            .any(|victim| victim != self.index && workers[victim].forks.expose())
+        (start..workers.len()).chain(0..start).filter(|&victim| victim != self.index).any(
+            |victim| {
+                let exposure = workers[victim].forks.expose();
+                self.watch.exposes(victim, exposure);
+                exposure == Exposure::Done
+            },
+        )
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
         self.hint.set(worker.head());
         match work {
-            Work::Task(task) => task.run(),
-            Work::Fork(stolen, victim) => {
+            Work::Task(task, kind) => {
+                let _running = self.watch.runs(kind);
+                task.run();
+            }
+            Work::Fork(stolen, victim, kind) => {
+                let running = self.watch.runs(kind);
                 let guard = AbortOnUnwind("a stolen half left its thief without an outcome");
                 fork::run_stolen(&stolen, self.index, worker);
                 guard.disarm();
+                drop(running);
                 self.registry.sleep.wake(victim);
             }
         }

@@ -195,6 +195,10 @@ impl<M: Memory> Slot<M> {
 pub trait Context {
     /// Tasks have become visible to thieves. Called by the owner, in its cold path.
     fn shared(&self);
+
+    /// The owner, out of private tasks, has taken some back from the thieves. Called by the owner, in
+    /// its cold path.
+    fn took_back(&self) {}
 }
 
 impl Context for () {
@@ -307,6 +311,17 @@ impl fmt::Display for PushError {
 }
 
 impl std::error::Error for PushError {}
+
+/// What became of an attempt to [expose](Stack::expose) tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// It was not begun: there was nothing to expose, or another thief is at it.
+    Refused,
+    /// It cost a process-wide barrier, and the owner came back meanwhile.
+    Vain,
+    /// It cost a process-wide barrier, and there is something to [steal](Stack::steal) now.
+    Done,
+}
 
 /// What became of a pop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -589,6 +604,7 @@ impl<M: Memory, C: Context> Head<M, C> {
                 return Popped::Stolen;
             }
             bump(&header.counts.shrinks);
+            header.context.took_back();
         }
         self.attend(header);
         Popped::Own
@@ -728,25 +744,24 @@ impl<M: Memory, C: Context> Stack<M, C> {
     }
 
     /// A thief makes private tasks of an owner that does not come back visible: the older half of them.
-    /// `true` if there is now something to [steal](Stack::steal).
     ///
     /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it interrupts
-    /// every running thread of the process. `false` at once where there is no private task to be seen,
+    /// every running thread of the process. [`Exposure::Refused`] at once where there is no private task to be seen,
     /// where another thief is at it, and where the system has no process-wide barrier (there a private
     /// task waits until its owner comes back).
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
-    pub fn expose(&self) -> bool {
+    pub fn expose(&self) -> Exposure {
         let header = self.head();
         if !M::asymmetric() || !self.is_present(header, header.bounds.tail()) {
-            return false;
+            return Exposure::Refused;
         }
         // Acquire: pairs with the release below; exposures come one after the other.
         if header.exposing.swap(1, Ordering::Acquire) != 0 {
-            return false;
+            return Exposure::Refused;
         }
-        let exposed = header.bounds.begin_exposure().is_some_and(|exposure| {
+        let exposed = header.bounds.begin_exposure().map(|exposure| {
             // Pairs with the full fence in `attend`: the beginning comes before the alarm for an owner
             // that overwrites the alarm.
             M::full();
@@ -761,7 +776,11 @@ impl<M: Memory, C: Context> Stack<M, C> {
             header.bounds.end_exposure(exposure, exposed) && exposed > 0
         });
         header.exposing.store(0, Ordering::Release);
-        exposed
+        match exposed {
+            None => Exposure::Refused,
+            Some(false) => Exposure::Vain,
+            Some(true) => Exposure::Done,
+        }
     }
 
     /// Whether a task stands in the slot of this index, to a thief's knowledge.
