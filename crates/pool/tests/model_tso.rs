@@ -335,12 +335,12 @@ fn every_history_is_a_pools() {
 #[test]
 fn the_rivals_take_each_task_once() {
     clean(3, |threads| {
-        consume_against_steal(&Arc::new(SalsaCas::<u32, Simulated>::new(2).unwrap()), threads)
+        consume_against_steal(&Arc::new(SalsaCas::<u32, Simulated>::new(2).unwrap()), threads);
     });
     clean(3, |threads| {
-        consume_against_steal(&Arc::new(WsMsq::<u32, Simulated>::new().unwrap()), threads)
+        consume_against_steal(&Arc::new(WsMsq::<u32, Simulated>::new().unwrap()), threads);
     });
     clean(3, |threads| {
-        consume_against_steal(&Arc::new(WsLifo::<u32, Simulated>::new().unwrap()), threads)
+        consume_against_steal(&Arc::new(WsLifo::<u32, Simulated>::new().unwrap()), threads);
     });
 }
