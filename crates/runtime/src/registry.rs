@@ -11,6 +11,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
 use crate::job::current::Local;
 use crate::job::task::Task;
+use crate::place::Rings;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
 use crate::trace::Recordings;
@@ -75,6 +76,8 @@ pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
     pub(crate) spawns: Stealer<Task>,
     pub(crate) watch: Arc<CachePadded<Watch>>,
+    /// In which order this worker robs the others.
+    pub(crate) rings: Rings,
 }
 
 pub(crate) struct Registry {

@@ -78,7 +78,7 @@ impl Local {
 
     /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
     /// what this one waits for (leapfrogging), then this worker's own tasks, then everybody's in
-    /// random order, then the injector's. With no work, it looks a while, then sleeps; whoever makes
+    /// the order of its rings, then the injector's. With no work, it looks a while, then sleeps; whoever makes
     /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -170,7 +170,6 @@ impl Local {
     }
 
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        let workers = &self.registry.workers;
         if let Some(thief) = thief
             && let Some(stolen) = self.steal_fork(thief, true)
         {
@@ -179,11 +178,7 @@ impl Local {
         if let Some(task) = self.spawns.pop() {
             return Some(Work::Task(task, Activity::OwnTask));
         }
-        let start = self.next_random() as usize % workers.len();
-        for victim in (start..workers.len()).chain(0..start) {
-            if victim == self.index {
-                continue;
-            }
+        for victim in self.registry.workers[self.index].rings.order(self.next_random()) {
             if let Some(work) = self.steal_fork(victim, false) {
                 return Some(work);
             }
@@ -224,14 +219,11 @@ impl Local {
     #[cold]
     fn expose(&self) -> bool {
         let workers = &self.registry.workers;
-        let start = self.next_random() as usize % workers.len();
-        (start..workers.len()).chain(0..start).filter(|&victim| victim != self.index).any(
-            |victim| {
-                let exposure = workers[victim].forks.expose();
-                self.watch.exposes(victim, exposure);
-                exposure == Exposure::Done
-            },
-        )
+        workers[self.index].rings.order(self.next_random()).any(|victim| {
+            let exposure = workers[victim].forks.expose();
+            self.watch.exposes(victim, exposure);
+            exposure == Exposure::Done
+        })
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
