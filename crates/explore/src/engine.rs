@@ -199,15 +199,19 @@ pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
             return None;
         }
         if !engine.machine.clocks {
-            engine.machine.clocks = true;
+            // From the next execution on; this one has no clocks to go by.
+            engine.machine.clocks_wanted = true;
             engine.machine.knowledge_grew = true;
+            return None;
         }
         Some((engine.current, engine.machine.threads[engine.current].clock))
     })
 }
 
-pub(crate) fn race(message: String) {
+/// Ends the execution, and the thread: what it would read next means nothing.
+pub(crate) fn race(message: String) -> ! {
     with(|engine| engine.search.violate(Violation::Race(message)));
+    resume_unwind(Box::new(GivenUp))
 }
 
 impl Engine {
@@ -400,6 +404,10 @@ impl Engine {
     }
 
     fn begin(&mut self, call: Call) {
+        if self.mode == Mode::SetUp {
+            // The set-up does what the first thread would have done before.
+            self.history.call(0, call, 0);
+        }
         if self.mode == Mode::Run {
             let thread = &mut self.machine.threads[self.current];
             thread.operation += 1;
@@ -435,6 +443,10 @@ impl Engine {
     }
 
     fn finish(&mut self, outcome: Outcome) {
+        if self.mode == Mode::SetUp {
+            self.history.ret(0, outcome);
+            self.history.show(0);
+        }
         if self.mode != Mode::Run {
             return;
         }
@@ -560,10 +572,10 @@ impl Drop for Closing {
             engine.closing = true;
         });
         for (thread, fiber) in self.0.iter_mut().enumerate() {
-            with(|engine| {
+            drop(with(|engine| {
                 engine.current = thread;
-                engine.jobs[thread] = None;
-            });
+                engine.jobs[thread].take()
+            }));
             while !fiber.done() {
                 fiber.resume(());
             }
@@ -683,9 +695,15 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         }
     } else {
         tear_down(fibers, count);
-        // What it owns may look at words once more when it is dropped.
-        with(|engine| engine.mode = Mode::After);
-        drop(after);
+        if with(|engine| engine.search.end == Some(End::Violation)) {
+            // What is broken must not be dropped: a queue whose indices have crossed would walk from
+            // one to the other. The search ends soon after a violation, so little leaks.
+            std::mem::forget(after);
+        } else {
+            // What it owns may look at words once more when it is dropped.
+            with(|engine| engine.mode = Mode::After);
+            drop(after);
+        }
     }
     with(|engine| engine.mode = Mode::Idle);
 }

@@ -38,8 +38,10 @@ pub enum Outcome {
     Task(u64),
     /// There was no task.
     Empty,
-    /// It gave up, and changed nothing: uncertain, or outrun.
+    /// It gave up, uncertain, and changed nothing.
     Abort,
+    /// It was outrun by another, and changed nothing.
+    Retry,
 }
 
 /// A time in a history; [`NEVER`](Time::MAX) where it has not come.
@@ -116,6 +118,7 @@ impl History {
             Outcome::Task(task) => mix(6, task),
             Outcome::Empty => 7,
             Outcome::Abort => 8,
+            Outcome::Retry => 9,
         };
         self.hashes[thread] = mix(self.hashes[thread], what);
     }
@@ -175,6 +178,7 @@ impl core::fmt::Display for Operation {
             Some(Outcome::Task(task)) => write!(f, " = {task}"),
             Some(Outcome::Empty) => f.write_str(" = empty"),
             Some(Outcome::Abort) => f.write_str(" = abort"),
+            Some(Outcome::Retry) => f.write_str(" = retry"),
         }
     }
 }

@@ -50,6 +50,7 @@ pub mod history;
 pub mod litmus;
 mod machine;
 mod memory;
+pub mod queues;
 mod search;
 pub mod spec;
 mod trace;

@@ -231,6 +231,7 @@ pub(crate) struct Machine {
     addresses: Vec<(u64, u64)>,
     /// Whether vector clocks are kept: a model has used a cell.
     pub(crate) clocks: bool,
+    pub(crate) clocks_wanted: bool,
     memory_clocks: Vec<Clock>,
     versions: Vec<u64>,
     /// What the steps since the last observable step did to the history.
@@ -255,6 +256,7 @@ impl Machine {
             knowledge_grew: false,
             addresses: Vec::new(),
             clocks: false,
+            clocks_wanted: false,
             memory_clocks: Vec::new(),
             versions: Vec::new(),
             marks: 0,
@@ -273,10 +275,12 @@ impl Machine {
         self.versions.resize(self.memory.len(), 0);
         self.knowledge_grew = false;
         self.clocks = false;
+        self.clocks_wanted = false;
     }
 
     /// The state before an execution: no words, no threads.
     pub(crate) fn reset(&mut self) {
+        self.clocks = self.clocks_wanted;
         self.memory_hash = 0;
         self.setup_words = 0;
         self.count = 0;

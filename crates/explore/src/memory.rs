@@ -38,6 +38,10 @@ impl Memory for Simulated {
         true
     }
 
+    fn total_store_order() -> bool {
+        true
+    }
+
     #[track_caller]
     fn pause() {
         engine::step(Op::Pause, Location::caller());

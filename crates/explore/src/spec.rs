@@ -141,6 +141,14 @@ impl Spec {
                     self == Spec::DequeWithAbort || self == Spec::AtLeastOnce || self.private();
                 if steals && allowed { same() } else { Vec::new() }
             }
+            // Progress is for the model's own checks: being outrun changes nothing.
+            (_, Some(Outcome::Retry)) => {
+                if steals {
+                    same()
+                } else {
+                    Vec::new()
+                }
+            }
             (_, Some(Outcome::Empty)) => {
                 let overlooked = |item: &Item| item.given || (steals && !item.visible);
                 let allowed = (steals && self.private()) || items.iter().all(overlooked);

@@ -12,8 +12,10 @@ use crate::search::EAGER;
 /// What a word is called in a counterexample.
 #[derive(Clone, Debug)]
 pub struct Naming {
-    /// Its name; without one the word is not shown among the memory.
+    /// Its name.
     pub name: String,
+    /// Whether it is shown among the memory, or only where something happens to it.
+    pub shown: bool,
     /// Two names, if the word packs two 32-bit numbers: of its lower and its upper half.
     pub halves: Option<(&'static str, &'static str)>,
 }
@@ -21,12 +23,17 @@ pub struct Naming {
 impl Naming {
     /// A word with one number.
     pub fn new(name: impl Into<String>) -> Self {
-        Naming { name: name.into(), halves: None }
+        Naming { name: name.into(), shown: true, halves: None }
+    }
+
+    /// A word that is shown only where something happens to it.
+    pub fn hidden(name: impl Into<String>) -> Self {
+        Naming { shown: false, ..Naming::new(name) }
     }
 
     /// A word with two numbers.
     pub fn halves(name: impl Into<String>, lower: &'static str, upper: &'static str) -> Self {
-        Naming { name: name.into(), halves: Some((lower, upper)) }
+        Naming { halves: Some((lower, upper)), ..Naming::new(name) }
     }
 }
 
@@ -53,8 +60,8 @@ impl Recording {
 
     fn name(&self, loc: Loc) -> String {
         match self.names.get(loc as usize) {
-            Some(naming) if !naming.name.is_empty() => naming.name.clone(),
-            _ => format!("w{loc}"),
+            Some(naming) => naming.name.clone(),
+            None => format!("w{loc}"),
         }
     }
 
@@ -144,6 +151,7 @@ impl Recording {
                     Outcome::Task(task) => format!("{name} returns {task}"),
                     Outcome::Empty => format!("{name} returns empty"),
                     Outcome::Abort => format!("{name} returns abort"),
+                    Outcome::Retry => format!("{name} returns retry"),
                     Outcome::Done => format!("{name} returns"),
                 }
             }
@@ -162,8 +170,7 @@ impl Recording {
 
     fn row_at(&mut self, machine: &Machine, column: Column, text: String, at: String) {
         let named = |loc: Loc| {
-            self.names.get(loc as usize).is_some_and(|naming| !naming.name.is_empty())
-                || self.names.is_empty()
+            self.names.is_empty() || self.names.get(loc as usize).is_some_and(|naming| naming.shown)
         };
         let memory = machine
             .words()

@@ -12,7 +12,7 @@
 mod protocol;
 mod systems;
 
-use poach_memory::{Asymmetric, Full, Machine};
+use poach_memory::{Asymmetric, Displaced, Full, Machine};
 use poach_pool::bag::ConcBag;
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
@@ -40,6 +40,14 @@ const SHAPES: [(&str, usize, usize); 4] =
 /// More of figures 4 and 5, for the pools alone.
 const MORE: [(&str, usize, usize); 5] =
     [("4p4c", 4, 4), ("8p8c", 8, 8), ("16p16c", 16, 16), ("1p2c", 1, 2), ("1p7c", 1, 7)];
+
+/// SALSA with the paper's own fence: consumer n is bound to the processor that the protocol binds it to.
+fn displaced() -> Option<Salsa<u64, Machine, Displaced>> {
+    let bound = |seat| Displaced::onto(protocol::processor(seat));
+    // Every seat of the pinned shapes; a processor that cannot be had shows here, not in a thief.
+    (0..2).try_for_each(|seat| bound(seat).map(drop)).ok()?;
+    Salsa::with_fences(CHUNK, move |seat| bound(seat).expect("a processor that was there before"))
+}
 
 fn the_five(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
     let size = request.size;
@@ -117,6 +125,11 @@ impl Suite for Pool {
         for (workload, producers, consumers) in [("1p1c-pinned", 1, 1), ("2p2c-pinned", 2, 2)] {
             let shape = Shape { pinned: true, ..Shape::new(workload, producers, consumers) };
             the_five(&mut cases, request, shape);
+            // The paper's own fence, where threads can be bound.
+            if Displaced::onto(0).is_ok() {
+                let name = "salsa-displaced";
+                cases.push(polling(name, shape, size, Pools(displaced)));
+            }
         }
         let shape = Shape::new("2p2c-chunk", 2, 2);
         for chunk in [16, 64, 128, 256, 1000, 4000, 16000] {

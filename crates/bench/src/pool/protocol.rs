@@ -219,12 +219,16 @@ fn check(tasks: u64, taken: &[Taken]) -> Result<()> {
     Ok(())
 }
 
+/// Where thread `number` of its kind is pinned.
+pub(super) fn processor(number: usize) -> usize {
+    number % thread::available_parallelism().map_or(1, Into::into)
+}
+
 #[cfg(target_os = "linux")]
 fn pin(shape: &Shape, number: usize) {
     if shape.pinned {
-        let processors = thread::available_parallelism().map_or(1, Into::into);
         let mut set = rustix::thread::CpuSet::new();
-        set.set(number % processors);
+        set.set(processor(number));
         // Where the system does not allow it the threads stay free, as in the other workloads.
         let _ = rustix::thread::sched_setaffinity(None, &set);
     }

@@ -161,6 +161,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let Some(split) = self.shared.bounds.take_back() else { return false };
         let old = self.bottom.get();
         self.bottom.set(old.wrapping_sub(u64::from((old as u32).wrapping_sub(split))));
+        self.context.took_back();
         true
     }
 }

@@ -109,13 +109,16 @@ pub(super) struct ProducerRecord<T, M: Memory> {
     chunk: M::Pointer<Chunk<T, M>>,
 }
 
+type Fences<F> = Box<dyn Fn(usize) -> F + Send + Sync>;
+
 pub(super) struct Core<T, M: Memory, F> {
     pub(super) consumers: Seats<ConsumerRecord<T, M, F>, M>,
     producers: Seats<ProducerRecord<T, M>, M>,
     chunks: Registry<Chunk<T, M>, M>,
     chunk_length: usize,
     chunk_limit: usize,
-    fence: fn() -> F,
+    /// Makes the policy of a consumer's seat.
+    fences: Fences<F>,
 }
 
 impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
@@ -129,23 +132,24 @@ impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// `None` where there is no memory.
-    pub(super) fn new(chunk_length: usize, fence: fn() -> F) -> Option<Self> {
+    pub(super) fn new(chunk_length: usize, fences: Fences<F>) -> Option<Self> {
         let core = Core {
             consumers: Seats::new(),
             producers: Seats::new(),
             chunks: Registry::new(),
             chunk_length,
             chunk_limit: MOST,
-            fence,
+            fences,
         };
-        core.consumers.prepare(|number| ConsumerRecord::new(number, fence()))?;
+        let make = |number| ConsumerRecord::new(number, (core.fences)(number));
+        core.consumers.prepare(make)?;
         Some(core)
     }
 
     pub(super) fn sit(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
         let sit = self
             .consumers
-            .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fence)()));
+            .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fences)(number)));
         let limit = MOST_CONSUMERS;
         match sit {
             Some((number, record)) => Ok((number, NonNull::from(record))),

@@ -65,8 +65,11 @@
 //!    s must not take it; unless I = P, for then the task was there before s became the owner (113),
 //!    and x sees it. Giving up in that case too would let thieves rob each other for ever with
 //!    nothing taken.
-//! 4. *The tag.* The exchange (116) succeeds only if the term is the one in which P was read. Had the
-//!    chunk been stolen and stolen back in between, `source` and I = P would be another life's.
+//! 4. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later one
+//!    of the same owner. The paper needs that, for its P comes from a node that may be another's by
+//!    then; here the term itself names the word to read, and the hazard pointer keeps the chunk from
+//!    another life, so that no model finds an execution which goes wrong without the tag. It stays:
+//!    it lets each step above be argued within one term.
 //! 5. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
@@ -115,8 +118,8 @@ use crate::mechanism::{Consume, Mechanism, NoHandle};
 
 /// SALSA pools, over memory `M` and with fence policy `F`.
 ///
-/// `F` must have no [`margin`](StoreLoad::margin): a thief that may miss one of the owner's stores
-/// would take a task twice.
+/// A policy with a [`margin`](StoreLoad::margin) must be able to [`resolve`](StoreLoad::resolve): a
+/// thief waits until it can, for if it missed one of the owner's stores it would take a task twice.
 ///
 /// `C` is for models that must see the algorithm fail: see [`Checks`].
 pub struct Salsa<
@@ -153,11 +156,31 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C>
     ///
     /// # Panics
     ///
-    /// If `chunk_length` is 0, or `F` has a margin.
+    /// As [`with_fences`](Salsa::with_fences).
     pub fn new(chunk_length: usize) -> Option<Self> {
+        Self::with_fences(chunk_length, |_| F::default())
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
+    /// Pools whose consumers' policies are made by `fences`, from the number of the seat. So a policy
+    /// may know the processor that whoever takes that seat is bound to, as displacement must
+    /// (section 6.1).
+    ///
+    /// # Panics
+    ///
+    /// If `chunk_length` is 0, or the policy of seat 0 has a margin and cannot resolve it.
+    pub fn with_fences(
+        chunk_length: usize,
+        fences: impl Fn(usize) -> F + Send + Sync + 'static,
+    ) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
-        assert_eq!(F::default().margin(), 0, "SALSA needs a fence policy without a margin");
-        let core = Arc::new(Core::new(chunk_length, F::default)?);
+        let first = fences(0);
+        assert!(
+            first.margin() == 0 || first.resolve(),
+            "SALSA needs a fence policy that can make an owner's stores visible"
+        );
+        let core = Arc::new(Core::new(chunk_length, Box::new(fences))?);
         Some(Salsa { core, checks: PhantomData })
     }
 
@@ -513,7 +536,15 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Section 5.5: the victim's pool may have become empty.
         self.may_have_emptied();
         // Point 1 of the module comment. Whose stores count is who publishes in the word that counts.
-        core.consumers.get(old.source())?.fence.thief();
+        let fence = &core.consumers.get(old.source())?.fence;
+        fence.thief();
+        while fence.margin() > 0 && !fence.resolve() {
+            // Not known yet what the victim took. Meanwhile the chunk can be stolen from here.
+            if chunk.term().load(Ordering::Relaxed) != stolen.0 {
+                return None;
+            }
+            M::pause();
+        }
         // Line 119.
         let taken = chunk.taken_in(stolen)?;
         // Line 120: exhausted; whoever took the last slot returns the chunk.

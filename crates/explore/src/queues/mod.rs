@@ -1,0 +1,155 @@
+//! The queues of `poach-deque`, their own source, on the simulated machine.
+
+mod scenario;
+
+use core::num::NonZeroU64;
+
+use poach_deque::{ChaseLev, The, Thep};
+use poach_memory::delta::Delta;
+use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
+
+pub use scenario::{Deque, Scenario, Step, Subject, model};
+
+use crate::{Config, Naming, Report, Simulated, Spec, explore};
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// [`poach_deque::ChaseLev`].
+    ChaseLev,
+    /// [`poach_deque::The`].
+    The,
+    /// [`poach_deque::Thep`].
+    Thep,
+}
+
+/// A fence policy, with what it needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// [`poach_memory::Full`].
+    Full,
+    /// [`poach_memory::Asymmetric`].
+    Asymmetric,
+    /// [`poach_memory::Bounded`].
+    Bounded {
+        /// How many pops a thief may fail to see.
+        delta: NonZeroU64,
+        /// Whether the queue makes a store of its own at each pop.
+        fill: bool,
+    },
+    /// [`poach_memory::Resolved`].
+    Resolved {
+        /// As [`Policy::Bounded`]'s.
+        delta: NonZeroU64,
+        /// As [`Policy::Bounded`]'s.
+        fill: bool,
+    },
+    /// [`poach_memory::Unbounded`].
+    Unbounded,
+    /// [`poach_memory::Unfenced`].
+    Unfenced,
+}
+
+impl Policy {
+    fn words(self) -> Vec<Naming> {
+        match self {
+            Policy::Bounded { .. } | Policy::Resolved { .. } => vec![Naming::hidden("elsewhere")],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn delta(pops: NonZeroU64, fill: bool) -> Delta {
+    let delta = Delta::exactly(pops);
+    if fill { delta } else { delta.without_fill() }
+}
+
+/// What a queue promises under a policy.
+pub fn spec(_: Algorithm, policy: Policy) -> Spec {
+    match policy {
+        Policy::Bounded { .. } => Spec::DequeWithAbort,
+        _ => Spec::Deque,
+    }
+}
+
+fn ring(capacity: usize) -> Vec<Naming> {
+    let mut names: Vec<Naming> =
+        (0..capacity).map(|slot| Naming::hidden(format!("mark{slot}"))).collect();
+    names.extend(["older", "end", "ring"].map(Naming::hidden));
+    names
+}
+
+fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
+    let mut names = policy.words();
+    names.extend(ring(capacity));
+    match algorithm {
+        Algorithm::ChaseLev => {
+            names.extend(["tail", "head"].map(Naming::new));
+            names.push(Naming::hidden("closed"));
+        }
+        Algorithm::The => {
+            names.extend(["tail", "head"].map(Naming::new));
+            names.extend(["lock", "closed"].map(Naming::hidden));
+        }
+        Algorithm::Thep => {
+            names.extend(["tail", "echo"].map(Naming::new));
+            names.push(Naming::halves("head", "index", "beat"));
+            names.extend(["lock", "closed"].map(Naming::hidden));
+        }
+    }
+    names
+}
+
+/// Explores one scenario of one queue under one policy. The specification is the queue's own,
+/// whatever `config` says.
+pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
+    match policy {
+        Policy::Full => run(algorithm, policy, scenario, config, || Full),
+        Policy::Asymmetric => {
+            run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new)
+        }
+        Policy::Bounded { delta: pops, fill } => run(algorithm, policy, scenario, config, || {
+            Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
+        }),
+        Policy::Resolved { delta: pops, fill } => run(algorithm, policy, scenario, config, || {
+            Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
+        }),
+        Policy::Unbounded => run(algorithm, policy, scenario, config, || Unbounded),
+        Policy::Unfenced => run(algorithm, policy, scenario, config, || Unfenced),
+    }
+}
+
+fn run<P: StoreLoad<Simulated> + 'static>(
+    algorithm: Algorithm,
+    policy: Policy,
+    scenario: &Scenario,
+    config: &Config,
+    make: impl Fn() -> P,
+) -> Report {
+    let names = names(algorithm, policy, scenario.capacity);
+    let config = config.clone().against(spec(algorithm, policy));
+    match algorithm {
+        Algorithm::ChaseLev => explore(
+            &config,
+            &model(scenario, &names, |capacity| {
+                Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
+            }),
+        ),
+        Algorithm::The => explore(
+            &config,
+            &model(scenario, &names, |capacity| {
+                Deque(The::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
+            }),
+        ),
+        Algorithm::Thep => explore(
+            &config,
+            &model(scenario, &names, |capacity| {
+                Deque(Thep::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
+            }),
+        ),
+    }
+}
+
+const POWER: &str = "a scenario's capacity is a small power of two";

@@ -1,0 +1,168 @@
+//! What a model has its queue do: one owner with a script, and thieves.
+
+use std::sync::Arc;
+
+use poach_deque::{Owner, Steal, Thief};
+use poach_memory::{Memory, Ordering::Relaxed, Word};
+
+use crate::history::{Call, Outcome};
+use crate::{Naming, Simulated, Threads, operation};
+
+/// A step of the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Push the next task.
+    Push,
+    /// Pop.
+    Pop,
+    /// Pop until the queue is empty.
+    PopAll,
+}
+
+/// What the owner and the thieves do.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Tasks in the queue before it begins, numbered from 1.
+    pub tasks: u32,
+    /// What the owner does. Without a [`Step::PopAll`] at the end, lost tasks are not noticed.
+    pub script: Vec<Step>,
+    /// Stores that the client makes after each pop that has given it a task, each to a word of its
+    /// own.
+    pub stores: u32,
+    /// The number of thieves.
+    pub thieves: u32,
+    /// How often each tries to steal.
+    pub steals: u32,
+    /// The queue's capacity to begin with.
+    pub capacity: usize,
+}
+
+impl Scenario {
+    /// The paper's program (Figure 9): a queue of `tasks` tasks that the owner and the thieves empty
+    /// together.
+    pub fn drain(tasks: u32, stores: u32, thieves: u32, steals: u32) -> Self {
+        let capacity = (tasks.max(1) as usize).next_power_of_two();
+        Scenario { tasks, script: vec![Step::PopAll], stores, thieves, steals, capacity }
+    }
+
+    /// An owner that pushes and pops by turns over a queue that starts with one slot and must grow.
+    pub fn mixed(stores: u32, thieves: u32, steals: u32) -> Self {
+        use Step::{Pop, PopAll, Push};
+        let script = vec![Push, Push, Pop, Push, Pop, PopAll];
+        Scenario { tasks: 0, script, stores, thieves, steals, capacity: 1 }
+    }
+}
+
+/// A queue as a model uses it.
+pub trait Subject: 'static {
+    /// A thief's handle.
+    type Thief: Clone + 'static;
+    /// The owner adds a task.
+    fn push(&self, task: u64);
+    /// The owner takes a task.
+    fn pop(&self) -> Option<u64>;
+    /// A handle.
+    fn thief(&self) -> Self::Thief;
+    /// A thief tries to take a task.
+    fn steal(thief: &Self::Thief) -> Outcome;
+}
+
+/// Any queue of `poach-deque` that has the crate's traits.
+#[derive(Debug)]
+pub struct Deque<O>(pub O);
+
+impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
+    type Thief = O::Thief;
+
+    fn push(&self, task: u64) {
+        self.0.push(task);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn thief(&self) -> O::Thief {
+        self.0.thief()
+    }
+
+    fn steal(thief: &O::Thief) -> Outcome {
+        match thief.steal() {
+            Steal::Success(task) => Outcome::Task(task),
+            Steal::Empty => Outcome::Empty,
+            Steal::Abort => Outcome::Abort,
+            Steal::Retry => Outcome::Retry,
+        }
+    }
+}
+
+const THIEVES: [&str; 7] =
+    ["thief 1", "thief 2", "thief 3", "thief 4", "thief 5", "thief 6", "thief 7"];
+
+/// The model: `make` makes the queue, whose words are called `names`; the others are the client's.
+///
+/// The model panics if the scenario has more than seven thieves.
+pub fn model<S: Subject>(
+    scenario: &Scenario,
+    names: &[Naming],
+    make: impl Fn(usize) -> S,
+) -> impl Fn(&mut Threads) {
+    let mut names = names.to_vec();
+    names.extend((1..=scenario.stores).map(|number| Naming::hidden(format!("client{number}"))));
+    let scenario = Arc::new(scenario.clone());
+    move |threads| {
+        let queue = make(scenario.capacity);
+        let client = (0..scenario.stores).map(|_| <Simulated as Memory>::Word::new(0)).collect();
+        threads.name_words(names.clone());
+        for task in 1..=u64::from(scenario.tasks) {
+            operation(Call::Push(task), || {
+                queue.push(task);
+                Outcome::Done
+            });
+        }
+        let thief = queue.thief();
+        let plan = Arc::clone(&scenario);
+        threads.spawn("owner", move || own(&queue, &plan, client));
+        for name in THIEVES.iter().take(scenario.thieves as usize) {
+            let thief = thief.clone();
+            let steals = scenario.steals;
+            threads.spawn(name, move || {
+                for _ in 0..steals {
+                    operation(Call::Steal, || S::steal(&thief));
+                }
+            });
+        }
+        // The last handle goes when all is over: what its going does is no part of the model.
+        threads.finally(move || drop(thief));
+    }
+}
+
+type Client = Vec<<Simulated as Memory>::Word>;
+
+fn own<S: Subject>(queue: &S, scenario: &Scenario, client: Client) {
+    let mut next = u64::from(scenario.tasks);
+    let pop = || {
+        let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
+        if outcome != Outcome::Empty {
+            for word in &client {
+                word.store(0, Relaxed);
+            }
+        }
+        outcome
+    };
+    for step in &scenario.script {
+        match step {
+            Step::Push => {
+                next += 1;
+                operation(Call::Push(next), || {
+                    queue.push(next);
+                    Outcome::Done
+                });
+            }
+            Step::Pop => {
+                pop();
+            }
+            Step::PopAll => while pop() != Outcome::Empty {},
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! SALSA on the simulated TSO machine, with every policy and unbounded store buffers.
+//!
+//! What loom cannot see is here: the fence-free policy (an asymmetric fence), and what the store
+//! buffer does without it. Each question is asked of the algorithm, which must be clean, and of the
+//! algorithm without the check that the question is about, which must not.
+//!
+//! A search ends where it has run [`EXECUTIONS`] executions, and prints how far it came. No mistake
+//! looked for here needs as many.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_explore::history::{Call, Outcome};
+use poach_explore::{
+    Config, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
+};
+use poach_memory::{Asymmetric, Full, StoreLoad, Unfenced};
+use poach_pool::bag::ConcBag;
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::ms_queue::WsMsq;
+use poach_pool::policy::{Feeder, Policy, Taker};
+use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
+
+type Asym = Asymmetric<Simulated>;
+
+/// Executions of one search, at most.
+const EXECUTIONS: u64 = 60_000;
+
+/// Up to so many preemptions: every mistake looked for here shows within three.
+fn within(preemptions: u32) -> Config {
+    let strategy =
+        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
+    Config { strategy, max_executions: EXECUTIONS, ..Config::default() }
+}
+
+fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
+    let report = explore(&within(preemptions), &model);
+    let fine = matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_));
+    assert!(fine, "{:?}\n{:?}", report.verdict, report.counterexample);
+    print(&report);
+}
+
+fn must_fail(preemptions: u32, model: impl Fn(&mut Threads)) {
+    let report = explore(&within(preemptions), &model);
+    assert!(
+        matches!(report.verdict, Verdict::Violation(_)),
+        "the mistake was not found in {} executions",
+        report.executions
+    );
+    print(&report);
+}
+
+fn print(report: &Report) {
+    println!("{:?}: {} executions, {:?}", report.verdict, report.executions, report.elapsed);
+}
+
+/// What the threads of a model took, and the handles they leave to the final check.
+struct Found<C> {
+    tasks: RefCell<Vec<u32>>,
+    consumers: RefCell<Vec<C>>,
+}
+
+impl<C: Consume<u32> + 'static> Found<C> {
+    fn new() -> Rc<Self> {
+        Rc::new(Found { tasks: RefCell::default(), consumers: RefCell::default() })
+    }
+
+    fn keep(&self, consumer: C, taken: impl IntoIterator<Item = u32>) {
+        self.tasks.borrow_mut().extend(taken);
+        self.consumers.borrow_mut().push(consumer);
+    }
+
+    /// Each of 1 to `most` was taken once, or is left and is taken now.
+    fn check(&self, most: u32) {
+        let mut consumers = self.consumers.borrow_mut();
+        let mut tasks = self.tasks.borrow_mut();
+        let pools = consumers.len();
+        for one in consumers.iter_mut() {
+            for from in 0..pools {
+                let me = one.number();
+                while let Some(task) = if from == me { one.consume() } else { one.steal(from) } {
+                    tasks.push(task);
+                }
+            }
+        }
+        tasks.sort_unstable();
+        assert!(tasks.iter().copied().eq(1..=most), "of 1 to {most} were taken {tasks:?}");
+    }
+}
+
+fn salsa<F: StoreLoad<Simulated> + Default, C: Checks>(
+    chunk: usize,
+) -> Arc<Salsa<u32, Simulated, F, C>> {
+    Arc::new(Salsa::new(chunk).expect("memory"))
+}
+
+/// The owner takes two while a thief steals the chunk they are in.
+fn consume_against_steal<P: Mechanism<u32> + 'static>(pools: &Arc<P>, threads: &mut Threads)
+where
+    P::Consumer: 'static,
+{
+    let mut producer = pools.producer().expect("a seat");
+    let mut owner = pools.consumer().expect("a seat");
+    let mut thief = pools.consumer().expect("a seat");
+    for number in 1..=2 {
+        assert!(producer.produce_force(0, number).is_ok());
+    }
+    let found = Found::new();
+    let (first, second) = (Rc::clone(&found), Rc::clone(&found));
+    threads.spawn("owner", move || {
+        let taken: Vec<_> = (0..2).filter_map(|_| owner.consume()).collect();
+        first.keep(owner, taken);
+    });
+    threads.spawn("thief", move || {
+        let taken = thief.steal(0);
+        second.keep(thief, taken);
+    });
+    threads.finally(move || {
+        found.check(2);
+        drop(producer);
+    });
+}
+
+/// A task comes while the thief is in its window; the owner may see it and the thief may not.
+fn a_task_comes_during_the_theft<F, C>(threads: &mut Threads)
+where
+    F: StoreLoad<Simulated> + Default + 'static,
+    C: Checks + 'static,
+{
+    let pools = salsa::<F, C>(4);
+    let mut producer = pools.producer().expect("a seat");
+    let mut owner = pools.consumer().expect("a seat");
+    let mut thief = pools.consumer().expect("a seat");
+    for number in 1..=2 {
+        assert!(producer.produce_force(0, number).is_ok());
+    }
+    let found = Found::new();
+    found.tasks.borrow_mut().extend(owner.consume());
+    let (first, second) = (Rc::clone(&found), Rc::clone(&found));
+    threads.spawn("owner", move || {
+        let taken: Vec<_> = (0..2).filter_map(|_| owner.consume()).collect();
+        first.keep(owner, taken);
+    });
+    threads.spawn("thief", move || {
+        let taken: Vec<_> = thief.steal(0).into_iter().chain(thief.consume()).collect();
+        second.keep(thief, taken);
+    });
+    let kept = Rc::new(RefCell::new(None));
+    let keep = Rc::clone(&kept);
+    threads.spawn("producer", move || {
+        assert!(producer.produce_force(0, 3).is_ok());
+        *keep.borrow_mut() = Some(producer);
+    });
+    threads.finally(move || {
+        found.check(3);
+        drop(kept);
+    });
+}
+
+/// A second thief robs the first in its window, while the owner takes and a task comes.
+fn steal_against_steal<F, C>(threads: &mut Threads)
+where
+    F: StoreLoad<Simulated> + Default + 'static,
+    C: Checks + 'static,
+{
+    let pools = salsa::<F, C>(4);
+    let mut producer = pools.producer().expect("a seat");
+    let mut owner = pools.consumer().expect("a seat");
+    let mut first = pools.consumer().expect("a seat");
+    let mut second = pools.consumer().expect("a seat");
+    assert!(producer.produce_force(0, 1).is_ok());
+    let found = Found::new();
+    let keep = [(); 3].map(|()| Rc::clone(&found));
+    let [a, b, c] = keep;
+    threads.spawn("owner", move || {
+        let taken = owner.consume();
+        a.keep(owner, taken);
+    });
+    threads.spawn("first thief", move || {
+        let taken = first.steal(0);
+        b.keep(first, taken);
+    });
+    threads.spawn("second thief", move || {
+        let taken = second.steal(1);
+        c.keep(second, taken);
+    });
+    let kept = Rc::new(RefCell::new(None));
+    let keep = Rc::clone(&kept);
+    threads.spawn("producer", move || {
+        assert!(producer.produce_force(0, 2).is_ok());
+        *keep.borrow_mut() = Some(producer);
+    });
+    threads.finally(move || {
+        found.check(2);
+        drop(kept);
+    });
+}
+
+/// The paper's figure 3: a task comes to the pool that was looked at, and then the last one leaves
+/// the pool that was not. The pool is never empty.
+fn never_empty<P: Mechanism<u32> + 'static>(
+    pools: &Arc<P>,
+    traversals: fn(usize) -> usize,
+    threads: &mut Threads,
+) where
+    P::Consumer: 'static,
+    P::Producer: 'static,
+{
+    let mut here = pools.producer().expect("a seat");
+    let mut there = pools.producer().expect("a seat");
+    let mut looker = Taker::at(pools, Policy::default(), 0).expect("a seat");
+    let mut taker = pools.consumer().expect("a seat");
+    assert!(there.produce_force(1, 1).is_ok());
+    let found = Found::new();
+    let first = Rc::clone(&found);
+    threads.spawn("looker", move || {
+        assert!(!looker.check_empty_by(traversals), "it is said to be empty, and never was");
+        drop(looker);
+    });
+    threads.spawn("taker", move || {
+        assert!(here.produce_force(0, 2).is_ok());
+        let taken = taker.consume();
+        first.keep(taker, taken);
+        drop(here);
+    });
+    threads.finally(move || drop((found, there)));
+}
+
+/// Two consumers get, a producer puts: every history is a pool's.
+fn histories<P: Mechanism<u32> + 'static>(pools: &Arc<P>, threads: &mut Threads)
+where
+    P::Consumer: 'static,
+    P::Producer: 'static,
+{
+    let mut feeder = Feeder::at(pools, Policy::default(), 0).expect("a seat");
+    let takers = ["a", "b"].map(|name| (name, Taker::at(pools, Policy::default(), 0)));
+    for (name, taker) in takers {
+        let mut taker = taker.expect("a seat");
+        let get = move || taker.get().map_or(Outcome::Empty, |task| Outcome::Task(task.into()));
+        threads.spawn(name, move || {
+            operation(Call::Steal, get);
+        });
+    }
+    threads.spawn("producer", move || {
+        for task in 1..=2 {
+            operation(Call::Push(task.into()), || {
+                assert!(feeder.put(task).is_ok());
+                Outcome::Done
+            });
+        }
+    });
+    let pools = Arc::clone(pools);
+    threads.finally(move || drop(pools));
+}
+
+struct WithoutFirstLook;
+impl Checks for WithoutFirstLook {
+    const FIRST_LOOK: bool = false;
+}
+
+struct WithoutSecondLook;
+impl Checks for WithoutSecondLook {
+    const SECOND_LOOK: bool = false;
+}
+
+struct WithoutRecheck;
+impl Checks for WithoutRecheck {
+    const RECHECK: bool = false;
+}
+
+struct WithoutTag;
+impl Checks for WithoutTag {
+    const TAG: bool = false;
+}
+
+#[test]
+fn a_task_goes_to_the_owner_or_to_the_thief() {
+    clean(4, |threads| consume_against_steal(&salsa::<Asym, EveryCheck>(3), threads));
+    clean(4, |threads| consume_against_steal(&salsa::<Full, EveryCheck>(3), threads));
+    must_fail(4, |threads| consume_against_steal(&salsa::<Unfenced, EveryCheck>(3), threads));
+    must_fail(4, |threads| consume_against_steal(&salsa::<Asym, WithoutSecondLook>(3), threads));
+}
+
+#[test]
+fn a_task_that_comes_during_a_theft_is_taken_once() {
+    clean(3, a_task_comes_during_the_theft::<Asym, EveryCheck>);
+    must_fail(3, a_task_comes_during_the_theft::<Asym, WithoutFirstLook>);
+}
+
+#[test]
+fn a_thief_that_is_robbed_leaves_what_the_other_cannot_see() {
+    clean(3, steal_against_steal::<Asym, EveryCheck>);
+    must_fail(3, steal_against_steal::<Asym, WithoutRecheck>);
+}
+
+#[test]
+fn empty_means_empty() {
+    let all: fn(usize) -> usize = |consumers| consumers;
+    let one_less: fn(usize) -> usize = |consumers| consumers - 1;
+    clean(4, |threads| never_empty(&salsa::<Asym, EveryCheck>(2), all, threads));
+    must_fail(4, |threads| never_empty(&salsa::<Asym, EveryCheck>(2), one_less, threads));
+}
+
+#[test]
+fn the_argument_does_not_rest_on_the_tag() {
+    clean(4, |threads| consume_against_steal(&salsa::<Asym, WithoutTag>(3), threads));
+    clean(3, steal_against_steal::<Asym, WithoutTag>);
+}
+
+#[test]
+fn every_history_is_a_pools() {
+    fn linearizable<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>)
+    where
+        P::Consumer: 'static,
+        P::Producer: 'static,
+    {
+        let config = Config { max_executions: EXECUTIONS / 20, ..within(2).against(Spec::Pool) };
+        let report = explore(&config, &|threads: &mut Threads| {
+            histories(&Arc::new(make().expect("memory")), threads);
+        });
+        let fine = matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_));
+        assert!(fine, "{:?}\n{:?}", report.verdict, report.counterexample);
+        print(&report);
+    }
+    linearizable(|| Salsa::<u32, Simulated, Asym>::new(1));
+    linearizable(|| Salsa::<u32, Simulated, Full>::new(3));
+    linearizable(|| SalsaCas::<u32, Simulated>::new(1));
+    linearizable(|| ConcBag::<u32, Simulated>::new(2));
+    linearizable(WsMsq::<u32, Simulated>::new);
+    linearizable(WsLifo::<u32, Simulated>::new);
+}
+
+#[test]
+fn the_rivals_take_each_task_once() {
+    clean(3, |threads| {
+        consume_against_steal(&Arc::new(SalsaCas::<u32, Simulated>::new(2).unwrap()), threads);
+    });
+    clean(3, |threads| {
+        consume_against_steal(&Arc::new(WsMsq::<u32, Simulated>::new().unwrap()), threads);
+    });
+    clean(3, |threads| {
+        consume_against_steal(&Arc::new(WsLifo::<u32, Simulated>::new().unwrap()), threads);
+    });
+}

@@ -1,0 +1,89 @@
+//! Consumers and producers that stop for ever: the others get all the tasks but those that the
+//! stalled ones had made their own.
+//!
+//! A stall inside of an operation is for the models, which stop threads anywhere; here handles
+//! simply stay, unused, each in a state that an operation leaves behind.
+
+use std::sync::Arc;
+
+use poach_memory::Machine;
+use poach_pool::TaskPool;
+use poach_pool::bag::ConcBag;
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::ms_queue::WsMsq;
+use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
+
+#[test]
+fn a_consumer_that_stops_in_the_middle_of_a_chunk_loses_the_chunk() {
+    let pool = TaskPool::builder().chunk_length(8).build().unwrap();
+    let mut producer = pool.producer().unwrap();
+    let mut stalled = pool.consumer().unwrap();
+    producer.put_many(0..100).unwrap();
+    assert_eq!(stalled.get(), Ok(0));
+    let mut other = pool.consumer().unwrap();
+    let mut rest: Vec<_> = other.drain().collect();
+    rest.sort_unstable();
+    assert!(rest.into_iter().eq(1..100));
+    // It wakes up, and finds what there is: nothing, and then something.
+    assert!(stalled.try_get().is_err());
+    producer.put(100).unwrap();
+    assert_eq!(stalled.get(), Ok(100));
+}
+
+#[test]
+fn chunks_under_a_stalled_consumers_hazard_pointer_are_not_used_again() {
+    let pool = TaskPool::builder().chunk_length(2).build().unwrap();
+    let mut producer = pool.producer().unwrap();
+    let mut stalled: Vec<_> = (0..4).map(|_| pool.consumer().unwrap()).collect();
+    for (task, consumer) in stalled.iter_mut().enumerate() {
+        producer.put(task).unwrap();
+        assert_eq!(consumer.get(), Ok(task));
+    }
+    let mut other = pool.consumer().unwrap();
+    for task in 0..10_000 {
+        producer.put(task).unwrap();
+        assert_eq!(other.get(), Ok(task));
+    }
+    for consumer in &mut stalled {
+        assert!(consumer.try_get().is_err());
+    }
+}
+
+/// A chunk is stolen back and forth, task by task.
+fn ping_pong<P: Mechanism<u64>>(pools: &Arc<P>) {
+    let mut producer = pools.producer().unwrap();
+    let mut consumers = [pools.consumer().unwrap(), pools.consumer().unwrap()];
+    for task in 0..1000 {
+        assert!(producer.produce_force(0, task).is_ok());
+        let (me, other) = (task as usize % 2, 1 - task as usize % 2);
+        let found = consumers[me].consume().or_else(|| consumers[me].steal(other));
+        assert_eq!(found, Some(task));
+        assert!(consumers[other].consume().is_none() && consumers[other].steal(me).is_none());
+        assert!(consumers[0].is_empty(0) && consumers[0].is_empty(1));
+    }
+}
+
+#[test]
+fn a_chunk_may_be_stolen_once_for_each_task() {
+    ping_pong(&Arc::new(Salsa::<u64>::new(7).unwrap()));
+    ping_pong(&Arc::new(SalsaCas::<u64>::new(7).unwrap()));
+    ping_pong(&Arc::new(ConcBag::<u64>::new(7).unwrap()));
+    ping_pong(&Arc::new(WsMsq::<u64, Machine>::new().unwrap()));
+    ping_pong(&Arc::new(WsLifo::<u64, Machine>::new().unwrap()));
+}
+
+#[test]
+fn more_consumers_than_a_chunk_has_words_for() {
+    let pool = TaskPool::builder().chunk_length(100).build().unwrap();
+    let mut producer = pool.producer().unwrap();
+    let mut consumers: Vec<_> = (0..1024).map(|_| pool.consumer().unwrap()).collect();
+    let refused = pool.consumer().unwrap_err().to_string();
+    assert!(refused.contains("1024"), "{refused}");
+    for (task, consumer) in consumers.iter_mut().enumerate().step_by(97) {
+        producer.put(task).unwrap();
+        assert_eq!(consumer.get(), Ok(task));
+    }
+    consumers.truncate(1);
+    assert!(pool.consumer().is_ok());
+}
