@@ -12,7 +12,7 @@ mod systems;
 
 pub(crate) use patterns::{Both, for_each, sum};
 use systems::{Chili, Kind, OnQueue, Rayon, Split};
-pub(crate) use systems::{Sequential, System};
+pub(crate) use systems::{Sequential, System, delta};
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;

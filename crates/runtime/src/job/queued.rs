@@ -71,6 +71,7 @@ struct Frame<B, R> {
 
 /// Runs a job on `host`.
 #[inline]
+#[expect(clippy::needless_pass_by_value, reason = "a job is run once: running it uses it up")]
 pub(crate) fn run<H: Host>(job: Job, host: &H) {
     let Job { frame, run } = job;
     // SAFETY: the host is of the type that the job was made for, and the job comes once (`Host`); so
