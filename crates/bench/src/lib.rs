@@ -34,6 +34,7 @@
 //! # anyhow::Ok(())
 //! ```
 
+mod deque;
 pub mod figure;
 mod fork;
 mod fork_join;
@@ -63,6 +64,7 @@ mod strassen;
 mod tree_sum;
 mod uts;
 
+pub use deque::Deque;
 pub use fork_join::ForkJoin;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 pub use harness::document::{Document, Failure, Row, SCHEMA};
@@ -74,7 +76,11 @@ pub use pool::Pool;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
+<<<<<<< HEAD
     vec![Box::new(ForkJoin), Box::new(Pool)]
+=======
+    vec![Box::new(Deque), Box::new(ForkJoin)]
+>>>>>>> 35ebbe4 (bench: the suite deque; deque: the split deque's owner looks at one shared word)
 }
 
 /// The suite of this name.
