@@ -76,11 +76,7 @@ pub use pool::Pool;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-<<<<<<< HEAD
-    vec![Box::new(ForkJoin), Box::new(Pool)]
-=======
-    vec![Box::new(Deque), Box::new(ForkJoin)]
->>>>>>> 35ebbe4 (bench: the suite deque; deque: the split deque's owner looks at one shared word)
+    vec![Box::new(Deque), Box::new(ForkJoin), Box::new(Pool)]
 }
 
 /// The suite of this name.

@@ -105,7 +105,6 @@ impl<T: Send, M: Memory> Split<T, M> {
     ///
     /// As [`with_capacity`](Split::with_capacity).
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
-<<<<<<< HEAD
         Self::with_context(capacity, index, ())
     }
 }
@@ -118,9 +117,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     ///
     /// As [`with_capacity`](Split::with_capacity).
     pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
-=======
         let index = u64::from(index as u32);
->>>>>>> 35ebbe4 (bench: the suite deque; deque: the split deque's owner looks at one shared word)
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             bounds: CachePadded::new(Bounds::new(index as u32)),
@@ -151,26 +148,16 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let private = head.wrapping_sub(bottom);
         if private > 0 {
             self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
+            self.context.shared();
         }
-<<<<<<< HEAD
-        // Relaxed: a flag without data; a thief that still finds nothing raises it again.
-        self.shared.requested.store(0, Ordering::Relaxed);
-        self.share_up_to(split.wrapping_add(private.div_ceil(2)));
-        self.context.shared();
-=======
->>>>>>> 35ebbe4 (bench: the suite deque; deque: the split deque's owner looks at one shared word)
     }
 
     fn share_up_to(&self, to: u64) {
-        self.shared.bounds.share(self.bottom.get() as u32, to as u32);
-        self.set_bottom(to);
-    }
-
-    fn set_bottom(&self, to: u64) {
-        self.bottom.set(to);
-        // Relaxed: a hint to the owner itself. It may overwrite a request: a thief that still finds
-        // nothing asks again.
+        // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
+        // them all and asks again is not overlooked.
         self.shared.alarm.store(to, Ordering::Relaxed);
+        self.shared.bounds.share(self.bottom.get() as u32, to as u32);
+        self.bottom.set(to);
     }
 
     /// A pop that has come down to the split, or that a thief has stopped.
@@ -182,7 +169,15 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let old = self.bottom.get();
         if self.head.get() == old {
             let split = self.shared.bounds.take_back()?;
-            self.set_bottom(old.wrapping_sub(u64::from((old as u32).wrapping_sub(split))));
+            let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
+            self.bottom.set(bottom);
+            // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
+            let _ = self.shared.alarm.compare_exchange(
+                old,
+                bottom,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
         }
         let task = self.pop_private();
         if asked {
@@ -269,8 +264,8 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     pub fn request(&self) {
         // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
         // copy of the line stays good.
-        if self.shared.requested.load(Ordering::Relaxed) == 0 {
-            self.shared.requested.store(1, Ordering::Relaxed);
+        if self.shared.alarm.load(Ordering::Relaxed) != RAISED {
+            self.shared.alarm.store(RAISED, Ordering::Relaxed);
         }
     }
 
@@ -282,15 +277,7 @@ impl<T: Send, M: Memory> Stealer<T, M> {
                 Steal::Success(Claimed { rings: &shared.rings, next: first, left: count })
             }
             Claim::Empty => {
-<<<<<<< HEAD
                 self.request();
-=======
-                // Relaxed, both: a flag without data. It is only written if it must change, so that the
-                // owner's copy of the line stays good.
-                if shared.alarm.load(Ordering::Relaxed) != RAISED {
-                    shared.alarm.store(RAISED, Ordering::Relaxed);
-                }
->>>>>>> 35ebbe4 (bench: the suite deque; deque: the split deque's owner looks at one shared word)
                 Steal::Empty
             }
             Claim::Lost => Steal::Retry,
