@@ -25,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::job::current::Local;
 use crate::job::forked::Birth;
 use crate::job::task::Task;
+use crate::place::Rings;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
 use crate::trace::Recordings;
@@ -93,6 +94,8 @@ pub(crate) struct Remote {
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
     pub(crate) calls: Inbox,
     pub(crate) watch: Arc<CachePadded<Watch>>,
+    /// In which order this worker robs the others.
+    pub(crate) rings: Rings,
 }
 
 impl Remote {
@@ -100,8 +103,9 @@ impl Remote {
         forks: Stack<Machine, Home>,
         spawns: Stealer<Task>,
         watch: Arc<CachePadded<Watch>>,
+        rings: Rings,
     ) -> Remote {
-        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch }
+        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, rings }
     }
 
     /// Whether something has come that only this worker may take. Line S5.
