@@ -46,6 +46,7 @@ use crate::job::current::Local;
 use crate::job::shared::Shared;
 use crate::job::task::Task;
 use crate::latch::Signal;
+use crate::place::Plan;
 use crate::pool::{self, BuildError, global};
 use crate::registry::{Registry, Spawns};
 
@@ -175,8 +176,7 @@ impl Frame {
     fn new(parent: &Arc<Registry>) -> Result<Arc<Frame>, BuildError> {
         let slots = parent.workers[0].forks.capacity();
         let (registry, owners) = pool::furnish(
-            Arc::clone(&parent.plan),
-            parent.workers.len(),
+            &Plan::anywhere(parent.workers.len()),
             parent.threads,
             slots,
             Arc::clone(&parent.handlers),

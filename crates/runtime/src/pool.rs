@@ -283,10 +283,9 @@ impl Builder {
         if self.use_current_thread && Local::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
-        let plan = Plan::new(seats, &self.pin, self.victims, self.topology).map(Arc::new)?;
+        let plan = Plan::new(seats, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
-        let (registry, owners) =
-            furnish(Arc::clone(&plan), seats, threads, self.task_stack, handlers, None)?;
+        let (registry, owners) = furnish(&plan, threads, self.task_stack, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
         let mut pool = ThreadPool {
             registry,
@@ -302,11 +301,7 @@ impl Builder {
                 resident = Some(local);
                 continue;
             }
-            // Spare workers go where there is room.
-            let processor = plan
-                .processor(index)
-                .filter(|_| index < threads)
-                .map(|processor| (processor, report.clone()));
+            let processor = plan.processor(index).map(|processor| (processor, report.clone()));
             let builder = ThreadBuilder {
                 name: name(index),
                 stack_size: self.stack_size,
@@ -361,11 +356,10 @@ pub(crate) fn global() -> &'static ThreadPool {
     })
 }
 
-/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: of `seats`
+/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: of the plan's
 /// workers, the first `threads` regular ones.
 pub(crate) fn furnish(
-    plan: Arc<Plan>,
-    seats: usize,
+    plan: &Plan,
     threads: usize,
     task_stack: usize,
     handlers: Arc<Handlers>,
@@ -373,25 +367,30 @@ pub(crate) fn furnish(
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
     // Thieves will want it; the first call is slow.
     Machine::asymmetric();
+    let seats = plan.seats();
     let sleep = Arc::new(Sleep::new(seats));
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
         let make = || {
-            let watch = Arc::new(CachePadded::new(Watch::new()));
+            // In a frame within another, a worker is the same thread as outside.
+            let watch = match &parent {
+                Some(parent) => Arc::clone(&parent.workers[index].watch),
+                None => Arc::new(CachePadded::new(Watch::new())),
+            };
             let home = || Registry::home(index, &sleep, &watch);
             let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
-            let worker = Remote::new(forks, spawns.thief(), watch, plan.rings(index));
-            Ok((worker, spawns))
+            let rings = plan.rings(index);
+            Ok((Remote::new(forks, spawns.thief(), watch, rings), spawns))
         };
         let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
         workers.push(worker);
         owners.push(spawns);
     }
     let workers = workers.into();
-    Ok((Registry::new(Parts { plan, sleep, workers, threads, handlers, parent }), owners))
+    Ok((Registry::new(Parts { sleep, workers, threads, handlers, parent }), owners))
 }
 
 /// A pool of workers.

@@ -25,7 +25,7 @@ use crate::inbox::Inbox;
 use crate::job::current::Local;
 use crate::job::forked::Birth;
 use crate::job::task::Task;
-use crate::place::{Plan, Rings};
+use crate::place::Rings;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
 use crate::trace::Recordings;
@@ -126,7 +126,6 @@ pub enum Priority {
 
 /// What a registry is made of; see there.
 pub(crate) struct Parts {
-    pub(crate) plan: Arc<Plan>,
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
@@ -135,8 +134,6 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Registry {
-    /// Where the workers run.
-    pub(crate) plan: Arc<Plan>,
     pub(crate) workers: Box<[Remote]>,
     /// How many of them are the pool's regular ones: the first. The others are spare.
     pub(crate) threads: usize,
@@ -163,7 +160,6 @@ impl Registry {
         let spares = parts.workers.len() - parts.threads;
         let locals = parts.workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
         Arc::new(Registry {
-            plan: parts.plan,
             locals,
             workers: parts.workers,
             threads: parts.threads,

@@ -149,7 +149,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Each worker's, by its index.
+    /// Each worker's, by its index; spare workers come last.
     pub fn workers(&self) -> &[WorkerStats] {
         &self.workers
     }

@@ -123,9 +123,9 @@ impl Local {
     }
 
     /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
-    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own tasks,
-    /// its mail, everybody's tasks in the order of its rings, and the others from outside. With no
-    /// work, it looks a while, then sleeps; whoever makes
+    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own
+    /// tasks, its mail, everybody's tasks in the order of its rings, and the others from outside. With
+    /// no work, it looks a while, then sleeps; whoever makes
     /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -282,7 +282,7 @@ impl Local {
     #[cold]
     fn expose(&self) -> bool {
         let workers = &self.registry.workers;
-        workers[self.index].rings.order(self.next_random()).any(|victim| {
+        self.remote().rings.order(self.next_random()).any(|victim| {
             let exposure = workers[victim].forks.expose();
             self.watch.exposes(victim, exposure);
             exposure == Exposure::Done

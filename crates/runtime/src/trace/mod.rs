@@ -54,7 +54,8 @@ pub enum Activity {
     },
     /// Runs a spawned task from its own queue.
     OwnTask,
-    /// Runs a task that came from outside, or that its spawner had no room for.
+    /// Runs a task that came from outside, or was sent to this worker, as by a
+    /// [broadcast](ThreadPool::broadcast).
     InjectedTask,
     /// Sleeps, while a thread outside of the pool runs what it
     /// [installs](ThreadPool::install) in its place.
@@ -426,7 +427,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Each worker's, by its index.
+    /// Each worker's, by its index; spare workers come last.
     pub fn workers(&self) -> &[Timeline] {
         &self.workers
     }
