@@ -34,9 +34,11 @@
 //! # anyhow::Ok(())
 //! ```
 
+mod deque;
 pub mod figure;
 mod fork;
 mod fork_join;
+mod graphs;
 mod harness;
 pub mod table;
 
@@ -63,7 +65,9 @@ mod strassen;
 mod tree_sum;
 mod uts;
 
+pub use deque::Deque;
 pub use fork_join::ForkJoin;
+pub use graphs::Graphs;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 pub use harness::document::{Document, Failure, Row, SCHEMA};
 pub use harness::machine::{Machine, need_memory};
@@ -74,7 +78,7 @@ pub use pool::Pool;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![Box::new(ForkJoin), Box::new(Pool)]
+    vec![Box::new(Deque), Box::new(ForkJoin), Box::new(Graphs), Box::new(Pool)]
 }
 
 /// The suite of this name.

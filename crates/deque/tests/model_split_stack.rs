@@ -60,13 +60,14 @@ fn steal<M: Memory>(stack: &Stack<M>) -> u64 {
     1
 }
 
-/// An owner that pushes `tasks` and pops them, against one thief that tries `attempts` times.
+/// An owner that pushes `tasks` and pops them, against one thief that tries `attempts` times, with at
+/// most so many preemptions.
 /// Returns how many executions loom ran.
-fn one_thief<M: Memory>(tasks: u64, attempts: usize) -> usize {
+fn one_thief<M: Memory>(tasks: u64, attempts: usize, preemptions: usize) -> usize {
     let executions = StdArc::new(Count::new(0));
     let counter = StdArc::clone(&executions);
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(preemptions);
     model.check(move || {
         counter.fetch_add(1, Relaxed);
         let stack = Arc::new(Stack::<M>::new(tasks as usize, ()).expect("a small stack"));
@@ -94,13 +95,13 @@ fn one_thief<M: Memory>(tasks: u64, attempts: usize) -> usize {
 
 #[test]
 fn one_task_one_thief() {
-    let executions = one_thief::<Loom>(1, 2);
+    let executions = one_thief::<Loom>(1, 2, 3);
     assert!(executions > 10, "the model covered {executions} executions only");
 }
 
 #[test]
 fn two_tasks_one_thief() {
-    let executions = one_thief::<Loom>(2, 2);
+    let executions = one_thief::<Loom>(2, 2, 2);
     assert!(executions > 50, "the model covered {executions} executions only");
 }
 
@@ -199,5 +200,5 @@ mod unlocked {
 #[test]
 #[should_panic(expected = "Concurrent read and write accesses")]
 fn without_the_owners_locked_instruction_it_fails() {
-    one_thief::<unlocked::Unlocked>(2, 2);
+    one_thief::<unlocked::Unlocked>(2, 2, 2);
 }

@@ -17,7 +17,7 @@
 //! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
 
 use core::fmt;
-use std::sync::OnceLock;
+use core::sync::atomic::{self, AtomicU8, Ordering};
 
 /// Why this process has no process-wide barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +42,42 @@ impl std::error::Error for Unavailable {}
 
 /// Registers the process, the first time; the same answer ever after.
 ///
+/// The first call may take milliseconds, in which the kernel makes sure that every processor has heard
+/// of it; the others cost a load. No call waits for another: a process forked while a thread of its
+/// parent registered is not left waiting for that thread. (Calls at once may all register, which the
+/// kernel allows.)
+///
 /// # Errors
 ///
 /// [`Unavailable`], where full fences must be used instead.
 #[inline]
 pub fn register() -> Result<(), Unavailable> {
-    static REGISTERED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
-    *REGISTERED.get_or_init(system::register)
+    // Relaxed: the answer is all there is to know, and each thread that finds none asks the kernel.
+    match ANSWER.load(Ordering::Relaxed) {
+        REGISTERED => Ok(()),
+        NOT_BUILT => Err(Unavailable::NotBuilt),
+        REFUSED => Err(Unavailable::Refused),
+        _ => register_now(),
+    }
+}
+
+/// What [`register`] has found out; zero while nobody has asked.
+static ANSWER: AtomicU8 = AtomicU8::new(0);
+const REGISTERED: u8 = 1;
+const NOT_BUILT: u8 = 2;
+const REFUSED: u8 = 3;
+
+#[cold]
+fn register_now() -> Result<(), Unavailable> {
+    let answer = system::register();
+    let word = match answer {
+        Ok(()) => REGISTERED,
+        Err(Unavailable::NotBuilt) => NOT_BUILT,
+        Err(Unavailable::Refused) => REFUSED,
+    };
+    // Relaxed: as in `register`.
+    ANSWER.store(word, Ordering::Relaxed);
+    answer
 }
 
 /// A full fence in every thread of this process, where [`register`] has answered `Ok`; a full fence
@@ -60,7 +89,7 @@ pub fn barrier() {
     if register().is_ok() {
         system::barrier();
     } else {
-        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        atomic::fence(Ordering::SeqCst);
     }
 }
 

@@ -1,5 +1,7 @@
 //! `join` for code that holds no worker token.
 
+use std::marker::PhantomData;
+
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::pool::global;
@@ -37,18 +39,78 @@ where
         Some(local) => {
             let mut token = local.token();
             let top = token.head();
-            let results = token.fork(
+            token.fork(
                 |above| {
                     local.hint.set(above.head());
-                    a()
+                    let result = a();
+                    // For `b`, which stands where this fork stood, and for whoever comes after it.
+                    local.hint.set(top);
+                    result
                 },
                 |_| b(),
-            );
-            local.hint.set(top);
-            results
+            )
         }
         None => global().install(|| join(a, b)),
     })
+}
+
+/// Where a half of a [`join_context`] runs.
+#[derive(Debug)]
+pub struct FnContext {
+    migrated: bool,
+    /// It speaks of the thread that it was made on.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl FnContext {
+    fn new(migrated: bool) -> FnContext {
+        FnContext { migrated, not_send: PhantomData }
+    }
+
+    /// Whether the half runs on another thread than the one that called [`join_context`].
+    pub fn migrated(&self) -> bool {
+        self.migrated
+    }
+}
+
+/// [`join`], whose halves are told whether they have come to another thread than this one. A half that
+/// has been stolen knows that somebody is idle: a reason to split further.
+///
+/// ```
+/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// let migrated = pool.install(|| poach_runtime::join_context(|a| a.migrated(), |b| b.migrated()));
+/// assert_eq!(migrated, (false, false)); // there is nobody to steal
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// As [`join`].
+pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(FnContext) -> RA + Send,
+    B: FnOnce(FnContext) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Local::with(|local| match local {
+        Some(_) => join_context_from(false, a, b),
+        None => global().join_context(a, b),
+    })
+}
+
+/// [`join_context`] on a worker, to which both halves have `migrated` already, or not.
+pub(crate) fn join_context_from<A, B, RA, RB>(migrated: bool, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(FnContext) -> RA + Send,
+    B: FnOnce(FnContext) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let here = || Local::with(|local| local.map(|local| local.index));
+    // Both halves run in one pool, so the index says which thread it is.
+    let home = here();
+    join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != home)))
 }
 
 /// Calls `f` with the token of this thread's worker; on any other thread, on a worker of the global

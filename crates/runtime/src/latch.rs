@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::job::current::Local;
+use crate::job::forked::Birth;
 use crate::registry::Registry;
 
 /// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
@@ -14,6 +15,7 @@ pub(crate) struct Signal(Arc<Inner>);
 
 struct Inner {
     set: <Machine as Memory>::Word,
+    birth: Birth,
     waiter: Waiter,
 }
 
@@ -31,7 +33,7 @@ impl Signal {
             Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
             None => Waiter::Thread(Mutex::new(false), Condvar::new()),
         };
-        Signal(Arc::new(Inner { set: Word::new(0), waiter }))
+        Signal(Arc::new(Inner { set: Word::new(0), birth: Birth::here(), waiter }))
     }
 
     /// Says that what is waited for has happened.
@@ -53,7 +55,13 @@ impl Signal {
     }
 
     /// Waits, on the thread that made the signal.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since; on a worker's thread such a wait ends the process.
     pub(crate) fn wait(&self, local: Option<&Local>) {
+        // In a child process nobody comes, and the lock may be held by a thread that is not there.
+        self.0.birth.check();
         match (&self.0.waiter, local) {
             (Waiter::Thread(set, changed), _) => {
                 let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,24 +9,59 @@
 //! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
 //! | `worker` | finding work, running it, waiting for what others run |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
-//! | `registry` | what the workers of a pool share |
+//! | `registry` | what the workers of a pool share, and when they end |
+//! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
+//! | `watch`, `stats`, [`trace`] | what can be seen of the workers: counters and a timeline |
+//! | [`topology`], `place` | the machine's processors; who runs where, and robs whom first |
 //! | `latch` | one thread waits, another says when |
-//! | `join`, `scope`, `spawn`, `pool` | what users call |
+//! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
+//! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `context`, `parallel` | what users call |
+//! | `interrupt`, `blocking` | all workers for one task; a spare worker for one that blocks |
+//! | `pool`, `threads`, `ways` | pools: how they are made, where their threads come from, what they do |
 
 mod affinity;
+mod blocking;
+mod broadcast;
+mod context;
+mod fifo;
+mod handle;
+mod inbox;
+mod interrupt;
 mod job;
 mod join;
 mod latch;
+pub mod on_queue;
+mod parallel;
+mod place;
 mod pool;
 mod registry;
 mod scope;
 mod sleep;
 mod spawn;
+mod stats;
+mod threads;
+pub mod topology;
+pub mod trace;
+mod watch;
+mod ways;
 mod worker;
 
+pub use blocking::blocking;
+pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use context::{
+    Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
+    max_num_threads, yield_local, yield_now,
+};
+pub use handle::{Cancelled, JoinHandle};
+pub use interrupt::{check, interrupt};
 pub use job::fork::Worker;
-pub use join::{join, worker};
+pub use join::{FnContext, join, join_context, worker};
+pub use parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
+pub use place::Victims;
 pub use pool::{BuildError, Builder, ThreadPool};
-pub use registry::MAX_THREADS;
-pub use scope::{Scope, scope};
-pub use spawn::{JoinHandle, spawn};
+pub use registry::{MAX_THREADS, Priority};
+pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use spawn::{spawn, spawn_at, spawn_fifo};
+pub use stats::{Stats, WorkerStats};
+pub use threads::ThreadBuilder;
+pub use topology::{Placement, Topology, TopologyError};

@@ -10,14 +10,19 @@ use std::thread::{self, JoinHandle as ThreadHandle};
 
 use poach_deque::split::{Split, Stack, StackError};
 use poach_deque::{CapacityError, Owner};
+use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::affinity;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
 use crate::latch::Signal;
-use crate::registry::{MAX_THREADS, Registry, Remote, Spawns};
+use crate::place::{Plan, Victims};
+use crate::registry::{MAX_THREADS, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
+use crate::threads::{Place, ThreadBuilder};
+use crate::topology::{Placement, Topology, TopologyError};
+use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
@@ -26,15 +31,17 @@ const TASK_STACK: usize = 1 << 20;
 /// Spawned tasks that a worker's queue has room for before it grows, 64 bytes each.
 const SPAWN_QUEUE: usize = 1 << 8;
 
-type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
+pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+/// Starts a worker's thread.
+pub(crate) type Spawner = Box<dyn FnMut(ThreadBuilder) -> io::Result<()>>;
 type Namer = Box<dyn FnMut(usize) -> String>;
 
 /// What a pool's owner wants to be told.
 #[derive(Default)]
 pub(crate) struct Handlers {
-    start: Option<IndexHandler>,
-    exit: Option<IndexHandler>,
+    pub(crate) start: Option<IndexHandler>,
+    pub(crate) exit: Option<IndexHandler>,
     panic: Option<PanicHandler>,
 }
 
@@ -55,9 +62,14 @@ pub struct Builder {
     name: Option<Namer>,
     stack_size: Option<usize>,
     task_stack: usize,
-    pin: bool,
+    pin: Placement,
+    victims: Option<Victims>,
+    topology: Option<Topology>,
     callers_work: Option<bool>,
     handlers: Handlers,
+    pub(crate) spares: usize,
+    pub(crate) use_current_thread: bool,
+    pub(crate) spawner: Option<Spawner>,
 }
 
 impl fmt::Debug for Builder {
@@ -90,8 +102,14 @@ pub enum BuildError {
     },
     /// The workers were to be pinned, and this cannot be done.
     Pin(io::Error),
+    /// The workers were to be pinned, and where cannot be found out.
+    Topology(TopologyError),
+    /// The nearest victims were to come first, and the workers are not pinned.
+    NearestUnpinned,
     /// The global pool is there already.
     GlobalExists,
+    /// The pool was to use the current thread, which is a worker of a pool already.
+    CurrentThreadInPool,
 }
 
 impl fmt::Display for BuildError {
@@ -106,9 +124,19 @@ impl fmt::Display for BuildError {
                 write!(f, "the system refused to start worker {index}: {source}")
             }
             BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
+            BuildError::Topology(source) => {
+                write!(f, "where to pin the workers cannot be found out: {source}")
+            }
+            BuildError::NearestUnpinned => f.write_str(
+                "the nearest victims cannot come first while workers are not pinned, since nobody \
+                 knows where they are: pin them, or take victims at random",
+            ),
             BuildError::GlobalExists => {
                 f.write_str("the global pool is in use already: configure it before its first use")
             }
+            BuildError::CurrentThreadInPool => f.write_str(
+                "the current thread is a worker of a pool already: build the pool on another thread",
+            ),
         }
     }
 }
@@ -118,8 +146,12 @@ impl std::error::Error for BuildError {
         match self {
             BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
             BuildError::TaskStack(error) => Some(error),
+            BuildError::Topology(error) => Some(error),
             BuildError::SpawnQueue(error) => Some(error),
-            BuildError::Threads(_) | BuildError::GlobalExists => None,
+            BuildError::Threads(_)
+            | BuildError::GlobalExists
+            | BuildError::CurrentThreadInPool
+            | BuildError::NearestUnpinned => None,
         }
     }
 }
@@ -151,10 +183,43 @@ impl Builder {
         self
     }
 
-    /// Binds worker `i` to the `i`-th processor that this process may use, round and round. Linux
-    /// only; elsewhere [`build`](Builder::build) answers [`BuildError::Pin`].
-    pub fn pin(mut self, pin: bool) -> Self {
-        self.pin = pin;
+    /// Binds each worker to a processor, as the [`Placement`] says; `true` is
+    /// [`Placement::Compact`]. By default they run wherever the system puts them.
+    ///
+    /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
+    /// node of its processor. If there are more workers than processors, these are dealt out again.
+    /// Linux only; elsewhere [`build`](Builder::build) answers [`BuildError::Topology`].
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")]
+    /// # fn main() -> Result<(), poach_runtime::BuildError> {
+    /// use poach_runtime::{Placement, ThreadPool};
+    ///
+    /// // Two workers on different nodes, if there are two; else under different caches; else on
+    /// // different cores.
+    /// let pool = ThreadPool::builder().threads(2).pin(Placement::Scatter).build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(target_os = "linux"))]
+    /// # fn main() {}
+    /// ```
+    pub fn pin(mut self, placement: impl Into<Placement>) -> Self {
+        self.pin = placement.into();
+        self
+    }
+
+    /// In which order a worker looks at the others for work. By default the nearest come first if
+    /// the workers are [pinned](Builder::pin), and they come at random if not.
+    pub fn victims(mut self, victims: Victims) -> Self {
+        self.victims = Some(victims);
+        self
+    }
+
+    /// The processors to pin the workers to, and how far apart they are. By default those of
+    /// [`Topology::read`]: all that the calling thread may use.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
         self
     }
 
@@ -195,57 +260,76 @@ impl Builder {
     /// # Errors
     ///
     /// [`BuildError`]. No thread is left behind.
-    pub fn build(self) -> Result<ThreadPool, BuildError> {
+    pub fn build(mut self) -> Result<ThreadPool, BuildError> {
+        match self.spawner.take() {
+            Some(mut spawner) => self.build_with(Some(&mut *spawner)),
+            None => self.build_with(None),
+        }
+    }
+
+    /// As `build`; `spawner` starts the threads, if it is given.
+    pub(crate) fn build_with(
+        self,
+        mut spawner: Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>,
+    ) -> Result<ThreadPool, BuildError> {
         let threads = match self.threads {
             Some(threads) => threads,
             None => thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS),
         };
-        if threads == 0 || threads > MAX_THREADS {
-            return Err(BuildError::Threads(threads));
+        let seats = threads.saturating_add(self.spares);
+        if threads == 0 || seats > MAX_THREADS {
+            return Err(BuildError::Threads(seats));
         }
-        let processors =
-            if self.pin { Some(affinity::allowed().map_err(BuildError::Pin)?) } else { None };
-        let sleep = Arc::new(Sleep::new(threads));
-        let mut owners = Vec::with_capacity(threads);
-        let mut workers = Vec::with_capacity(threads);
-        for index in 0..threads {
-            let forks = Stack::new(self.task_stack, Registry::home(index, &sleep))
-                .map_err(BuildError::TaskStack)?;
-            let spawns: Spawns = Split::with_context(SPAWN_QUEUE, 0, Registry::home(index, &sleep))
-                .map_err(BuildError::SpawnQueue)?;
-            workers.push(Remote { forks, spawns: spawns.thief() });
-            owners.push(spawns);
+        if self.use_current_thread && Local::with(|local| local.is_some()) {
+            return Err(BuildError::CurrentThreadInPool);
         }
-        let registry = Registry::new(sleep, workers.into(), self.handlers);
+        let plan = Plan::new(seats, &self.pin, self.victims, self.topology).map(Arc::new)?;
+        let handlers = Arc::new(self.handlers);
+        let (registry, owners) =
+            furnish(Arc::clone(&plan), seats, threads, self.task_stack, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
         let mut pool = ThreadPool {
             registry,
-            callers_work: self.callers_work.unwrap_or(!self.pin),
-            threads: Mutex::new(Vec::with_capacity(threads)),
+            callers_work: self.callers_work.unwrap_or(self.pin == Placement::Anywhere),
+            threads: Mutex::new(Vec::with_capacity(seats)),
         };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
         let (report, pinned) = mpsc::channel();
+        let mut resident = None;
         for (index, spawns) in owners.into_iter().enumerate() {
-            let registry = Arc::clone(&pool.registry);
-            let processor = processors.as_ref().map(|all| all[index % all.len()]);
-            let report = report.clone();
-            let started = thread::Builder::new()
-                .name(name(index))
-                .stack_size(self.stack_size.unwrap_or(8 << 20))
-                .spawn(move || {
-                    let answer = processor.map_or(Ok(()), affinity::bind);
-                    let bound = answer.is_ok();
-                    let _ = report.send(answer);
-                    drop(report);
-                    if bound {
-                        work(&registry, index, spawns);
-                    }
-                })
-                .map_err(|source| BuildError::Spawn { index, source })?;
-            pool.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(started);
+            let local = Place { registry: Arc::clone(&pool.registry), index, spawns };
+            if index == 0 && self.use_current_thread {
+                resident = Some(local);
+                continue;
+            }
+            // Spare workers go where there is room.
+            let processor = plan
+                .processor(index)
+                .filter(|_| index < threads)
+                .map(|processor| (processor, report.clone()));
+            let builder = ThreadBuilder {
+                name: name(index),
+                stack_size: self.stack_size,
+                place: local,
+                processor,
+            };
+            let started = match &mut spawner {
+                Some(spawner) => spawner(builder),
+                None => builder.spawn().map(|thread| {
+                    let threads = pool.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+                    threads.push(thread);
+                }),
+            };
+            started.map_err(|source| BuildError::Spawn { index, source })?;
         }
         drop(report);
         pinned.iter().collect::<io::Result<()>>().map_err(BuildError::Pin)?;
+        if let Some(place) = resident {
+            if let Some(processor) = plan.processor(0) {
+                affinity::bind(processor).map_err(BuildError::Pin)?;
+            }
+            place.local().reside();
+        }
         Ok(pool)
     }
 
@@ -277,18 +361,37 @@ pub(crate) fn global() -> &'static ThreadPool {
     })
 }
 
-/// A worker's thread.
-fn work(registry: &Arc<Registry>, index: usize, spawns: Spawns) {
-    let told = |handler: &Option<IndexHandler>| {
-        if let Some(handler) = handler
-            && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))
-        {
-            registry.handlers.panicked(payload);
-        }
-    };
-    told(&registry.handlers.start);
-    Local::new(Arc::clone(registry), index, spawns).enter(Local::main_loop);
-    told(&registry.handlers.exit);
+/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: of `seats`
+/// workers, the first `threads` regular ones.
+pub(crate) fn furnish(
+    plan: Arc<Plan>,
+    seats: usize,
+    threads: usize,
+    task_stack: usize,
+    handlers: Arc<Handlers>,
+    parent: Option<Arc<Registry>>,
+) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
+    // Thieves will want it; the first call is slow.
+    Machine::asymmetric();
+    let sleep = Arc::new(Sleep::new(seats));
+    let mut owners = Vec::with_capacity(seats);
+    let mut workers = Vec::with_capacity(seats);
+    for index in 0..seats {
+        let make = || {
+            let watch = Arc::new(CachePadded::new(Watch::new()));
+            let home = || Registry::home(index, &sleep, &watch);
+            let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
+            let spawns: Spawns =
+                Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
+            let worker = Remote::new(forks, spawns.thief(), watch, plan.rings(index));
+            Ok((worker, spawns))
+        };
+        let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
+        workers.push(worker);
+        owners.push(spawns);
+    }
+    let workers = workers.into();
+    Ok((Registry::new(Parts { plan, sleep, workers, threads, handlers, parent }), owners))
 }
 
 /// A pool of workers.
@@ -297,7 +400,7 @@ fn work(registry: &Arc<Registry>, index: usize, spawns: Spawns) {
 /// dropped by one of them. Pools nest: a worker that installs into another pool keeps working for its
 /// own while it waits.
 pub struct ThreadPool {
-    registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     callers_work: bool,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }
@@ -316,15 +419,24 @@ impl ThreadPool {
             name: None,
             stack_size: None,
             task_stack: TASK_STACK,
-            pin: false,
+            pin: Placement::Anywhere,
+            victims: None,
+            topology: None,
             callers_work: None,
             handlers: Handlers::default(),
+            spares: 0,
+            use_current_thread: false,
+            spawner: None,
         }
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
     }
 
     /// The number of workers.
     pub fn threads(&self) -> usize {
-        self.registry.workers.len()
+        self.registry.threads
     }
 
     /// Runs `f` as a worker of this pool and waits for its result. Inside it, [`join`](crate::join),
@@ -340,7 +452,7 @@ impl ThreadPool {
     /// With `f`'s payload, if `f` panics.
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
-            Some(local) if Arc::ptr_eq(&local.registry, &self.registry) => f(),
+            Some(local) if local.registry.serves(&self.registry) => f(),
             None if self.callers_work => match Local::in_place_of_a_sleeper(&self.registry, f) {
                 Ok(result) => result,
                 Err(f) => self.install_from(None, f),
@@ -354,15 +466,9 @@ impl ThreadPool {
         self.install(|| crate::worker(f))
     }
 
-    /// Starts `f` on this pool and lets it go; see [`spawn`](crate::spawn()).
-    pub fn spawn<R: Send + 'static>(
-        &self,
-        f: impl FnOnce() -> R + Send + 'static,
-    ) -> crate::JoinHandle<R> {
-        crate::spawn::spawn_in(&self.registry, f)
-    }
-
     fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
+        // Once the task is lent out there is no way back.
+        self.registry.check_usable();
         let signal = Signal::new(local);
         let shared = Shared::new(f);
         let told = signal.clone();
@@ -382,13 +488,30 @@ impl ThreadPool {
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.registry.close();
+        self.end(Registry::close);
+    }
+}
+
+impl ThreadPool {
+    /// Closes the pool and waits for its threads, unless this is one of its workers.
+    pub(crate) fn end(&mut self, close: impl FnOnce(&Registry)) {
+        let threads =
+            std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if self.registry.birth.is_elsewhere() {
+            // The threads are in another process; nobody here must touch their handles or locks.
+            std::mem::forget(threads);
+            return;
+        }
+        close(&self.registry);
         let own = Local::with(|local| {
-            local.is_some_and(|local| Arc::ptr_eq(&local.registry, &self.registry))
+            let local = local.filter(|local| local.registry.serves(&self.registry));
+            if let Some(local) = local {
+                local.leave();
+            }
+            local.is_some()
         });
-        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         if !own {
-            for thread in threads.drain(..) {
+            for thread in threads {
                 // A worker's thread ends by a panic only if a panic handler's payload panics when it is
                 // dropped; there is nobody to tell.
                 let _ = thread.join();

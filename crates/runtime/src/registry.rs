@@ -1,6 +1,17 @@
-//! What the workers of one pool share: their deques, the injector, and who sleeps.
+//! What the workers of one pool share: their deques, the inboxes, and who sleeps.
+//!
+//! # When the workers end
+//!
+//! Tasks are structured (of a join, a scope, a broadcast: somebody waits for them, inside the pool or
+//! with a borrow of it) or detached (of a spawn: nobody need). Once a registry is closing and no
+//! detached task is left, nothing of it runs and nothing can come any more; only then do its workers
+//! end, all of them: a detached task that runs while its pool is being dropped still finds everybody
+//! there, for a broadcast say.
+//!
+//! The last task's end and the closing may come at once. Each stores its word, fences, and looks at
+//! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
+//! looks are line S5 of sleep/README.md.
 
-use std::collections::VecDeque;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +20,16 @@ use poach_deque::Thief;
 use poach_deque::split::{Context, Split, Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
+use crate::blocking::Spares;
+use crate::inbox::Inbox;
 use crate::job::current::Local;
+use crate::job::forked::Birth;
 use crate::job::task::Task;
+use crate::place::{Plan, Rings};
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
+use crate::trace::Recordings;
+use crate::watch::Watch;
 
 /// A pool never has more workers than this.
 pub const MAX_THREADS: usize = 1024;
@@ -36,6 +53,11 @@ impl Seat for ThreadSeat {
     }
 
     fn unpark(&self) {
+        Local::with(|local| {
+            if let Some(local) = local {
+                local.watch.called();
+            }
+        });
         self.unparker.unpark();
     }
 }
@@ -46,11 +68,17 @@ pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
 pub(crate) struct Home {
     pub(crate) index: usize,
     sleep: Arc<PoolSleep>,
+    watch: Arc<CachePadded<Watch>>,
 }
 
 impl Context for Home {
     fn shared(&self) {
+        self.watch.shared();
         self.sleep.wake_one();
+    }
+
+    fn took_back(&self) {
+        self.watch.took_back();
     }
 }
 
@@ -61,66 +89,150 @@ pub(crate) type Spawns = Split<Task, Machine, Home>;
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
     pub(crate) spawns: Stealer<Task>,
+    /// Tasks that this worker alone may run, once it has none of its own.
+    pub(crate) mail: Inbox,
+    /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
+    pub(crate) calls: Inbox,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
+    /// In which order this worker robs the others.
+    pub(crate) rings: Rings,
+}
+
+impl Remote {
+    pub(crate) fn new(
+        forks: Stack<Machine, Home>,
+        spawns: Stealer<Task>,
+        watch: Arc<CachePadded<Watch>>,
+        rings: Rings,
+    ) -> Remote {
+        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, rings }
+    }
+
+    /// Whether something has come that only this worker may take. Line S5.
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.calls.is_empty() || !self.mail.is_empty()
+    }
+}
+
+/// Which tasks from outside go first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Taken when a worker has nothing of its own left and finds nothing to steal.
+    #[default]
+    Normal,
+    /// Taken at a worker's next look for work, before its own spawned tasks and before any stealing.
+    High,
+}
+
+/// What a registry is made of; see there.
+pub(crate) struct Parts {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) workers: Box<[Remote]>,
+    pub(crate) threads: usize,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) parent: Option<Arc<Registry>>,
 }
 
 pub(crate) struct Registry {
+    /// Where the workers run.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) workers: Box<[Remote]>,
+    /// How many of them are the pool's regular ones: the first. The others are spare.
+    pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
-    injector: Mutex<VecDeque<Task>>,
-    /// The injector's length, so that nobody locks it to find it empty.
-    injected: CachePadded<<Machine as Memory>::Word>,
+    high: Inbox,
+    normal: Inbox,
     closing: <Machine as Memory>::Word,
     /// Where each worker's [`Local`] is, once it runs.
     pub(crate) locals: Box<[<Machine as Memory>::Pointer<Local>]>,
-    pub(crate) handlers: Handlers,
+    /// Set if tasks that have not started when the pool closes are to be dropped.
+    dropping: <Machine as Memory>::Word,
+    /// How many detached tasks have not ended.
+    detached: CachePadded<<Machine as Memory>::Word>,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) spares: Spares,
+    /// The registry whose workers have been interrupted and work for this one.
+    parent: Option<Arc<Registry>>,
+    pub(crate) birth: Birth,
+    pub(crate) recordings: Recordings,
 }
 
 impl Registry {
-    pub(crate) fn new(
-        sleep: Arc<PoolSleep>,
-        workers: Box<[Remote]>,
-        handlers: Handlers,
-    ) -> Arc<Registry> {
-        let locals = workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
+    pub(crate) fn new(parts: Parts) -> Arc<Registry> {
+        let spares = parts.workers.len() - parts.threads;
+        let locals = parts.workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
         Arc::new(Registry {
+            plan: parts.plan,
             locals,
-            workers,
-            sleep,
-            injector: Mutex::new(VecDeque::new()),
-            injected: CachePadded::new(Word::new(0)),
+            workers: parts.workers,
+            threads: parts.threads,
+            sleep: parts.sleep,
+            high: Inbox::new(),
+            normal: Inbox::new(),
             closing: Word::new(0),
-            handlers,
+            dropping: Word::new(0),
+            detached: CachePadded::new(Word::new(0)),
+            handlers: parts.handlers,
+            spares: Spares::new(spares),
+            parent: parts.parent,
+            birth: Birth::here(),
+            recordings: Recordings::new(),
         })
     }
 
-    pub(crate) fn home(index: usize, sleep: &Arc<PoolSleep>) -> Home {
-        Home { index, sleep: Arc::clone(sleep) }
+    pub(crate) fn home(
+        index: usize,
+        sleep: &Arc<PoolSleep>,
+        watch: &Arc<CachePadded<Watch>>,
+    ) -> Home {
+        Home { index, sleep: Arc::clone(sleep), watch: Arc::clone(watch) }
+    }
+
+    /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has
+    /// been interrupted for.
+    pub(crate) fn serves(&self, pool: &Registry) -> bool {
+        std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
     }
 
     /// Hands a task to the pool from outside, or from a worker whose own queue is full.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made; so does `post`.
     pub(crate) fn inject(&self, task: Task) {
-        let mut queue = self.injector.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.push_back(task);
-        drop(queue);
-        // Relaxed: line P1 of sleep/README.md, whose P2 follows. After the push, so that whoever sees it
-        // finds the task.
-        self.injected.fetch_add(1, Ordering::Relaxed);
+        self.inject_at(Priority::Normal, task);
+    }
+
+    pub(crate) fn inject_at(&self, priority: Priority, task: Task) {
+        self.birth.check();
+        match priority {
+            Priority::Normal => self.normal.put(task),
+            Priority::High => self.high.put(task),
+        }
         self.sleep.wake_one();
     }
 
-    /// The oldest injected task.
-    pub(crate) fn injected(&self) -> Option<Task> {
-        // Relaxed: a task missed here is seen in `visible_work` before anybody sleeps.
-        if self.injected.load(Ordering::Relaxed) == 0 {
-            return None;
+    /// Hands a task to one worker, for when it has none of its own.
+    pub(crate) fn post(&self, worker: usize, task: Task) {
+        self.birth.check();
+        self.workers[worker].mail.put(task);
+        self.sleep.wake(worker);
+    }
+
+    /// Hands a task to one worker, for its next look at anything.
+    pub(crate) fn call(&self, worker: usize, task: Task) {
+        self.birth.check();
+        self.workers[worker].calls.put(task);
+        self.sleep.wake(worker);
+    }
+
+    /// The oldest injected task of this priority.
+    pub(crate) fn injected(&self, priority: Priority) -> Option<Task> {
+        match priority {
+            Priority::Normal => self.normal.take(),
+            Priority::High => self.high.take(),
         }
-        let mut queue = self.injector.lock().unwrap_or_else(PoisonError::into_inner);
-        let task = queue.pop_front()?;
-        drop(queue);
-        // Relaxed: a length that is too large for a moment costs a look at an empty queue. It may wrap
-        // below zero for a moment, if the pusher has not counted yet: then it is not zero either.
-        self.injected.fetch_sub(1, Ordering::Relaxed);
-        Some(task)
     }
 
     /// Line S4: leaves a request with every worker but `except`, the one that asks.
@@ -136,8 +248,9 @@ impl Registry {
 
     /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
-        // Relaxed: S3 or L2 precedes.
-        self.injected.load(Ordering::Relaxed) != 0
+        // S3 or L2 precedes.
+        !self.high.is_empty()
+            || !self.normal.is_empty()
             || self
                 .workers
                 .iter()
@@ -154,15 +267,79 @@ impl Registry {
         }
     }
 
-    /// Tells the workers to end once there is no work left.
+    /// Tells the workers to end once no detached task is left.
     pub(crate) fn close(&self) {
         // Release: the workers see what the closing thread did before. It is a P1.
         self.closing.fetch_or(1, Ordering::Release);
         self.sleep.wake_all();
+        // Fences come before: see "When the workers end".
+        if self.is_finished() {
+            self.spares.dismiss();
+        }
+    }
+
+    /// Closes, and lets no detached task start any more.
+    pub(crate) fn close_now(&self) {
+        // Relaxed: a task that does not see it in time has started in time.
+        self.dropping.store(1, Ordering::Relaxed);
+        self.close();
     }
 
     pub(crate) fn is_closing(&self) -> bool {
         // Acquire: pairs with `close`.
         self.closing.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether detached tasks are dropped rather than started.
+    pub(crate) fn is_dropping(&self) -> bool {
+        // Relaxed: nothing is handed over with it.
+        self.dropping.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether nothing is left to do for ever.
+    pub(crate) fn is_finished(&self) -> bool {
+        // Acquire: whoever sees the last detached task ended sees what they all did; pairs with the
+        // drop of `Detached`.
+        self.is_closing() && self.detached.load(Ordering::Acquire) == 0
+    }
+
+    /// # Panics
+    ///
+    /// If the pool has no workers any more: in a process forked since it was made, or on the thread that
+    /// it was made to use, after it was dropped there.
+    pub(crate) fn check_usable(&self) {
+        self.birth.check();
+        assert!(!self.is_finished(), "the thread pool was dropped, and its workers have ended");
+    }
+
+    /// Counts a detached task, until the guard is dropped.
+    pub(crate) fn detach(self: &Arc<Self>) -> Detached {
+        // Relaxed: the count cannot reach zero for the workers to end before it: the caller is a
+        // detached task itself, or keeps the pool from closing.
+        self.detached.fetch_add(1, Ordering::Relaxed);
+        Detached(Arc::clone(self))
+    }
+}
+
+/// A detached task that has not ended.
+pub(crate) struct Detached(Arc<Registry>);
+
+impl Detached {
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.0
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        // AcqRel: what the tasks did is seen by whoever sees that none is left. It is a P1.
+        if self.0.detached.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // See "When the workers end".
+            Machine::full();
+            if self.0.is_closing() {
+                self.0.sleep.wake_all();
+                self.0.spares.dismiss();
+            }
+        }
     }
 }

@@ -1,14 +1,12 @@
-//! Tasks that stand alone, and the handles to their results.
+//! Tasks that stand alone.
 
-use std::any::Any;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use crate::handle::{self, JoinHandle};
 use crate::job::current::Local;
-use crate::job::task::{Task, catch};
-use crate::latch::Signal;
+use crate::job::task::Task;
 use crate::pool::global;
-use crate::registry::Registry;
+use crate::registry::{Detached, Priority, Registry};
 
 /// Starts `f` on the pool of this thread's worker, or on the global pool, and returns at once.
 ///
@@ -19,122 +17,101 @@ use crate::registry::Registry;
 /// assert_eq!(answer.join().unwrap(), 42);
 /// ```
 pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    Local::with(|local| match local {
-        Some(local) => spawn_in(&local.registry, f),
-        None => global().spawn(f),
-    })
+    in_current(|registry| spawn_in(registry, f))
 }
 
-/// The result of a spawned task, perhaps still to come.
-#[must_use = "dropping the handle detaches the task; use `drop` or `let _ =` to say so"]
-pub struct JoinHandle<R>(Arc<Packet<R>>);
+/// [`spawn`], to start after what this thread has spawned so before.
+///
+/// A worker by itself runs its own tasks youngest first. Blocking, by a lock that is held for a push or
+/// a pop.
+///
+/// ```
+/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+/// pool.install(|| {
+///     for i in 0..3 {
+///         let seen = seen.clone();
+///         drop(poach_runtime::spawn_fifo(move || seen.lock().unwrap().push(i)));
+///     }
+/// });
+/// drop(pool); // waits for them
+/// assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    in_current(|registry| spawn_fifo_in(registry, f))
+}
 
-/// Where a task leaves its outcome.
-struct Packet<R>(Mutex<State<R>>);
+/// [`spawn`], as from outside of the pool and with a priority: the task goes to whichever worker comes
+/// for it first, the high ones before the normal ones.
+///
+/// ```
+/// use poach_runtime::{Priority, spawn_at};
+///
+/// assert_eq!(spawn_at(Priority::High, || 6 * 7).join().unwrap(), 42);
+/// ```
+pub fn spawn_at<R: Send + 'static>(
+    priority: Priority,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    in_current(|registry| spawn_at_in(registry, priority, f))
+}
 
-enum State<R> {
-    /// The task has not ended, and nobody waits for it.
-    Running,
-    /// The task has not ended, and this one is to be told.
-    Awaited(Signal),
-    Ended(Result<R, Box<dyn Any + Send>>),
-    /// The handle is gone.
-    Detached,
+/// Calls `f` with the pool of this thread's worker, or with the global one.
+fn in_current<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+    Local::with(|local| match local {
+        Some(local) => f(&local.registry),
+        None => f(global().registry()),
+    })
 }
 
 pub(crate) fn spawn_in<R: Send + 'static>(
     registry: &Arc<Registry>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    let packet = Arc::new(Packet(Mutex::new(State::Running)));
-    let handle = JoinHandle(Arc::clone(&packet));
-    let home = Arc::clone(registry);
-    let task = Task::detached(move || {
-        let mut result = None;
-        let outcome = catch(|| result = Some(f())).map(|()| result.expect("f has returned"));
-        packet.end(outcome, &home);
-    });
-    Local::with(|local| match local {
-        Some(local) if Arc::ptr_eq(&local.registry, registry) => local.spawn(task),
-        _ => registry.inject(task),
-    });
-    handle
+    hand_out(registry, f, |registry, local, task| match local {
+        Some(local) => local.spawn(task),
+        None => registry.inject(task),
+    })
 }
 
-impl<R> Packet<R> {
-    fn end(&self, outcome: Result<R, Box<dyn Any + Send>>, registry: &Registry) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Detached) {
-            drop(state);
-            match outcome {
-                // The result's destructor is foreign code: its panic has nobody to travel to either.
-                Ok(result) => {
-                    if let Err(payload) = catch(|| drop(result)) {
-                        registry.handlers.panicked(payload);
-                    }
-                }
-                Err(payload) => registry.handlers.panicked(payload),
-            }
-            return;
-        }
-        let before = std::mem::replace(&mut *state, State::Ended(outcome));
-        drop(state);
-        if let State::Awaited(signal) = before {
-            signal.set();
-        }
-    }
+pub(crate) fn spawn_fifo_in<R: Send + 'static>(
+    registry: &Arc<Registry>,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    hand_out(registry, f, |registry, local, task| match local {
+        Some(local) => local.spawn(local.fifo.ticket(task)),
+        None => registry.inject(task),
+    })
 }
 
-impl<R> JoinHandle<R> {
-    /// Waits for the task, working meanwhile if this thread is a worker.
-    ///
-    /// # Errors
-    ///
-    /// The payload of the task's panic.
-    pub fn join(self) -> Result<R, Box<dyn Any + Send>> {
-        Local::with(|local| {
-            let signal = {
-                let mut state = self.lock();
-                if matches!(*state, State::Running) {
-                    let signal = Signal::new(local);
-                    *state = State::Awaited(signal.clone());
-                    Some(signal)
-                } else {
-                    None
-                }
-            };
-            if let Some(signal) = signal {
-                signal.wait(local);
-            }
+pub(crate) fn spawn_at_in<R: Send + 'static>(
+    registry: &Arc<Registry>,
+    priority: Priority,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    hand_out(registry, f, |registry, _, task| registry.inject_at(priority, task))
+}
+
+/// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread
+/// is, if it is one.
+fn hand_out<R: Send + 'static>(
+    pool: &Arc<Registry>,
+    f: impl FnOnce() -> R + Send + 'static,
+    route: impl FnOnce(&Registry, Option<&Local>, Task),
+) -> JoinHandle<R> {
+    pool.check_usable();
+    Local::with(|local| {
+        let local = local.filter(|local| local.registry.serves(pool));
+        // A worker that has been interrupted spawns for what it was interrupted for.
+        let registry = local.map_or(pool, |local| &local.registry);
+        let (handle, promise) = handle::packet(registry.birth);
+        let detached: Detached = registry.detach();
+        let task = Task::detached(move || {
+            promise.run(detached.registry(), f);
+            drop(detached);
         });
-        match std::mem::replace(&mut *self.lock(), State::Detached) {
-            State::Ended(outcome) => outcome,
-            _ => unreachable!("the task has ended, and this is its one handle"),
-        }
-    }
-
-    /// Whether the task has ended, so that [`join`](JoinHandle::join) will not wait.
-    pub fn is_finished(&self) -> bool {
-        matches!(*self.lock(), State::Ended(_))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State<R>> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<R> Drop for JoinHandle<R> {
-    fn drop(&mut self) {
-        let before = std::mem::replace(&mut *self.lock(), State::Detached);
-        if let State::Ended(Err(payload)) = before {
-            // Nobody asked in time; the panic hook has reported it.
-            drop(payload);
-        }
-    }
-}
-
-impl<R> fmt::Debug for JoinHandle<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle").field("finished", &self.is_finished()).finish()
-    }
+        route(registry, local, task);
+        handle
+    })
 }

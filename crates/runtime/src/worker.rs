@@ -4,13 +4,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 
-use poach_deque::split::{Claim, Stolen};
+use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
-use poach_memory::{Machine, Memory};
+use poach_memory::{CachePadded, Machine, Memory};
 
+use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Task};
-use crate::registry::{Registry, Spawns};
+use crate::registry::{Priority, Registry, Remote, Spawns};
+use crate::trace::Activity;
+use crate::watch::Watch;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -24,17 +27,22 @@ const PAUSES: u32 = 8;
 pub(crate) struct Local {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
     spawns: Spawns,
     /// Where the stack's top was when this thread last forked without a token.
     pub(crate) hint: Cell<Head>,
+    /// What this worker has spawned in FIFO order.
+    pub(crate) fifo: Arc<Fifo>,
+    /// Whether the pool was made to use this thread, which has a life of its own.
+    pub(crate) resident: Cell<bool>,
     random: Cell<u64>,
 }
 
 /// Something to run.
 enum Work<'r> {
     /// The second half of a join, stolen from this worker.
-    Fork(Stolen<'r, Machine>, usize),
-    Task(Task),
+    Fork(Stolen<'r, Machine>, usize, Activity),
+    Task(Task, Activity),
 }
 
 impl Local {
@@ -42,7 +50,9 @@ impl Local {
         let hint = Cell::new(Local::bottom(&registry, index));
         // Any odd number does; they only must differ.
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        Local { registry, index, spawns, hint, random }
+        let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
+        let watch = Arc::clone(&registry.workers[index].watch);
+        Local { registry, index, watch, spawns, hint, fifo, resident, random }
     }
 
     /// Pushes a spawned task onto this worker's queue.
@@ -51,29 +61,71 @@ impl Local {
         self.spawns.push(task);
     }
 
+    /// This worker's youngest spawned task.
+    #[inline]
+    pub(crate) fn pop_own(&self) -> Option<Task> {
+        self.spawns.pop()
+    }
+
     /// Runs one spawned task of this worker's own, if it has one.
     #[inline]
     pub(crate) fn run_own(&self) -> bool {
-        let task = self.spawns.pop();
+        let task = self.pop_own();
         let found = task.is_some();
         if let Some(task) = task {
+            let _running = self.watch.runs(Activity::OwnTask);
             task.run();
         }
         found
     }
 
-    /// Works until the pool closes and nothing is left to do.
+    /// Works until the pool has closed and nothing is left to do.
     pub(crate) fn main_loop(&self) {
         self.publish();
-        self.work_until(&|| self.registry.is_closing(), &|| None, || self.token(), true);
-        while let Some(work) = self.find(None) {
+        self.work_until(&|| self.registry.is_finished(), &|| None, || self.token(), true);
+    }
+
+    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
+    /// it runs now what it has spawned and not started.
+    pub(crate) fn leave(&self) {
+        while self.resident.get() && self.run_own() {}
+    }
+
+    /// This worker, as the others see it.
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.registry.workers[self.index]
+    }
+
+    /// Whether it has spawned tasks that have not started, or joins that are not complete.
+    pub(crate) fn has_pending_tasks(&self) -> bool {
+        !self.spawns.is_empty() || self.token().head().depth() != 0
+    }
+
+    /// Runs one piece of work from wherever there is some, for one who does not wait.
+    pub(crate) fn run_any(&self) -> bool {
+        let found = self.find(None);
+        let any = found.is_some();
+        if let Some(work) = found {
             self.run(work, self.token());
+        }
+        any
+    }
+
+    /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
+    #[inline]
+    pub(crate) fn answer_calls(&self) {
+        if !self.remote().calls.is_empty() {
+            while let Some(task) = self.remote().calls.take() {
+                self.run(Work::Task(task, Activity::InjectedTask), self.token());
+            }
         }
     }
 
     /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
-    /// what this one waits for (leapfrogging), then this worker's own tasks, then everybody's in
-    /// random order, then the injector's. With no work, it looks a while, then sleeps; whoever makes
+    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own tasks,
+    /// its mail, everybody's tasks in the order of its rings, and the others from outside. With no
+    /// work, it looks a while, then sleeps; whoever makes
     /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -105,13 +157,20 @@ impl Local {
                 // From here on the Local is the worker's.
                 registry.sleep.give_back(index, || {
                     registry.request_everywhere(Some(index));
-                    left_behind || registry.is_closing() || registry.visible_work()
+                    left_behind
+                        || registry.is_closing()
+                        || registry.visible_work()
+                        || registry.workers[index].has_mail()
                 });
             }
         }
+        registry.birth.check();
         let Some(index) = registry.sleep.take_place() else { return Err(f) };
         let place = Place { registry, index, local: Local::of_sleeper(registry, index) };
-        Ok(place.local.enter(|_| f()))
+        Ok(place.local.enter(|local| {
+            let _running = local.watch.runs(Activity::InPlace);
+            f()
+        }))
     }
 
     /// [`wait`](Local::wait); `vacant` says that nothing is under way on this worker.
@@ -122,6 +181,7 @@ impl Local {
         token: impl Fn() -> Worker<'w>,
         vacant: bool,
     ) {
+        let _waiting = (!vacant).then(|| self.watch.waits());
         let mut looks = 0;
         while !done() {
             if let Some(work) = self.find(thief()) {
@@ -145,10 +205,14 @@ impl Local {
             } else if looks < LOOKS {
                 thread::yield_now();
             } else {
+                self.registry.birth.check_or_abort();
+                // Begun and ended outside of `sleep`: within, another may be in this worker's place.
+                let sleeping = self.watch.sleeps();
                 self.registry.sleep.sleep(self.index, vacant, || {
                     self.registry.request_everywhere(Some(self.index));
-                    done() || self.registry.visible_work()
+                    done() || self.registry.visible_work() || self.remote().has_mail()
                 });
+                drop(sleeping);
                 looks = 1;
             }
         }
@@ -158,35 +222,44 @@ impl Local {
     }
 
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        let workers = &self.registry.workers;
+        if let Some(task) = self.remote().calls.take() {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
         if let Some(thief) = thief
-            && let Some(stolen) = self.steal_fork(thief)
+            && let Some(stolen) = self.steal_fork(thief, true)
         {
             return Some(stolen);
         }
-        if let Some(task) = self.spawns.pop() {
-            return Some(Work::Task(task));
+        if let Some(task) = self.registry.injected(Priority::High) {
+            return Some(Work::Task(task, Activity::InjectedTask));
         }
-        let start = self.next_random() as usize % workers.len();
-        for victim in (start..workers.len()).chain(0..start) {
-            if victim == self.index {
-                continue;
-            }
-            if let Some(work) = self.steal_fork(victim) {
+        if let Some(task) = self.pop_own() {
+            return Some(Work::Task(task, Activity::OwnTask));
+        }
+        if let Some(task) = self.remote().mail.take() {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        for victim in self.remote().rings.order(self.next_random()) {
+            if let Some(work) = self.steal_fork(victim, false) {
                 return Some(work);
             }
             if let Some(task) = self.steal_tasks(victim) {
-                return Some(Work::Task(task));
+                return Some(Work::Task(task, Activity::StolenTask { victim }));
             }
         }
-        self.registry.injected().map(Work::Task)
+        self.registry
+            .injected(Priority::Normal)
+            .map(|task| Work::Task(task, Activity::InjectedTask))
     }
 
     /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
-    fn steal_fork(&self, victim: usize) -> Option<Work<'_>> {
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         loop {
             match self.registry.workers[victim].forks.steal() {
-                Ok(stolen) => return Some(Work::Fork(stolen, victim)),
+                Ok(stolen) => {
+                    let kind = Activity::StolenFork { victim, leap };
+                    return Some(Work::Fork(stolen, victim, kind));
+                }
                 Err(Claim::Lost) => Machine::pause(),
                 Err(_) => return None,
             }
@@ -209,20 +282,26 @@ impl Local {
     #[cold]
     fn expose(&self) -> bool {
         let workers = &self.registry.workers;
-        let start = self.next_random() as usize % workers.len();
-        (start..workers.len())
-            .chain(0..start)
-            .any(|victim| victim != self.index && workers[victim].forks.expose())
+        workers[self.index].rings.order(self.next_random()).any(|victim| {
+            let exposure = workers[victim].forks.expose();
+            self.watch.exposes(victim, exposure);
+            exposure == Exposure::Done
+        })
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
         self.hint.set(worker.head());
         match work {
-            Work::Task(task) => task.run(),
-            Work::Fork(stolen, victim) => {
+            Work::Task(task, kind) => {
+                let _running = self.watch.runs(kind);
+                task.run();
+            }
+            Work::Fork(stolen, victim, kind) => {
+                let running = self.watch.runs(kind);
                 let guard = AbortOnUnwind("a stolen half left its thief without an outcome");
                 fork::run_stolen(&stolen, self.index, worker);
                 guard.disarm();
+                drop(running);
                 self.registry.sleep.wake(victim);
             }
         }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use poach_runtime::{ThreadPool, Worker, join};
+use send_wrapper::SendWrapper;
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -240,22 +241,11 @@ fn a_full_task_stack_panics_and_says_why() {
     assert_eq!(pool.run(|w| down(w, 100)), 100);
 }
 
-/// Says that it may cross threads, as some crates' types do that check the thread when they are used.
-struct Smuggled<T>(T);
-
-// SAFETY: only used on the thread that made it: the test's pool has one worker.
-unsafe impl<T> Send for Smuggled<T> {}
-
-impl<T> Smuggled<T> {
-    fn get(&mut self) -> &mut T {
-        &mut self.0
-    }
-}
-
-/// Calls `f` with a second token for the level at which this worker stands.
-fn with_twin<R: Send>(f: impl FnOnce(Smuggled<Worker<'_>>) -> R) -> R {
-    let mut f = Smuggled(Some(f));
-    poach_runtime::worker(move |w| (f.get().take().expect("called once"))(Smuggled(w)))
+/// Calls `f` with a second token for the level at which this worker stands, in a wrapper that says that
+/// it may cross threads, and checks the thread when it is used.
+fn with_twin<R: Send>(f: impl FnOnce(SendWrapper<Worker<'_>>) -> R) -> R {
+    let f = SendWrapper::new(f);
+    poach_runtime::worker(move |w| f.take()(SendWrapper::new(w)))
 }
 
 #[test]
@@ -263,7 +253,7 @@ fn a_token_smuggled_past_the_borrow_checker_is_caught() {
     let result = catch_unwind(|| {
         pool(1).run(|mut outer| {
             with_twin(|mut twin| {
-                outer.join(move |_| twin.get().join(|_| (), |_| ()), |_| ());
+                outer.join(move |_| twin.join(|_| (), |_| ()), |_| ());
             });
         });
     });

@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread;
 
-use poach_scan::sys::Portable;
-use poach_scan::{Control, Engine, Options, scan, scan_on};
+use poach_scan::sys::{Linux, Portable};
+use poach_scan::{Control, Engine, Options, scan_on};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, symlinkat, unlinkat};
 
 const LEVELS: usize = 3000;
@@ -82,15 +82,8 @@ fn every_engine_reaches_the_bottom() {
     }
 }
 
-#[cfg(not(feature = "portable"))]
 fn scan_deep(path: &Path, options: &Options) -> poach_scan::Scan {
-    scan(&[path.into()], options, &Control::new()).expect("threads can be had")
-}
-
-#[cfg(feature = "portable")]
-fn scan_deep(path: &Path, options: &Options) -> poach_scan::Scan {
-    scan_on(&poach_scan::sys::Linux, &[path.into()], options, &Control::new())
-        .expect("threads can be had")
+    scan_on(&Linux, &[path.into()], options, &Control::new()).expect("threads can be had")
 }
 
 #[test]

@@ -11,7 +11,8 @@ mod patterns;
 mod systems;
 
 pub(crate) use patterns::{Both, for_each, sum};
-pub(crate) use systems::{Chili, Rayon, Sequential, Split, System};
+use systems::{Chili, Kind, OnQueue, Rayon, Split};
+pub(crate) use systems::{Sequential, System, delta};
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -19,7 +20,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use crate::{Case, Request, Size, Unit, need_memory};
+use crate::{Case, Request, Sample, Size, Unit, need_memory};
 
 /// Part of a program: what a fork makes.
 pub(crate) trait Task: Send {
@@ -80,14 +81,39 @@ pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
         if !P::DEEP {
             cases.push(case::<P, Chili>(&shared, size, *workers));
         }
+        on_queues(&shared, size, *workers, cases);
     }
 }
 
-fn case<P: Program, S: System>(
-    shared: &Rc<OnceCell<RefCell<P>>>,
-    size: Size,
-    workers: usize,
-) -> Case {
+/// The queues of the papers that this machine can have.
+fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &mut Vec<Case>) {
+    fn on<P: Program, K: Kind>(
+        shared: &Input<P>,
+        size: Size,
+        workers: usize,
+        cases: &mut Vec<Case>,
+    ) {
+        if K::queue().is_ok() {
+            cases.push(case::<P, OnQueue<K>>(shared, size, workers));
+        }
+    }
+    on::<P, systems::MutexKind>(shared, size, workers, cases);
+    on::<P, systems::TheKind>(shared, size, workers, cases);
+    on::<P, systems::FfTheKind>(shared, size, workers, cases);
+    on::<P, systems::ThepKind>(shared, size, workers, cases);
+    on::<P, systems::ThepInfiniteKind>(shared, size, workers, cases);
+    on::<P, systems::ChaseLevKind>(shared, size, workers, cases);
+    on::<P, systems::FfClKind>(shared, size, workers, cases);
+    on::<P, systems::AsymmetricClKind>(shared, size, workers, cases);
+    on::<P, systems::ResolvedKind>(shared, size, workers, cases);
+    on::<P, systems::PrivateKind>(shared, size, workers, cases);
+    on::<P, systems::SplitQueueKind>(shared, size, workers, cases);
+}
+
+/// A program that several systems run in turn, made when the first needs it.
+type Input<P> = Rc<OnceCell<RefCell<P>>>;
+
+fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers: usize) -> Case {
     let shared = Rc::clone(shared);
     let prepare = move || {
         let system = S::new(workers)?;
@@ -98,11 +124,15 @@ fn case<P: Program, S: System>(
         Ok(move || {
             let mut program = shared.get().context("the program was made")?.borrow_mut();
             program.reset();
+            let before = system.counters();
             let start = Instant::now();
             program.run(&system);
             let seconds = start.elapsed().as_secs_f64();
             program.check()?;
-            Ok(seconds.into())
+            let counted = system.counters().into_iter().zip(before);
+            Ok(counted.fold(Sample::from(seconds), |sample, ((name, after), (_, before))| {
+                sample.count(name, (after - before) as f64)
+            }))
         })
     };
     Case::new(P::NAME, S::NAME, workers, Unit::SECONDS, prepare)

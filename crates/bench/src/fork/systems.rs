@@ -3,6 +3,10 @@
 use std::num::NonZero;
 
 use anyhow::{Context as _, Result};
+use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
+use poach_memory::delta::{DOCUMENTED, Delta};
+use poach_memory::{Asymmetric, Bounded, Full, Machine, Resolved, Unbounded};
+use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
 use super::{Fork, Task};
@@ -21,6 +25,11 @@ pub(crate) trait System: Sized + 'static {
 
     /// Runs a task and waits for its result.
     fn run<T: Task>(&self, task: T) -> T::Output;
+
+    /// What it has counted since it was made.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// No pool: a join calls one half and then the other, so what is left is the sequential program.
@@ -121,4 +130,82 @@ impl Fork for &mut chili::Scope<'_> {
     fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
         chili::Scope::join(self, |scope| a.run(scope), |scope| b.run(scope))
     }
+}
+
+/// A queue of the papers, under the plain scheduler that is the same for all of them.
+pub(crate) struct OnQueue<K: Kind>(QueuePool<K::Queue>);
+
+/// Which queue.
+pub(crate) trait Kind: 'static {
+    /// Its name on the command line.
+    const NAME: &'static str;
+    /// Its owner's end.
+    type Queue: Queue;
+
+    /// An empty one, or why this machine has none.
+    fn queue() -> Result<Self::Queue>;
+}
+
+impl<K: Kind> System for OnQueue<K> {
+    const NAME: &'static str = K::NAME;
+
+    fn new(workers: usize) -> Result<Self> {
+        K::queue()?;
+        let make = || K::queue().expect("a queue that could be made can be made again");
+        let pool = QueuePool::new(workers, make);
+        Ok(OnQueue(pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?))
+    }
+
+    fn run<T: Task>(&self, task: T) -> T::Output {
+        self.0.run(|worker| task.run(worker))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let steals = self.0.steals();
+        vec![("stolen", steals.stolen), ("aborted", steals.aborted)]
+    }
+}
+
+impl<Q: Queue> Fork for &QueueWorker<Q> {
+    #[inline(always)]
+    fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
+        QueueWorker::join(self, |worker| a.run(worker), |worker| b.run(worker))
+    }
+}
+
+/// The bound that the processor's maker documents, or that of the largest documented store buffer; the
+/// queue makes the store between two pops that a bound needs.
+pub(crate) fn delta() -> Result<Delta> {
+    let largest = DOCUMENTED.iter().map(|row| row.capacity).max().unwrap_or(1);
+    Ok(Delta::documented(0).or_else(|_| Delta::new(largest, 0))?)
+}
+
+macro_rules! kinds {
+    ($($kind:ident = $name:literal: $queue:ty, $make:expr;)*) => {$(
+        #[doc = concat!("The queue `", $name, "`.")]
+        pub(crate) struct $kind;
+
+        impl Kind for $kind {
+            const NAME: &'static str = $name;
+            type Queue = $queue;
+
+            fn queue() -> Result<Self::Queue> {
+                Ok($make)
+            }
+        }
+    )*};
+}
+
+kinds! {
+    MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
+    TheKind = "the": The<Job>, The::new(Full);
+    FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta()?)?);
+    ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta()?)?);
+    ThepInfiniteKind = "thep-infinite": Thep<Job, Machine, Unbounded>, Thep::new(Unbounded);
+    ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new(Full);
+    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::new(Bounded::new(delta()?)?);
+    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::new(Asymmetric::new());
+    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::new(Resolved::new(delta()?)?);
+    PrivateKind = "private": Private<Job, Machine>, Private::new();
+    SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
 }

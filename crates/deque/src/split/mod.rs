@@ -28,5 +28,5 @@ mod stack;
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
 pub use stack::{
-    Context, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
+    Context, Exposure, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
 };

@@ -20,7 +20,7 @@ impl Local {
         // During a thread's last destructors the variable may be gone; then it is no worker.
         let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
         // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
-        // borrows the Local.
+        // borrows the Local, or by `reside`, whose Local lives for ever.
         f(unsafe { current.as_ref() })
     }
 
@@ -58,6 +58,12 @@ impl Local {
         let place = ptr::from_ref(self).cast_mut();
         // Release: pairs with the acquire in `of_sleeper`.
         self.registry.locals[self.index].store(place, Ordering::Release);
+    }
+
+    /// Makes this thread the worker for ever.
+    pub(crate) fn reside(self) {
+        self.resident.set(true);
+        CURRENT.set(Box::leak(Box::new(self)));
     }
 
     /// Makes this thread the worker for as long as `f` runs.

@@ -4,10 +4,15 @@
 //! - [`fork`]: the second half of a `join`, in a slot of the worker's [`Stack`](poach_deque::split::Stack);
 //! - [`task`]: a spawned closure as a value of 64 bytes, boxed only if it is large;
 //! - [`shared`]: a closure and its result in the frame of a thread that waits for another to run it;
-//! - [`current`]: which worker this thread is.
+//! - [`queued`]: the second half of a `join` as a value, for queues other than the split stack;
+//! - [`scoped`]: the tasks of a scope, and the count of those that have not ended;
+//! - [`current`]: which worker this thread is;
+//! - [`forked`]: whether this process is the one in which a pool was made.
 
 pub(crate) mod current;
 pub(crate) mod fork;
+pub(crate) mod forked;
+pub(crate) mod queued;
 pub(crate) mod scoped;
 pub(crate) mod shared;
 pub(crate) mod task;

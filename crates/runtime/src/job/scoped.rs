@@ -8,6 +8,10 @@
 //! own count over to the word and from then on counts there as well; then a worker that brings the
 //! word to zero has ended the last task, and wakes the home worker. Before that, a word at zero means
 //! nothing, and the wake-up does no harm.
+//!
+//! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no home worker:
+//! everybody counts in the word, which starts at one for the body itself. Whoever takes off the last
+//! one, a task or the body, knows that it is the last, and says so to the thread that waits.
 
 use std::cell::Cell;
 use std::ptr;
@@ -16,66 +20,110 @@ use std::sync::Arc;
 use super::current::Local;
 use super::shared::Address;
 use super::task::{Task, catch};
+use crate::latch::Signal;
 use crate::registry::Registry;
-use crate::scope::Scope;
+use crate::scope::Base;
 use poach_memory::{Machine, Memory, Ordering};
 
 type SharedWord = <Machine as Memory>::Word;
 
-/// Where a scope's tasks are counted, and the worker that waits for them.
+/// Where a scope's tasks are counted, and who waits for them.
 pub(crate) struct Tally {
     pending: Pending,
     registry: Arc<Registry>,
-    index: usize,
+    waiter: Waiter,
+}
+
+enum Waiter {
+    /// The home worker, by its index.
+    Home(usize),
+    /// A thread that is no worker of the scope's pool.
+    Outside(Signal),
+}
+
+/// A scope in any of its forms.
+pub(crate) trait Form<'scope>: Sync {
+    fn base(&self) -> &Base<'scope>;
 }
 
 impl Tally {
     /// For a scope that this worker opens.
     pub(crate) fn new(local: &Local) -> Tally {
-        Tally { pending: Pending::new(), registry: Arc::clone(&local.registry), index: local.index }
+        Tally {
+            pending: Pending::new(),
+            registry: Arc::clone(&local.registry),
+            waiter: Waiter::Home(local.index),
+        }
+    }
+
+    /// For a scope that this thread opens in a pool that it is no worker of; it may be one of
+    /// another.
+    pub(crate) fn outside(registry: &Arc<Registry>, local: Option<&Local>) -> Tally {
+        Tally {
+            pending: Pending::with_body(),
+            registry: Arc::clone(registry),
+            waiter: Waiter::Outside(Signal::new(local)),
+        }
+    }
+
+    /// The pool whose workers run the scope's tasks.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
     }
 
     /// Whether this worker, of any pool, is the one that opened the scope.
     #[inline(always)]
     fn is_home(&self, local: &Local) -> bool {
-        local.index == self.index && ptr::eq(&raw const *local.registry, &raw const *self.registry)
+        matches!(self.waiter, Waiter::Home(index) if local.index == index)
+            && ptr::eq(&raw const *local.registry, &raw const *self.registry)
     }
 
-    /// Counts a task, and hands it to this thread's worker if it is one of the scope's pool, else to
-    /// the pool.
+    /// Counts a task, and hands it to `route` with this thread's worker if that is one of the scope's
+    /// pool. `route` must see that a worker of that pool runs the task: one that is dropped stays
+    /// counted, and the scope never ends.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made, if this thread is not one of its workers.
     #[inline]
-    pub(crate) fn spawn<'scope, F>(&self, scope: &Scope<'scope>, closure: F)
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    pub(crate) fn spawn<'scope, S, F>(
+        scope: &S,
+        closure: F,
+        route: impl FnOnce(&Registry, Option<&Local>, Task),
+    ) where
+        S: Form<'scope> + 'scope,
+        F: FnOnce(&S) + Send + 'scope,
     {
         let address = Address::new(scope);
         let run = move || {
             // Not a reference for long: it would have to be valid until this closure returns, and the
             // scope may be gone as soon as the task is taken off its count.
-            let scope: *const Scope<'scope> = address.get();
+            let scope: *const S = address.get();
             // SAFETY: the scope stays where it is until `ended`.
             if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
                 // SAFETY: as above.
-                unsafe { &*scope }.panicked(payload);
+                unsafe { &*scope }.base().panicked(payload);
             }
             // SAFETY: as above.
-            let tally = unsafe { &raw const (*scope).tally };
+            let tally = &raw const unsafe { &*scope }.base().tally;
             // SAFETY: the task was counted, and uses the scope no more.
             unsafe { Tally::ended(tally) };
         };
         // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
         // tasks have been taken off its count.
         let task = unsafe { Task::new(run) };
+        let tally = &scope.base().tally;
         Local::with(|local| match local {
-            Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
+            Some(local) if ptr::eq(&raw const *local.registry, &raw const *tally.registry) => {
                 // SAFETY: compared with the worker that made the count.
-                unsafe { self.pending.add(self.is_home(local)) };
-                local.spawn(task);
+                unsafe { tally.pending.add(tally.is_home(local)) };
+                route(&tally.registry, Some(local), task);
             }
             _ => {
+                tally.registry.birth.check();
                 // SAFETY: not the worker that made the count.
-                unsafe { self.pending.add(false) };
-                self.registry.inject(task);
+                unsafe { tally.pending.add(false) };
+                route(&tally.registry, None, task);
             }
         });
     }
@@ -92,30 +140,52 @@ impl Tally {
             let local = local.expect("a scope's tasks run on workers");
             // SAFETY: the task is still counted, so the scope still stands.
             let is_home = unsafe { &*tally }.is_home(local);
+            // Copied out, since the scope may be gone by the time it is needed.
             // SAFETY: as above.
-            let index = unsafe { (*tally).index };
+            let waiter = match unsafe { &(*tally).waiter } {
+                Waiter::Home(index) => Waiter::Home(*index),
+                Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
+            };
             // A reference to nothing but cells: it may dangle while `remove` returns.
             // SAFETY: as above.
             let pending = unsafe { &(*tally).pending };
             // SAFETY: compared with the worker that made the count.
             if unsafe { pending.remove(is_home) } {
-                // The task's pool is the scope's, so its registry will do, and outlives this.
-                local.registry.sleep.wake(index);
+                match waiter {
+                    // The task's pool is the scope's, so its registry will do, and outlives this.
+                    Waiter::Home(index) => local.registry.sleep.wake(index),
+                    Waiter::Outside(signal) => signal.set(),
+                }
             }
         });
     }
 
-    /// Works until all tasks have ended. On the worker that opened the scope.
-    pub(crate) fn wait(&self, local: &Local) {
+    /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
+    fn wait_at_home(&self, local: &Local) {
         let done = || {
             // SAFETY: this is the thread that made the count.
             unsafe { self.pending.is_zero() }
         };
-        while !done() && local.run_own() {}
+        // A call ends the short loop: the long one answers it.
+        while !done() && local.remote().calls.is_empty() && local.run_own() {}
         if !done() {
             // SAFETY: as above.
             unsafe { self.pending.fold() };
             local.wait(&done, &|| None, || local.token());
+        }
+    }
+
+    /// Waits until all tasks have ended, on the thread that opened the scope.
+    pub(crate) fn wait(&self, local: Option<&Local>) {
+        match (&self.waiter, local) {
+            (Waiter::Home(_), Some(local)) => self.wait_at_home(local),
+            (Waiter::Home(_), None) => unreachable!("a worker's scope is waited for by it"),
+            (Waiter::Outside(signal), _) => {
+                // SAFETY: there is no home worker.
+                if !unsafe { self.pending.remove(false) } {
+                    signal.wait(local);
+                }
+            }
         }
     }
 }
@@ -133,6 +203,11 @@ unsafe impl Sync for Pending {}
 impl Pending {
     fn new() -> Self {
         Pending { home: Cell::new(0), folded: Cell::new(false), away: SharedWord::new(0) }
+    }
+
+    /// For a scope without a home worker, whose body is counted too.
+    fn with_body() -> Self {
+        Pending { home: Cell::new(0), folded: Cell::new(true), away: SharedWord::new(1) }
     }
 
     /// One task more.

@@ -173,6 +173,14 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         1 << (worker % BITS)
     }
 
+    /// Whether some worker is looking for work, or sleeps for want of it. Any thread; wait-free; out of
+    /// date at once.
+    #[inline]
+    pub(crate) fn is_anybody_hungry(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) != 0
+            || self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
     /// A worker begins to search.
     pub(crate) fn search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);

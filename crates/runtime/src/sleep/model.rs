@@ -159,13 +159,9 @@ fn a_caller_in_a_sleepers_place(look: bool) {
     check(move || {
         let pool = Pool::<Loom>::new(1, ALL);
         // What only the acting worker touches.
-        let private: &'static UnsafeCell<u64> = Box::leak(Box::new(UnsafeCell::new(0)));
-        let act = || {
-            private.with_mut(|count| {
-                // SAFETY: one thread at a time acts as the worker; loom watches.
-                unsafe { *count += 1 }
-            });
-        };
+        let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
+        // An access that loom watches, and reports if another is not ordered with it.
+        let act = || private.with_mut(|_| ());
         let worker = thread::spawn(move || {
             act();
             pool.take(0);

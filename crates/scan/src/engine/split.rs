@@ -2,7 +2,8 @@
 //!
 //! The runtime's workers keep new tasks to themselves until another worker is hungry, so pushing and
 //! popping takes no fence and no locked instruction; see `poach-runtime`, and *Lace* for the split
-//! deque. What the workers of this crate have to themselves stands in a slot for each worker of the
+//! deque. The newest directory of those that a visit brings forth is the one that its worker would
+//! pop next: the worker goes on with it at once, and only its elder siblings become tasks. What the workers of this crate have to themselves stands in a slot for each worker of the
 //! pool, behind a lock that only ever has one taker: a task does not wait, so no second one begins on
 //! a worker before the first has ended.
 
@@ -26,9 +27,14 @@ impl<J: Job> Crew<'_, J> {
     {
         let index = poach_runtime::worker(|worker| worker.index());
         let mut worker = self.workers[index].lock().unwrap_or_else(PoisonError::into_inner);
-        self.job.visit(&mut worker, task, &mut |child| {
-            scope.spawn(move |scope| self.visit(child, scope));
-        });
+        let mut next = Some(task);
+        while let Some(task) = next.take() {
+            self.job.visit(&mut worker, task, &mut |child| {
+                if let Some(older) = next.replace(child) {
+                    scope.spawn(move |scope| self.visit(older, scope));
+                }
+            });
+        }
     }
 }
 

@@ -51,9 +51,9 @@ pub(crate) fn ways() -> impl Iterator<Item = Way> {
 
 /// One of everything: hard links near and far, loops, pipes, holes, odd names, and some width.
 pub(crate) fn grow(root: &Path) -> io::Result<()> {
-    for outer in 0..12 {
-        let outer = root.join(format!("outer-{outer}"));
-        for inner in 0..outer.as_os_str().len() % 7 + 1 {
+    for number in 0..12 {
+        let outer = root.join(format!("outer-{number}"));
+        for inner in 0..=number % 5 {
             let inner = outer.join(format!("inner-{inner}"));
             fs::create_dir_all(&inner)?;
             for file in 0..9 {

@@ -1,0 +1,372 @@
+//! The owner's side of a task stack: a head as a value, push and pop. The argument is the parent's.
+
+use core::mem::size_of;
+use core::ptr::NonNull;
+use std::fmt;
+
+use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+
+use super::slot::{PRESENT, Slot, make_ready};
+use super::{ALARM, BATCH, Context, Header, SPARE, bump};
+
+/// Why a task could not be pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// As many tasks are pending as the stack has slots.
+    Full {
+        /// The capacity.
+        slots: usize,
+    },
+    /// The slot at this head is occupied: there is a higher head.
+    Occupied,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PushError::Full { slots } => write!(
+                f,
+                "the task stack is full: {slots} forks are pending on one worker; \
+                 recurse less deeply, or make the pool with a larger task stack"
+            ),
+            PushError::Occupied => f.write_str(
+                "a fork below the top of the task stack: \
+                 fork with the worker token of the innermost join",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PushError {}
+/// What became of a pop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// The task is the owner's again and its slot is free.
+    Own,
+    /// A thief has it: its slot stays occupied until [`Head::retire`].
+    Stolen,
+}
+
+/// Where a stack ends, as a value: the first free slot. Two machine words, to be kept in registers.
+///
+/// Only a stack's owner, one thread at a time, may use its heads; every method says so by being
+/// unsafe.
+pub struct Head<M: Memory, C = ()> {
+    pub(super) base: NonNull<Header<M, C>>,
+    pub(super) offset: usize,
+}
+
+impl<M: Memory, C> Clone for Head<M, C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Memory, C> Copy for Head<M, C> {}
+
+impl<M: Memory, C: Context> Head<M, C> {
+    /// Pushes a task: `descriptor` says what it is, `value` is its payload. Returns the head above it.
+    ///
+    /// Wait-free, constant time; no fence and no locked instruction unless a thief asks for work.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`], if the stack is full, or if the slot at this head is occupied (this is not the
+    /// topmost head). The stack is then as it was.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, which outlives the call; `descriptor` is not null and its
+    /// lowest bit is clear; `T` [fits a slot](Slot::fits). Every push is followed by a
+    /// [`pop`](Head::pop) of the same head and the same descriptor, in the reverse order of the
+    /// pushes, and `value` is not dropped or used by the caller unless that pop returns
+    /// [`Popped::Own`]. Thieves of this stack know what to do with the descriptor.
+    #[inline(always)]
+    pub unsafe fn push<T>(
+        self,
+        descriptor: *mut (),
+        value: *const T,
+    ) -> Result<Head<M, C>, PushError> {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed: only the owner sets and clears PRESENT.
+        if slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0 {
+            return Err(PushError::Occupied);
+        }
+        slot.payload.with_mut(|payload| {
+            // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T by
+            // the caller's contract; the slot is free, so the owner alone accesses it.
+            unsafe { payload.cast::<T>().copy_from_nonoverlapping(value, 1) }
+        });
+        // Release: pairs with the acquire of an exposing thief, which hands the payload on. (Other
+        // thieves read it after a claim that acquires from `Bounds::share`, which comes later.)
+        slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);
+        let above = Head { base: self.base, offset: self.offset + size_of::<Slot<M>>() };
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
+        if self.offset as u64 >= header.hot.limit.load(Ordering::Relaxed) {
+            above.after_push()?;
+        }
+        Ok(above)
+    }
+
+    /// Pops the task that was pushed at this head.
+    ///
+    /// Constant time. No fence and no locked instruction while the task is private; a lock-free loop
+    /// over one compare-and-swap when it is shared.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack; the topmost task is the one pushed at this head, with this
+    /// `descriptor`.
+    #[inline(always)]
+    pub unsafe fn pop(self, descriptor: *mut ()) -> Popped {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed: there is nothing to hand over.
+        slot.task.store(descriptor, Ordering::Relaxed);
+        // Pairs with the heavy fence in `expose`. (Where there is none, nobody exposes.)
+        M::light();
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        // Relaxed: at least `split`; see "Why a task is run once".
+        if self.offset as u64 >= header.hot.floor.load(Ordering::Relaxed) {
+            return Popped::Own;
+        }
+        self.pop_at_floor(descriptor)
+    }
+
+    /// The slot at this head.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, and the head was returned by a push, or is one below it.
+    #[inline(always)]
+    pub unsafe fn slot<'a>(self) -> &'a Slot<M> {
+        // SAFETY: offsets of heads lie within the stack's one allocation: they start at the first
+        // slot and each push that goes past the last one panics.
+        let slot = unsafe { self.base.byte_add(self.offset) };
+        // SAFETY: slots are initialised up to the one at `own_limit`, and no head is above that: the
+        // push that would return a higher one makes more slots ready first, or panics.
+        unsafe { slot.cast::<Slot<M>>().as_ref() }
+    }
+
+    /// What the stack was made with.
+    ///
+    /// # Safety
+    ///
+    /// The stack outlives `'a`.
+    #[inline(always)]
+    pub unsafe fn context<'a>(self) -> &'a C
+    where
+        M: 'a,
+    {
+        // SAFETY: the caller keeps the stack alive.
+        unsafe { &self.header().context }
+    }
+
+    /// Frees the slot of a stolen task whose result has been taken out.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack; [`pop`](Head::pop) of this head returned
+    /// [`Popped::Stolen`]; the thief has set [`Status::DONE`], the caller has acquired it and will not
+    /// touch the slot again; everything pushed above it has been popped.
+    #[cold]
+    pub unsafe fn retire(self) {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
+        // Relaxed, both: the slot is the owner's, and the next thief of it comes by a later share.
+        slot.status.store(0, Ordering::Relaxed);
+        slot.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        header.bounds.reset(self.index());
+        self.attend(header);
+    }
+
+    /// The topmost head, found from this one by galloping over the slots' PRESENT bits: the slots
+    /// below the topmost head are all occupied, and none above is.
+    ///
+    /// Logarithmic in the distance.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack.
+    #[must_use]
+    #[inline(always)]
+    pub unsafe fn locate(self) -> Head<M, C> {
+        let size = size_of::<Slot<M>>();
+        let below = Head { base: self.base, offset: self.offset - size };
+        if !self.is_occupied() && (self.offset == Self::slots_start() || below.is_occupied()) {
+            return self;
+        }
+        self.search()
+    }
+
+    /// Whether a task stands in this head's slot. Called by the owner, for slots that are ready.
+    #[inline(always)]
+    fn is_occupied(self) -> bool {
+        // SAFETY: the callers are the owner, and look at ready slots only.
+        let slot = unsafe { self.slot() };
+        // Relaxed: PRESENT is the owner's alone.
+        slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0
+    }
+
+    #[cold]
+    fn search(self) -> Head<M, C> {
+        let size = size_of::<Slot<M>>();
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        let first = Self::slots_start();
+        // Relaxed: the owner's alone.
+        let ready = header.hot.own_limit.load(Ordering::Relaxed) as usize + size;
+        let occupied = |offset| Head::<M, C> { base: self.base, offset }.is_occupied();
+        // All below `low` is occupied; nothing at or above `high` is.
+        let (mut low, mut high) = (first, ready);
+        let mut step = size;
+        if self.offset < high && occupied(self.offset) {
+            low = self.offset + size;
+            while low + step < high && occupied(low + step - size) {
+                low += step;
+                step *= 2;
+            }
+            high = high.min(low + step);
+        } else {
+            high = self.offset;
+            while high > low + step && !occupied(high - step) {
+                high -= step;
+                step *= 2;
+            }
+            low = low.max(high.saturating_sub(step));
+        }
+        while low < high {
+            let middle = low + (high - low) / size / 2 * size;
+            if occupied(middle) {
+                low = middle + size;
+            } else {
+                high = middle;
+            }
+        }
+        Head { base: self.base, offset: low }
+    }
+
+    /// How many tasks stand below this head.
+    pub fn depth(self) -> usize {
+        self.index() as usize
+    }
+
+    pub(super) const fn slots_start() -> usize {
+        size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>())
+    }
+
+    fn index(self) -> u32 {
+        ((self.offset - Self::slots_start()) / size_of::<Slot<M>>()) as u32
+    }
+
+    pub(super) fn offset_of(index: u32) -> u64 {
+        (Self::slots_start() + index as usize * size_of::<Slot<M>>()) as u64
+    }
+
+    #[inline(always)]
+    unsafe fn header<'a>(self) -> &'a Header<M, C> {
+        // SAFETY: the caller keeps the stack alive; the header is initialised when the stack is made
+        // and never borrowed mutably before it is dropped.
+        unsafe { self.base.as_ref() }
+    }
+
+    /// `self` is the head above a push that came to `limit`: for want of ready slots, by an alarm,
+    /// or both.
+    #[cold]
+    fn after_push(self) -> Result<(), PushError> {
+        let size = size_of::<Slot<M>>();
+        // SAFETY: only called by the owner, from `push`.
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's alone.
+        let last_ready = header.hot.own_limit.load(Ordering::Relaxed) as usize;
+        if self.offset > last_ready {
+            let end = Self::slots_start() + (header.slots + SPARE) * size;
+            if self.offset == end {
+                let below = Head { base: self.base, offset: self.offset - size };
+                // SAFETY: the slot that was just pushed to. Relaxed: no thief has seen it.
+                unsafe { below.slot() }.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+                return Err(PushError::Full { slots: header.slots });
+            }
+            let ready = (self.offset + BATCH * size).min(end);
+            // SAFETY: the owner calls, `self.offset` is the end of the ready slots, `ready` is within
+            // the allocation.
+            unsafe { make_ready::<M>(self.base.cast(), self.offset, ready) };
+            // Release: pairs with the acquire in `expose`, which looks at ready slots only.
+            header.hot.own_limit.store((ready - size) as u64, Ordering::Release);
+        }
+        self.attend(header);
+        Ok(())
+    }
+
+    /// A pop that came to `floor`, because the task is shared or because a thief asks.
+    #[cold]
+    fn pop_at_floor(self, descriptor: *mut ()) -> Popped {
+        // SAFETY: only called by the owner, from `pop`.
+        let header = unsafe { self.header() };
+        if self.index() < header.bounds.settle() {
+            if header.bounds.take_back().is_none() {
+                // SAFETY: only called by the owner.
+                let slot = unsafe { self.slot() };
+                slot.task
+                    .store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
+                return Popped::Stolen;
+            }
+            bump(&header.counts.shrinks);
+            header.context.took_back();
+        }
+        self.attend(header);
+        Popped::Own
+    }
+
+    /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.
+    fn attend(self, header: &Header<M, C>) {
+        // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
+        let asked = header.requested.swap(0, Ordering::Relaxed) != 0;
+        let mut shared = false;
+        loop {
+            let mut split = header.bounds.settle();
+            let private = self.index().wrapping_sub(split);
+            if asked && !shared && private > 0 {
+                let to = split + private.div_ceil(2);
+                if !header.bounds.share_if(split, to) {
+                    continue;
+                }
+                split = to;
+                shared = true;
+                bump(&header.counts.grows);
+            }
+            // Relaxed: the owner's alone.
+            let limit = header.hot.own_limit.load(Ordering::Relaxed);
+            // Acquire: see "Why a request is not lost". Release: nothing, but a swap that acquires and
+            // is part of a thief's release sequence keeps it going.
+            header.hot.limit.swap(limit, Ordering::AcqRel);
+            header.hot.floor.swap(Self::offset_of(split), Ordering::AcqRel);
+            // Pairs with the full fence in `expose`: of an exposure whose maximum was overwritten just
+            // now, the beginning is visible after it.
+            M::full();
+            if header.bounds.settle() == split {
+                break;
+            }
+        }
+        if asked && !shared {
+            // Still hungry: the next push has something for it.
+            header.requested.store(1, Ordering::Relaxed);
+            header.hot.limit.store(0, Ordering::Relaxed);
+        } else if header.requested.load(Ordering::Relaxed) != 0 {
+            // A request came in between, and its alarm may have been overwritten.
+            header.hot.limit.store(0, Ordering::Relaxed);
+            header.hot.floor.store(ALARM, Ordering::Relaxed);
+        }
+        if shared {
+            header.context.shared();
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! The direct task stack: tasks live in their slots, and the head is a value, not a word.
+//!
+//! Source: van Dijk and van de Pol, *Lace*, section 3 and Figure 4; the task in the slot is Faxén's,
+//! from Wool.
+//!
+//! # The owner's side
+//!
+//! A [`Head`] is two machine words, passed by value: the stack, and the offset of the first free
+//! slot. `push` writes a task into that slot and returns the head above it; `pop` takes the task at
+//! a head away again, or finds that it was stolen. Whoever holds a head knows where the stack ends,
+//! so nothing has to be read to find out, and no store has to reach the cache before the next push
+//! can begin. What an owner does to a private task is:
+//!
+//! ```text
+//! push:  is the slot free?  write the task   mark the slot taken   head < limit ?
+//! pop:                                       mark the slot free    head >= floor ?
+//! ```
+//!
+//! Both comparisons are with words on the owner's own line. They guard everything that is rare:
+//!
+//! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
+//!   memory is made ready, until all of it is.
+//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves.
+//! - **A thief that finds nothing** sets `requested`, then `limit` to zero and `floor` to the
+//!   maximum. So a hungry thief costs an owner that feeds it one branch, the one it has anyway, and
+//!   an owner that has no hungry thief nothing at all.
+//!
+//! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all there
+//! was; here that is `tail = split`, and the owner [resets](super::Bounds::reset) both when it retires
+//! a stolen task. Its `splitreq` is `requested`.
+//!
+//! # Why a request is not lost
+//!
+//! The thief's three stores are `requested = 1`, then the two alarms, each releasing. The owner, in
+//! its cold path, answers and then puts `limit` and `floor` back by swaps that acquire. If such a
+//! swap overwrites an alarm, it has read it, so the owner's next load of `requested` sees that
+//! thief's 1, and it raises the alarms again itself. If it does not, the alarm comes later and stays.
+//! An owner with nothing to share leaves `requested` up, and `limit` at zero: its next push shares.
+//!
+//! # Why a task is run once
+//!
+//! A task at or above `split` is seen by no thief: payloads are read only after a
+//! [claim](super::Claim), and claims stay below `split`. A task below it is taken by one change of
+//! [`Bounds`], as argued there. `floor` is never below `split` when the owner compares: only the owner
+//! stores values other than the maximum, and it stores `split`; and where a thief has moved `split`
+//! up, the next section says why the owner sees the maximum.
+//!
+//! # No task is stuck behind a long leaf
+//!
+//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief
+//! moves `split` itself ([`expose`](Stack::expose)), which Lace cannot do, since it would want a fence
+//! in every pop. Here the thief pays for both sides, with the process-wide barrier.
+//!
+//! ```text
+//! owner's pop               exposing thief
+//!   mark the slot free        begin: split = tail - 1         (one thief at a time)
+//!   (compiler fence)          floor = maximum
+//!   floor <= head ?           process-wide barrier
+//!                             which slots from `tail` up are marked taken? expose half of these:
+//!                             end: split = tail + that many, if still as begun
+//! ```
+//!
+//! It is Dekker's protocol with an asymmetric fence. Take a pop and an exposure. Either the pop's load
+//! of `floor` comes after the barrier: then it sees the maximum and takes the cold path, which
+//! [settles](super::Bounds) the exposure before it decides. Or it comes before: then the mark that the
+//! pop had made before is visible to the thief after the barrier, and the thief leaves that task alone.
+//! So of the tasks that the thief finds marked, the owner can take none without settling first: if the
+//! exposure has ended, it finds the new split, and otherwise it makes the thief's last step fail. What
+//! the owner pushes meanwhile goes above, or into slots that the thief has found free.
+//!
+//! The owner puts `floor` back in its cold path, and may so overwrite the maximum of an exposure that
+//! began a moment ago. Therefore it fences and settles again afterwards: if the exposure began before
+//! the swap of `floor`, it is found then; if it begins after, its maximum comes after the swap.
+//!
+//! A thief that exposes acquires the marks (a push releases its mark), and its last step releases: so
+//! payloads are handed over as if the owner had shared them.
+//!
+//! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a releasing
+//! read-modify-write; the owner acquires it before it reads. Nobody else touches the slot meanwhile:
+//! the owner's head does not go below a stolen task before it has retired it.
+
+mod head;
+mod slot;
+
+use core::marker::PhantomData;
+use core::mem::size_of;
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc};
+use std::fmt;
+
+use poach_memory::{CachePadded, Memory, Ordering, Pointer, Word};
+
+use super::{Bounds, Claim};
+pub use head::{Head, Popped, PushError};
+pub use slot::{PAYLOAD, Slot, Status};
+use slot::{PRESENT, make_ready};
+
+/// Slots made ready at a time: a page of them.
+const BATCH: usize = 64;
+
+/// Slots beyond the capacity: the push that finds the stack full has written to one already.
+const SPARE: usize = 1;
+
+/// No more tasks than this are looked at for an exposure.
+const MAX_EXPOSURE: u32 = 64;
+
+/// `floor` when a thief asks: above every head.
+const ALARM: u64 = u64::MAX;
+/// What the owner of a [`Stack`] belongs to; told when there is something for thieves.
+pub trait Context {
+    /// Tasks have become visible to thieves. Called by the owner, in its cold path.
+    fn shared(&self);
+
+    /// The owner, out of private tasks, has taken some back from the thieves. Called by the owner, in
+    /// its cold path.
+    fn took_back(&self) {}
+}
+
+impl Context for () {
+    fn shared(&self) {}
+}
+
+/// What precedes the slots in the one allocation of a stack.
+#[repr(C)]
+struct Header<M: Memory, C> {
+    /// Read by the owner at every push and pop; written by the owner, and by a thief that asks.
+    hot: CachePadded<Hot<M>>,
+    /// What thieves claim from.
+    bounds: CachePadded<Bounds<M>>,
+    /// 1 while a thief waits for tasks to be shared.
+    requested: CachePadded<M::Word>,
+    /// 1 while a thief exposes. Thieves alone look.
+    exposing: CachePadded<M::Word>,
+    /// Read by thieves too, written by the owner's cold paths.
+    counts: CachePadded<Counts<M>>,
+    slots: usize,
+    context: C,
+}
+
+/// Offsets in bytes from the header, so that they compare with a head's.
+struct Hot<M: Memory> {
+    limit: M::Word,
+    floor: M::Word,
+    /// What `limit` is when no thief asks: the last ready slot. Written by the owner alone.
+    own_limit: M::Word,
+}
+
+/// How often the owner's cold paths ran. Written by the owner alone.
+struct Counts<M: Memory> {
+    grows: M::Word,
+    shrinks: M::Word,
+}
+
+/// A direct task stack of fixed capacity: reserved at once, made ready as it is used.
+///
+/// The stack itself is the thieves' view; the owner works through [`Head`]s. Memory is reserved from
+/// the allocator and not touched before it is needed, so an operating system that commits pages on
+/// first use (Linux, Windows, macOS do for allocations of this size) spends no memory on capacity
+/// that is never used.
+pub struct Stack<M: Memory, C = ()> {
+    header: NonNull<Header<M, C>>,
+    owns: PhantomData<Header<M, C>>,
+}
+
+// SAFETY: a Stack owns its allocation and holds no thread-bound data beside `C`; what is moved in and
+// out of its slots is the caller's concern by the contracts of `Head::push` and `Stolen`.
+unsafe impl<M: Memory, C: Send> Send for Stack<M, C> {}
+// SAFETY: through a shared Stack a thread reaches atomic words, `C` (which is Sync), and slots that it
+// has claimed.
+unsafe impl<M: Memory, C: Sync> Sync for Stack<M, C> {}
+
+/// Why a stack could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StackError {
+    /// A capacity of zero, or so large that its indices or bytes cannot be counted.
+    Capacity(usize),
+    /// The allocator refused this many bytes.
+    OutOfMemory(usize),
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StackError::Capacity(slots) => {
+                write!(f, "a task stack of {slots} slots cannot be made: use 1 to 2^31 slots")
+            }
+            StackError::OutOfMemory(bytes) => write!(
+                f,
+                "the system refused {bytes} bytes of address space for a task stack: \
+                 ask for a smaller stack or fewer workers"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+/// What became of an attempt to [expose](Stack::expose) tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// It was not begun: there was nothing to expose, or another thief is at it.
+    Refused,
+    /// It cost a process-wide barrier, and the owner came back meanwhile.
+    Vain,
+    /// It cost a process-wide barrier, and there is something to [steal](Stack::steal) now.
+    Done,
+}
+impl<M: Memory, C: Context> Stack<M, C> {
+    /// Reserves a stack of `slots` tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`]: a capacity out of range, or an allocator that refuses.
+    pub fn new(slots: usize, context: C) -> Result<Self, StackError> {
+        if slots == 0 || slots > 1 << 31 {
+            return Err(StackError::Capacity(slots));
+        }
+        let layout = Self::layout(slots).ok_or(StackError::Capacity(slots))?;
+        // SAFETY: the layout holds a header, so its size is not zero.
+        let memory = unsafe { alloc(layout) };
+        let header = NonNull::new(memory.cast::<Header<M, C>>())
+            .ok_or(StackError::OutOfMemory(layout.size()))?;
+        let size = size_of::<Slot<M>>();
+        let first = Head::<M, C>::slots_start();
+        let ready = first + (slots + SPARE).min(BATCH) * size;
+        let limit = (ready - size) as u64;
+        let content = Header {
+            hot: CachePadded::new(Hot {
+                limit: M::Word::new(limit),
+                floor: M::Word::new(first as u64),
+                own_limit: M::Word::new(limit),
+            }),
+            bounds: CachePadded::new(Bounds::new(0)),
+            requested: CachePadded::new(M::Word::new(0)),
+            exposing: CachePadded::new(M::Word::new(0)),
+            counts: CachePadded::new(Counts { grows: M::Word::new(0), shrinks: M::Word::new(0) }),
+            slots,
+            context,
+        };
+        // SAFETY: freshly allocated with the header's size and alignment.
+        unsafe { header.write(content) };
+        // SAFETY: nobody else knows the allocation yet; `first..ready` are its first slots.
+        unsafe { make_ready::<M>(header.cast(), first, ready) };
+        Ok(Stack { header, owns: PhantomData })
+    }
+
+    /// The head of the empty stack, from which its owner starts.
+    ///
+    /// # Safety
+    ///
+    /// One thread, the owner, uses heads of this stack, and none of them outlives the stack.
+    pub unsafe fn bottom(&self) -> Head<M, C> {
+        Head { base: self.header, offset: Head::<M, C>::slots_start() }
+    }
+
+    /// A thief takes the oldest shared task. If there is none it leaves a request with the owner.
+    ///
+    /// Any thread. Lock-free; never waits for the owner.
+    ///
+    /// # Errors
+    ///
+    /// [`Claim::Empty`] if nothing is shared, [`Claim::Lost`] if another was faster.
+    #[inline]
+    pub fn steal(&self) -> Result<Stolen<'_, M>, Claim> {
+        match self.head().bounds.claim(|_| 1) {
+            Claim::Taken { first, .. } => {
+                let offset = Head::<M, C>::offset_of(first) as usize;
+                // SAFETY: a claimed index is that of a slot in this allocation.
+                let slot = unsafe { self.header.byte_add(offset) };
+                // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot lives
+                // as long as the stack.
+                Ok(Stolen { slot: unsafe { slot.cast().as_ref() } })
+            }
+            Claim::Empty => {
+                self.request();
+                Err(Claim::Empty)
+            }
+            Claim::Lost => Err(Claim::Lost),
+        }
+    }
+
+    /// Asks the owner to share at its next push or pop. The request stays until it is met.
+    ///
+    /// Any thread; wait-free.
+    pub fn request(&self) {
+        let header = self.head();
+        // Relaxed: if the flag is up, whoever put it up is raising the alarms too.
+        if header.requested.load(Ordering::Relaxed) == 0 {
+            // Release, all three: the owner that acquires an alarm sees the request.
+            header.requested.store(1, Ordering::Release);
+            header.hot.limit.store(0, Ordering::Release);
+            header.hot.floor.store(ALARM, Ordering::Release);
+        }
+    }
+
+    /// A thief makes private tasks of an owner that does not come back visible: the older half of them.
+    ///
+    /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it interrupts
+    /// every running thread of the process. [`Exposure::Refused`] at once where there is no private task to be seen,
+    /// where another thief is at it, and where the system has no process-wide barrier (there a private
+    /// task waits until its owner comes back).
+    ///
+    /// Any thread. Never waits for the owner, nor makes it wait.
+    #[cold]
+    pub fn expose(&self) -> Exposure {
+        let header = self.head();
+        if !M::asymmetric() || !self.is_present(header, header.bounds.tail()) {
+            return Exposure::Refused;
+        }
+        // Acquire: pairs with the release below; exposures come one after the other.
+        if header.exposing.swap(1, Ordering::Acquire) != 0 {
+            return Exposure::Refused;
+        }
+        let exposed = header.bounds.begin_exposure().map(|exposure| {
+            // Pairs with the full fence in `attend`: the beginning comes before the alarm for an owner
+            // that overwrites the alarm.
+            M::full();
+            // Relaxed: the fences order it.
+            header.hot.floor.store(ALARM, Ordering::Relaxed);
+            // Pairs with the light fence in `pop`.
+            M::heavy();
+            let marked = (0..MAX_EXPOSURE)
+                .take_while(|&step| self.is_present(header, exposure.first.wrapping_add(step)))
+                .count() as u32;
+            let exposed = marked.div_ceil(2);
+            header.bounds.end_exposure(exposure, exposed) && exposed > 0
+        });
+        header.exposing.store(0, Ordering::Release);
+        match exposed {
+            None => Exposure::Refused,
+            Some(false) => Exposure::Vain,
+            Some(true) => Exposure::Done,
+        }
+    }
+
+    /// Whether a task stands in the slot of this index, to a thief's knowledge.
+    fn is_present(&self, header: &Header<M, C>, index: u32) -> bool {
+        let offset = Head::<M, C>::offset_of(index);
+        // Acquire: pairs with the release in `after_push`; slots up to this one are initialised.
+        if offset > header.hot.own_limit.load(Ordering::Acquire) {
+            return false;
+        }
+        // SAFETY: within the allocation, by the comparison.
+        let slot = unsafe { self.header.byte_add(offset as usize) };
+        // SAFETY: a ready slot, initialised, and never mutably borrowed.
+        let slot = unsafe { slot.cast::<Slot<M>>().as_ref() };
+        // Acquire: pairs with the release in `push`; the payload is handed on.
+        slot.task.load(Ordering::Acquire).addr() & PRESENT != 0
+    }
+
+    /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
+    pub fn shared(&self) -> u32 {
+        self.head().bounds.shared()
+    }
+
+    /// How often the owner has shared tasks (`grows`) and taken them back (`shrinks`).
+    pub fn counts(&self) -> (u64, u64) {
+        let counts = &self.head().counts;
+        (counts.grows.load(Ordering::Relaxed), counts.shrinks.load(Ordering::Relaxed))
+    }
+
+    /// What the stack was made with.
+    pub fn context(&self) -> &C {
+        &self.head().context
+    }
+
+    /// How many tasks the stack can hold.
+    pub fn capacity(&self) -> usize {
+        self.head().slots
+    }
+
+    fn head(&self) -> &Header<M, C> {
+        // SAFETY: initialised in `new`, and nobody borrows it mutably before `drop`.
+        unsafe { self.header.as_ref() }
+    }
+
+    fn layout(slots: usize) -> Option<Layout> {
+        let bytes = size_of::<Slot<M>>().checked_mul(slots + SPARE)?;
+        let total = Head::<M, C>::slots_start().checked_add(bytes)?;
+        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
+        Layout::from_size_align(total, align).ok()
+    }
+}
+
+impl<M: Memory, C> Drop for Stack<M, C> {
+    fn drop(&mut self) {
+        let size = size_of::<Slot<M>>();
+        let first = size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>());
+        let (slots, end) = {
+            // SAFETY: initialised in `new`; `&mut self` says that no head or thief uses it.
+            let header = unsafe { self.header.as_ref() };
+            (header.slots, header.hot.own_limit.load(Ordering::Relaxed) as usize + size)
+        };
+        for offset in (first..end).step_by(size) {
+            // SAFETY: within the allocation.
+            let slot = unsafe { self.header.byte_add(offset) };
+            // SAFETY: slots up to `own_limit` are initialised; nobody uses them any more.
+            unsafe { slot.cast::<Slot<M>>().drop_in_place() };
+        }
+        // SAFETY: initialised, and not used again.
+        unsafe { self.header.drop_in_place() };
+        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
+        let layout = Layout::from_size_align(first + (slots + SPARE) * size, align)
+            .expect("the layout that the stack was made with");
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.header.as_ptr().cast(), layout) };
+    }
+}
+
+/// A stolen task, still in its slot: the thief's until it has set [`Status::DONE`].
+pub struct Stolen<'s, M: Memory> {
+    slot: &'s Slot<M>,
+}
+
+impl<'s, M: Memory> Stolen<'s, M> {
+    /// The slot that holds the task, and will hold its result.
+    #[inline(always)]
+    pub fn slot(&self) -> &'s Slot<M> {
+        self.slot
+    }
+}
+
+fn bump<W: Word>(count: &W) {
+    // Relaxed: the owner alone writes; others only read to report.
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}

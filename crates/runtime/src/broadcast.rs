@@ -1,0 +1,141 @@
+//! One closure, run once on every worker of a pool.
+//!
+//! Source: Lace's TOGETHER, and rayon-core's `broadcast`, whose rules these are. A broadcast is a
+//! scope with one task for each regular worker, put into that worker's own inbox, from which nobody
+//! else takes. So it waits for the busy: a worker reads its mail when it has no task of its own left,
+//! before it steals.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::job::current::Local;
+use crate::job::scoped::Tally;
+use crate::job::task::{Task, catch};
+use crate::pool::global;
+use crate::registry::Registry;
+use crate::scope;
+
+/// Which worker a broadcast's closure runs on.
+pub struct BroadcastContext<'a> {
+    index: usize,
+    threads: usize,
+    /// It speaks of the thread that it was made on.
+    life: PhantomData<&'a mut dyn Fn()>,
+}
+
+impl BroadcastContext<'_> {
+    /// Calls `f` with the context of this thread, which is a worker.
+    pub(crate) fn with<R>(f: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
+        let (index, threads) = Local::with(|local| {
+            let local = local.expect("a broadcast runs on workers");
+            (local.index, local.registry.threads)
+        });
+        f(BroadcastContext { index, threads, life: PhantomData })
+    }
+
+    /// This worker's index among those that the broadcast reaches, from 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// How many workers the broadcast reaches.
+    pub fn num_threads(&self) -> usize {
+        self.threads
+    }
+}
+
+impl fmt::Debug for BroadcastContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastContext")
+            .field("index", &self.index)
+            .field("num_threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs `f` once on every worker of this thread's pool, or of the global one, and returns what each
+/// call has returned, by the workers' indices.
+///
+/// Each worker runs it when it has no task of its own left, before it steals. So it waits for the
+/// longest task under way; what runs alone is not interrupted (see [`interrupt`](crate::interrupt())).
+/// Spare workers are not reached.
+///
+/// ```
+/// let squares = poach_runtime::broadcast(|context| context.index() * context.index());
+/// assert_eq!(squares.len(), poach_runtime::current_num_threads());
+/// assert!(squares.iter().enumerate().all(|(i, &square)| square == i * i));
+/// ```
+///
+/// # Panics
+///
+/// With the payload of one of the calls that panicked, once all have ended.
+pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
+    Local::with(|local| match local {
+        Some(local) => broadcast_in(&local.registry, f),
+        None => broadcast_in(global().registry(), f),
+    })
+}
+
+/// Starts `f` once on every worker of this thread's pool, or of the global one, and returns at once.
+/// When they run it: see [`broadcast`]. A panic goes to the pool's panic handler.
+///
+/// ```
+/// let (send, receive) = std::sync::mpsc::channel();
+/// poach_runtime::spawn_broadcast(move |context| send.send(context.index()).unwrap());
+/// assert_eq!(receive.iter().count(), poach_runtime::current_num_threads());
+/// ```
+pub fn spawn_broadcast(f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
+    Local::with(|local| match local {
+        Some(local) => spawn_broadcast_in(&local.registry, f),
+        None => spawn_broadcast_in(global().registry(), f),
+    });
+}
+
+pub(crate) fn broadcast_in<R: Send>(
+    registry: &Arc<Registry>,
+    f: impl Fn(BroadcastContext<'_>) -> R + Sync,
+) -> Vec<R> {
+    registry.check_usable();
+    let results: Vec<_> = (0..registry.threads).map(|_| Mutex::new(None)).collect();
+    scope::in_place_in(registry, |scope| {
+        for (index, result) in results.iter().enumerate() {
+            let f = &f;
+            let run = move |_: &_| {
+                let answer = BroadcastContext::with(f);
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            };
+            Tally::spawn(scope, run, |registry, _, task| registry.post(index, task));
+        }
+    });
+    let answer = |result: Mutex<Option<R>>| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("a call that has not panicked has answered")
+    };
+    results.into_iter().map(answer).collect()
+}
+
+pub(crate) fn spawn_broadcast_in(
+    registry: &Arc<Registry>,
+    f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+) {
+    registry.check_usable();
+    let f = Arc::new(f);
+    for index in 0..registry.threads {
+        let f = Arc::clone(&f);
+        let detached = registry.detach();
+        let task = Task::detached(move || {
+            if detached.registry().is_dropping() {
+                return;
+            }
+            if let Err(payload) = catch(|| BroadcastContext::with(|context| f(context))) {
+                detached.registry().handlers.panicked(payload);
+            }
+            // Its destructor may be the last, and must not unwind.
+            if let Err(payload) = catch(|| drop(f)) {
+                detached.registry().handlers.panicked(payload);
+            }
+        });
+        registry.post(index, task);
+    }
+}

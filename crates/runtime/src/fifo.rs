@@ -1,0 +1,53 @@
+//! Tasks in the order in which one thread has spawned them.
+//!
+//! A worker runs the youngest of its own tasks first. For first-in-first-out order the tasks wait in a
+//! queue beside the worker's own, and what is pushed on that one is a ticket: whoever pops or steals
+//! a ticket runs the oldest task of the queue that it belongs to. There are as many tickets as tasks,
+//! and a task is queued before its ticket, so a ticket always finds one. (The indirection is
+//! rayon-core's; its queue is lock-free, this one is locked for a push or a pop.)
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::job::task::Task;
+
+/// The tasks of one spawner, oldest first.
+pub(crate) struct Fifo(Mutex<VecDeque<Task>>);
+
+impl Fifo {
+    pub(crate) fn new() -> Fifo {
+        Fifo(Mutex::new(VecDeque::new()))
+    }
+
+    /// Queues a task, and makes the ticket that stands for it.
+    pub(crate) fn ticket(self: &Arc<Self>, task: Task) -> Task {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(task);
+        let fifo = Arc::clone(self);
+        Task::detached(move || {
+            let mut queue = fifo.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let oldest = queue.pop_front();
+            drop(queue);
+            oldest.expect("a ticket stands for a task").run();
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_in_any_order_run_the_tasks_in_theirs() {
+        let (fifo, seen) = (Arc::new(Fifo::new()), Arc::new(Mutex::new(Vec::new())));
+        let mut tickets: Vec<_> = (0..5)
+            .map(|i| {
+                let seen = Arc::clone(&seen);
+                fifo.ticket(Task::detached(move || seen.lock().unwrap().push(i)))
+            })
+            .collect();
+        tickets.rotate_left(2);
+        tickets.reverse();
+        tickets.into_iter().for_each(Task::run);
+        assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,304 @@
+//! The handle to a spawned task: wait for it, await it, ask, cancel.
+//!
+//! Task and handle share one packet under a lock. The task goes from queued to running to ended; a
+//! handle that cancels a queued task ends it there, and the task that comes upon that when its turn
+//! comes does nothing. A task that is dropped without having run (the pool is shut down at once) ends
+//! as cancelled too, so nobody waits in vain.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::job::current::Local;
+use crate::job::forked::Birth;
+use crate::job::task::catch;
+use crate::latch::Signal;
+use crate::registry::Registry;
+
+/// What a task that was cancelled before it started has instead of a result: the payload in the error
+/// of its handle.
+///
+/// ```
+/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// let (start, wait) = std::sync::mpsc::channel::<()>();
+/// let busy = pool.spawn(move || wait.recv());
+/// let idle = pool.spawn(|| 1);
+/// assert!(idle.cancel());
+/// drop(start);
+/// assert!(idle.join().unwrap_err().is::<poach_runtime::Cancelled>());
+/// assert!(busy.join().unwrap().is_err());
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task was cancelled before it started")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// The result of a spawned task, perhaps still to come.
+///
+/// [`join`](JoinHandle::join) waits for it; as a [`Future`], for use under any executor, it is woken
+/// once by the worker that ends the task. Dropping the handle lets the task go: it runs all the same.
+#[must_use = "dropping the handle detaches the task; use `drop` or `let _ =` to say so"]
+pub struct JoinHandle<R> {
+    packet: Arc<Packet<R>>,
+    birth: Birth,
+}
+
+/// Where a task leaves its outcome.
+struct Packet<R>(Mutex<Inner<R>>);
+
+struct Inner<R> {
+    state: State<R>,
+    waiter: Waiter,
+}
+
+enum State<R> {
+    Queued,
+    Running,
+    Ended(Outcome<R>),
+    /// The outcome was handed out.
+    Taken,
+    /// The handle is gone, and the task has not ended.
+    Detached,
+}
+
+enum Waiter {
+    Nobody,
+    /// A thread, in `join`.
+    Thread(Signal),
+    /// A future's task.
+    Task(Waker),
+}
+
+/// The task's side of a packet. Dropped without having run, it cancels.
+pub(crate) struct Promise<R>(Arc<Packet<R>>);
+
+/// A task's two sides.
+pub(crate) fn packet<R>(birth: Birth) -> (JoinHandle<R>, Promise<R>) {
+    let inner = Inner { state: State::Queued, waiter: Waiter::Nobody };
+    let packet = Arc::new(Packet(Mutex::new(inner)));
+    (JoinHandle { packet: Arc::clone(&packet), birth }, Promise(packet))
+}
+
+impl<R> Packet<R> {
+    fn lock(&self) -> MutexGuard<'_, Inner<R>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
+    fn end(&self, outcome: Outcome<R>) -> Option<Outcome<R>> {
+        let inner = self.lock();
+        if !matches!(inner.state, State::Queued | State::Running) {
+            return Some(outcome);
+        }
+        Self::settle(inner, outcome);
+        None
+    }
+
+    /// Ends a task that has not started as cancelled.
+    fn cancel(&self) -> bool {
+        let inner = self.lock();
+        let queued = matches!(inner.state, State::Queued);
+        if queued {
+            Self::settle(inner, Err(Box::new(Cancelled)));
+        }
+        queued
+    }
+
+    fn settle(mut inner: MutexGuard<'_, Inner<R>>, outcome: Outcome<R>) {
+        inner.state = State::Ended(outcome);
+        let waiter = std::mem::replace(&mut inner.waiter, Waiter::Nobody);
+        // A waker is foreign code: not under the lock.
+        drop(inner);
+        match waiter {
+            Waiter::Nobody => {}
+            Waiter::Thread(signal) => signal.set(),
+            Waiter::Task(waker) => waker.wake(),
+        }
+    }
+}
+
+impl<R> Promise<R> {
+    /// Runs `f`, unless it was cancelled or `registry` starts nothing any more, and leaves the outcome.
+    /// Does not unwind: panics that have nobody else to travel to go to the pool's handler.
+    pub(crate) fn run(self, registry: &Registry, f: impl FnOnce() -> R) {
+        let told = |result| {
+            if let Err(payload) = result {
+                registry.handlers.panicked(payload);
+            }
+        };
+        {
+            let mut inner = self.0.lock();
+            match inner.state {
+                State::Queued if !registry.is_dropping() => inner.state = State::Running,
+                State::Detached if !registry.is_dropping() => {}
+                _ => {
+                    drop(inner);
+                    told(catch(|| drop(f)));
+                    told(catch(|| drop(self)));
+                    return;
+                }
+            }
+        }
+        let mut result = None;
+        let outcome = catch(|| result = Some(f())).map(|()| result.expect("f has returned"));
+        told(catch(|| match self.0.end(outcome) {
+            // Its destructor is foreign code: a panic in it has nobody to travel to either.
+            Some(Ok(result)) => drop(result),
+            Some(Err(payload)) => registry.handlers.panicked(payload),
+            None => {}
+        }));
+    }
+}
+
+impl<R> Drop for Promise<R> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl<R> JoinHandle<R> {
+    /// Waits for the task, working meanwhile if this thread is a worker.
+    ///
+    /// # Errors
+    ///
+    /// The payload of the task's panic; [`Cancelled`] if it was cancelled.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the task was spawned. If the outcome was taken already, by polling.
+    pub fn join(self) -> Result<R, Box<dyn Any + Send>> {
+        self.birth.check();
+        Local::with(|local| {
+            let signal = {
+                let mut inner = self.packet.lock();
+                matches!(inner.state, State::Queued | State::Running).then(|| {
+                    let signal = Signal::new(local);
+                    inner.waiter = Waiter::Thread(signal.clone());
+                    signal
+                })
+            };
+            if let Some(signal) = signal {
+                signal.wait(local);
+            }
+        });
+        self.take()
+    }
+
+    /// Cancels the task if it has not started, and says whether it did so: then it will not run, and
+    /// the handle's outcome is [`Cancelled`]. What its closure holds is dropped when its turn would have
+    /// come.
+    ///
+    /// A task that has started, ended, or been cancelled before is left as it is: `false`.
+    pub fn cancel(&self) -> bool {
+        self.birth.check();
+        self.packet.cancel()
+    }
+
+    /// Whether the task has ended or was cancelled, so that [`join`](JoinHandle::join) will not wait.
+    pub fn is_finished(&self) -> bool {
+        !self.birth.is_elsewhere()
+            && matches!(self.packet.lock().state, State::Ended(_) | State::Taken)
+    }
+
+    fn take(&self) -> Outcome<R> {
+        let mut inner = self.packet.lock();
+        match std::mem::replace(&mut inner.state, State::Taken) {
+            State::Ended(outcome) => outcome,
+            State::Taken => {
+                drop(inner);
+                panic!("a task's outcome is asked for a second time, after a poll had returned it");
+            }
+            _ => unreachable!("the task has ended, and this is its one handle"),
+        }
+    }
+}
+
+/// Ready when the task has ended, with the outcome that [`join`](JoinHandle::join) would have returned.
+/// Never blocks; polled by a worker, it does not work meanwhile.
+///
+/// ```
+/// use std::{pin::pin, sync::Arc, task, thread};
+///
+/// /// The smallest executor: one future, one thread.
+/// fn block_on<F: Future>(future: F) -> F::Output {
+///     struct Unpark(thread::Thread);
+///     impl task::Wake for Unpark {
+///         fn wake(self: Arc<Self>) {
+///             self.0.unpark();
+///         }
+///     }
+///     let waker = Arc::new(Unpark(thread::current())).into();
+///     let mut future = pin!(future);
+///     loop {
+///         if let task::Poll::Ready(output) = future.as_mut().poll(&mut task::Context::from_waker(&waker)) {
+///             return output;
+///         }
+///         thread::park();
+///     }
+/// }
+///
+/// assert_eq!(block_on(poach_runtime::spawn(|| 6 * 7)).unwrap(), 42);
+/// ```
+///
+/// # Panics
+///
+/// `poll` panics if it has returned the outcome before, or in a process forked since the task was
+/// spawned.
+impl<R> Future for JoinHandle<R> {
+    type Output = Result<R, Box<dyn Any + Send>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.birth.check();
+        let mut inner = self.packet.lock();
+        if !matches!(inner.state, State::Queued | State::Running) {
+            drop(inner);
+            return Poll::Ready(self.take());
+        }
+        if !matches!(&inner.waiter, Waiter::Task(waker) if waker.will_wake(context.waker())) {
+            let old = std::mem::replace(&mut inner.waiter, Waiter::Task(context.waker().clone()));
+            // Foreign code: not under the lock.
+            drop(inner);
+            drop(old);
+        }
+        Poll::Pending
+    }
+}
+
+impl<R> Drop for JoinHandle<R> {
+    fn drop(&mut self) {
+        // In a child process the lock may be held by a thread that is not there.
+        if self.birth.is_elsewhere() {
+            return;
+        }
+        let mut inner = self.packet.lock();
+        let next = match inner.state {
+            State::Queued | State::Running => State::Detached,
+            _ => State::Taken,
+        };
+        let before = std::mem::replace(&mut inner.state, next);
+        let waiter = std::mem::replace(&mut inner.waiter, Waiter::Nobody);
+        // Foreign destructors: not under the lock. A panic's payload that is dropped here was not asked
+        // for in time; the panic hook has reported it.
+        drop(inner);
+        drop(before);
+        drop(waiter);
+    }
+}
+
+impl<R> fmt::Debug for JoinHandle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("finished", &self.is_finished()).finish()
+    }
+}

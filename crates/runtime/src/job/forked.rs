@@ -1,0 +1,95 @@
+//! Whether this process is a copy, made by `fork()`, of the one that started a pool's threads.
+//!
+//! `fork()` copies the calling thread alone. A pool made before it has no threads in the child, and its
+//! locks may be held for ever by threads that are not there: a call that waits for it would never
+//! return. So each pool remembers the count of forks at its birth, and a call that would wait, or take
+//! a lock, compares it first.
+//!
+//! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing process
+//! ids: reading a word costs nothing where `getpid` is a system call, and a child in a new process
+//! namespace may well have its parent's number. A copy made past the C library (a raw `clone`, a `vfork`)
+//! runs no handlers; POSIX lets such a child do little but `exec` anyway.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::task::AbortOnUnwind;
+
+/// How many forks lie between the first process and this one.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+const MESSAGE: &str = "this process was forked from the one that made the thread pool, and the \
+                       pool's threads did not come along: make a new pool after fork(), or call \
+                       fork() before the pool is made";
+
+/// The process in which something was made.
+#[derive(Clone, Copy)]
+pub(crate) struct Birth(u64);
+
+impl Birth {
+    /// This process.
+    pub(crate) fn here() -> Birth {
+        watch();
+        // Relaxed: the count changes only while a process has one thread.
+        Birth(FORKS.load(Ordering::Relaxed))
+    }
+
+    /// Whether this process was forked since.
+    #[inline]
+    pub(crate) fn is_elsewhere(self) -> bool {
+        // Relaxed: as in `here`.
+        FORKS.load(Ordering::Relaxed) != self.0
+    }
+
+    /// # Panics
+    ///
+    /// If this process was forked since.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn check(self) {
+        if self.is_elsewhere() {
+            elsewhere();
+        }
+    }
+
+    /// As [`check`](Birth::check), where a panic must not unwind, since frames below are lent out to
+    /// tasks: ends the process, with the same message.
+    #[inline]
+    pub(crate) fn check_or_abort(self) {
+        if self.is_elsewhere() {
+            let _guard = AbortOnUnwind("a forked worker waits for workers that are not there");
+            elsewhere();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn elsewhere() -> ! {
+    panic!("{MESSAGE}");
+}
+
+#[cfg(all(unix, not(miri)))]
+fn watch() {
+    use std::sync::Once;
+
+    extern "C" fn in_the_child() {
+        // Async-signal-safe, as a fork handler of a process with threads must be.
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // SAFETY: the handler is a function of this program, lives as long as it, and does nothing but
+        // add to an atomic word. If the system has no memory for it, forks are not noticed: calls then
+        // behave as without this module.
+        unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
+    });
+}
+
+/// There is no `fork()`, or none that can be watched.
+#[cfg(not(all(unix, not(miri))))]
+fn watch() {}
+
+#[cfg(test)]
+mod tests;

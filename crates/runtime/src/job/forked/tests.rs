@@ -1,0 +1,209 @@
+//! Real forks, in a process of their own: this program again, with one test to run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+
+#[test]
+fn nothing_is_elsewhere_without_a_fork() {
+    let birth = Birth::here();
+    assert!(!birth.is_elsewhere());
+    birth.check();
+    birth.check_or_abort();
+    assert!(Birth(birth.0 + 1).is_elsewhere());
+}
+
+#[test]
+#[should_panic(expected = "make a new pool after fork()")]
+fn a_check_after_a_fork_panics() {
+    Birth(Birth::here().0 + 1).check();
+}
+
+/// What a call panicked with, or that it did not.
+#[cfg(all(unix, not(miri)))]
+fn refusal<R>(call: impl FnOnce() -> R) -> String {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(_) => "no panic".into(),
+        Err(payload) => match payload.downcast::<&str>() {
+            Ok(text) => (*text).into(),
+            Err(payload) => payload.downcast::<String>().map_or("?".into(), |text| *text),
+        },
+    }
+}
+
+#[cfg(all(unix, not(miri)))]
+mod children {
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::{env, io, thread};
+
+    use super::*;
+    use crate::{ThreadPool, join, scope};
+
+    /// Set in the process that forks.
+    const ROLE: &str = "POACH_TEST_FORKS";
+
+    /// Runs the named test of this program alone, in a process where `role` is on; whether this is
+    /// that process.
+    fn alone(test: &str) -> bool {
+        if env::var_os(ROLE).is_some() {
+            return true;
+        }
+        let program = env::current_exe().expect("a test knows its program");
+        let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
+        let output = Command::new(program)
+            .args(["--exact", &name, "--nocapture", "--test-threads=1"])
+            .env(ROLE, "1")
+            .output()
+            .expect("a program can be run again");
+        let text =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("1 passed"), "{name}: {text}");
+        false
+    }
+
+    /// Forks. In the child the answer is zero, in the parent it is for `reap`.
+    fn split() -> libc::pid_t {
+        // SAFETY: the child's thread is a copy of this one. It uses the allocator, which the C library
+        // keeps usable across a fork, and no lock that another thread could hold: none of them runs
+        // anything of the standard library's but parking.
+        let process = unsafe { libc::fork() };
+        assert!(process != -1, "no fork: {}", io::Error::last_os_error());
+        if process == 0 {
+            // A child that hangs is killed, and that is seen in its status.
+            // SAFETY: takes a number of seconds.
+            unsafe { libc::alarm(60) };
+        }
+        process
+    }
+
+    /// Ends the child.
+    fn leave(status: i32) -> ! {
+        // SAFETY: ends this process, without running what was registered by its parent.
+        unsafe { libc::_exit(status) }
+    }
+
+    /// How a child has ended.
+    fn reap(process: libc::pid_t) -> i32 {
+        let mut status = 0;
+        // SAFETY: `status` is valid for writes.
+        let waited = unsafe { libc::waitpid(process, &raw mut status, 0) };
+        assert_eq!(waited, process, "{}", io::Error::last_os_error());
+        status
+    }
+
+    /// How a child that runs this has ended.
+    fn fork(child: impl FnOnce() -> i32) -> i32 {
+        let process = split();
+        if process == 0 {
+            leave(catch_unwind(AssertUnwindSafe(child)).unwrap_or(99));
+        }
+        reap(process)
+    }
+
+    #[test]
+    fn a_pools_calls_panic_in_a_child() {
+        if !alone("a_pools_calls_panic_in_a_child") {
+            return;
+        }
+        assert_eq!(join(|| 1, || 2), (1, 2)); // The global pool.
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let handle = pool.spawn(|| 5);
+        let late = pool.spawn(|| 6);
+        let status = fork(|| {
+            let calls: [(&str, String); 11] = [
+                ("install", refusal(|| pool.install(|| 1))),
+                ("run", refusal(|| pool.run(|w| w.index()))),
+                ("join", refusal(|| join(|| 1, || 2))),
+                ("scope", refusal(|| scope(|_| 1))),
+                ("spawn", refusal(|| drop(pool.spawn(|| 1)))),
+                ("spawn_fifo", refusal(|| drop(crate::spawn_fifo(|| 1)))),
+                ("in_place_scope", refusal(|| pool.in_place_scope(|s| s.spawn(|_| ())))),
+                ("broadcast", refusal(|| pool.broadcast(|_| 1))),
+                ("interrupt", refusal(|| pool.interrupt(|| 1))),
+                ("par_for", refusal(|| crate::par_for(0..9, |_| ()))),
+                ("handle", refusal(|| handle.join().unwrap())),
+            ];
+            for (name, text) in calls {
+                assert!(text.contains("make a new pool after fork()"), "{name}: {text}");
+            }
+            assert!(!late.is_finished());
+            // Neither waits for anybody.
+            drop(late);
+            drop(pool);
+            // And a pool of the child's own works.
+            let pool = ThreadPool::builder().threads(2).build().unwrap();
+            assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+            assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
+            drop(pool);
+            42
+        });
+        assert_eq!(status, 42 << 8, "the child's exit status");
+    }
+
+    #[test]
+    fn a_scope_that_is_open_at_a_fork_panics_at_its_end_in_the_child() {
+        if !alone("a_scope_that_is_open_at_a_fork_panics_at_its_end_in_the_child") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let (release, hold) = mpsc::channel::<()>();
+        let (mut release, mut process) = (Some(release), -1);
+        let text = refusal(|| {
+            pool.in_place_scope(|s| {
+                s.spawn(move |_| _ = hold.recv());
+                process = split();
+                if process == 0 {
+                    // The task is in another process; so is its worker.
+                    assert!(refusal(|| s.spawn(|_| ())).contains("after fork()"));
+                } else {
+                    release.take();
+                }
+            });
+        });
+        if process == 0 {
+            leave(if text.contains("make a new pool after fork()") { 7 } else { 1 });
+        }
+        assert_eq!((text.as_str(), reap(process)), ("no panic", 7 << 8));
+    }
+
+    #[test]
+    fn a_worker_that_forks_works_alone_and_never_waits() {
+        if !alone("a_worker_that_forks_works_alone_and_never_waits") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let status = pool.install(|| {
+            fork(|| {
+                assert_eq!(join(|| join(|| 1, || 2), || 3), ((1, 2), 3));
+                let mut sum = 0;
+                scope(|s| s.spawn(|_| sum += 4));
+                assert_eq!(sum, 4);
+                assert!(refusal(|| drop(crate::spawn(|| ()))).contains("after fork()"));
+                9
+            })
+        });
+        assert_eq!(status, 9 << 8);
+        // Waiting for a task that only the other process has ends the child at once: unwinding would
+        // leave the scope while its task is lent out.
+        let (release, hold) = mpsc::channel::<()>();
+        let status = pool.install(move || {
+            let (mut release, mut process) = (Some(release), -1);
+            scope(|s| {
+                s.spawn(move |_| _ = hold.recv());
+                while crate::current_thread_has_pending_tasks() == Some(true) {
+                    thread::yield_now(); // The other worker takes it.
+                }
+                process = split();
+                if process != 0 {
+                    release.take();
+                }
+            });
+            if process == 0 {
+                leave(10);
+            }
+            reap(process)
+        });
+        assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
+    }
+}

@@ -1,0 +1,192 @@
+//! A half of a join as a value of two words, for queues that hold values: a pointer to the frame of
+//! the join, where the closure is, and later its outcome.
+//!
+//! # Who owns the closure
+//!
+//! The job is pushed once, and the queue hands it out once (the caller's promise; [`crate::on_queue`]
+//! admits no other queues). If the joining thread pops it, the closure and the outcome were never
+//! shared. Else the thief owns both until it stores `done`, which releases them to the joiner, who
+//! acquires it and does not leave the frame before.
+
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use super::fork::Outcome;
+use super::task::AbortOnUnwind;
+use crate::on_queue::{Queue, QueueWorker};
+
+/// A half of a join, on its way to whoever runs it.
+pub struct Job {
+    frame: *const (),
+    run: unsafe fn(*const (), *const ()),
+}
+
+// SAFETY: a job is made from a closure that is Send, of a frame that stands until the job was run.
+unsafe impl Send for Job {}
+
+/// A worker whose queue holds jobs.
+///
+/// # Safety
+///
+/// Whatever job the implementor pops, or passes to [`run`] with itself, was pushed by a host of the
+/// same type or lent to one ([`lend`]), and comes but once.
+pub(crate) unsafe trait Host {
+    /// Puts a job where this worker, or a thief, takes it out again.
+    fn push(&self, job: Job);
+    /// Takes the job that this worker pushed last, if it is still there.
+    fn pop(&self) -> Option<Job>;
+    /// Does something useful, or lets some time pass.
+    fn help(&self);
+}
+
+// SAFETY: a `QueueWorker<Q>` meets jobs in the queues of its pool and in the pool's list of programs.
+// Those are filled by the joins of workers of the same pool, which have the same type, and by `lend`
+// for that type. `on_queue` admits only queues that hand out each job once.
+unsafe impl<Q: Queue> Host for QueueWorker<Q> {
+    #[inline]
+    fn push(&self, job: Job) {
+        self.push_job(job);
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<Job> {
+        self.pop_job()
+    }
+
+    #[inline]
+    fn help(&self) {
+        self.help_others();
+    }
+}
+
+struct Frame<B, R> {
+    closure: UnsafeCell<ManuallyDrop<B>>,
+    outcome: UnsafeCell<Option<Outcome<R>>>,
+    done: <Machine as Memory>::Word,
+}
+
+/// Runs a job on `host`.
+#[inline]
+#[expect(clippy::needless_pass_by_value, reason = "a job is run once: running it uses it up")]
+pub(crate) fn run<H: Host>(job: Job, host: &H) {
+    let Job { frame, run } = job;
+    // SAFETY: the host is of the type that the job was made for, and the job comes once (`Host`); so
+    // it has not been run, and its frame stands.
+    unsafe { run(frame, ptr::from_ref(host).cast()) };
+}
+
+impl<B, R> Frame<B, R> {
+    fn new(closure: B) -> Self {
+        Frame {
+            closure: UnsafeCell::new(ManuallyDrop::new(closure)),
+            outcome: UnsafeCell::new(None),
+            done: Word::new(0),
+        }
+    }
+
+    fn job<H>(&self) -> Job
+    where
+        H: Host,
+        B: FnOnce(&H) -> R + Send,
+        R: Send,
+    {
+        Job { frame: ptr::from_ref(self).cast(), run: run_half::<H, B, R> }
+    }
+
+    fn is_done(&self) -> bool {
+        // Acquire: pairs with the store in `run_half`, and so with the outcome before it.
+        self.done.load(Ordering::Acquire) != 0
+    }
+
+    fn outcome(self) -> Outcome<R> {
+        self.outcome.into_inner().expect("the outcome is asked for after the job is done")
+    }
+}
+
+/// # Safety
+///
+/// `frame` is a `Frame<B, R>` that stands until this stores `done`, `host` is an `H`, and this is called
+/// once.
+unsafe fn run_half<H, B, R>(frame: *const (), host: *const ())
+where
+    H: Host,
+    B: FnOnce(&H) -> R + Send,
+    R: Send,
+{
+    let frame: *const Frame<B, R> = frame.cast();
+    // SAFETY: the frame stands.
+    let closure = unsafe { &raw const (*frame).closure };
+    // SAFETY: as above.
+    let outcome = unsafe { &raw const (*frame).outcome };
+    // SAFETY: the closure is this call's alone.
+    let closure = unsafe { &mut *UnsafeCell::raw_get(closure) };
+    // SAFETY: it is taken once, here.
+    let closure = unsafe { ManuallyDrop::take(closure) };
+    // SAFETY: by this function's contract.
+    let host = unsafe { &*host.cast::<H>() };
+    let result = panic::catch_unwind(AssertUnwindSafe(|| closure(host)));
+    // SAFETY: nobody else touches the outcome before `done`.
+    unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
+    // SAFETY: the frame stands until the store below.
+    let done = unsafe { &(*frame).done };
+    // Release: pairs with the load in `is_done`.
+    done.store(1, Ordering::Release);
+}
+
+/// Runs `a` here and `b` here or wherever it was taken to, and returns both results.
+#[inline]
+pub(crate) fn fork<H, A, B, RA, RB>(host: &H, a: A, b: B) -> (RA, RB)
+where
+    H: Host,
+    A: FnOnce(&H) -> RA,
+    B: FnOnce(&H) -> RB + Send,
+    RB: Send,
+{
+    let frame = Frame::new(b);
+    // A host that unwinds here would leave a job behind whose frame is gone.
+    let guard = AbortOnUnwind("a worker's queue panicked");
+    host.push(frame.job::<H>());
+    let first = panic::catch_unwind(AssertUnwindSafe(|| a(host)));
+    let second = loop {
+        match host.pop() {
+            Some(job) if ptr::eq(job.frame, ptr::from_ref(&frame).cast()) => {
+                // SAFETY: the job has come back, so nobody else has or will touch the closure.
+                let closure = unsafe { &mut *frame.closure.get() };
+                // SAFETY: it is taken once: `run_half` was not called, and will not be.
+                let closure = unsafe { ManuallyDrop::take(closure) };
+                break panic::catch_unwind(AssertUnwindSafe(|| closure(host)));
+            }
+            Some(older) => run(older, host),
+            None => {}
+        }
+        if frame.is_done() {
+            break frame.outcome();
+        }
+        host.help();
+    };
+    guard.disarm();
+    match (first, second) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(payload), _) | (_, Err(payload)) => panic::resume_unwind(payload),
+    }
+}
+
+/// Makes a job of `closure` and hands it to `give`, which must not return before the job is done: if
+/// it does, or unwinds, the process ends.
+pub(crate) fn lend<H, B, R>(closure: B, give: impl FnOnce(Job, &dyn Fn() -> bool)) -> Outcome<R>
+where
+    H: Host,
+    B: FnOnce(&H) -> R + Send,
+    R: Send,
+{
+    let frame = Frame::new(closure);
+    let guard = AbortOnUnwind("a thread stopped waiting for a job in its own frame");
+    give(frame.job::<H>(), &|| frame.is_done());
+    assert!(frame.is_done(), "a job was not waited for");
+    guard.disarm();
+    frame.outcome()
+}

@@ -1,0 +1,77 @@
+//! What can be seen of a worker while it works: the counters it keeps, and the track it leaves in a
+//! recording.
+//!
+//! The runtime says here what it does, once for both.
+
+use poach_deque::split::Exposure;
+
+use crate::stats::Counters;
+use crate::trace::{Activity, Mark, Open, Track};
+
+/// One worker's. Written by its own thread, or by the one that is in its place while it sleeps.
+pub(crate) struct Watch {
+    pub(crate) counters: Counters,
+    pub(crate) track: Track,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Watch {
+        Watch { counters: Counters::new(), track: Track::new() }
+    }
+
+    /// The worker has a task in hand, and runs it until the value is dropped.
+    #[inline(always)]
+    pub(crate) fn runs(&self, task: Activity) -> Open<'_> {
+        self.counters.tasks.up();
+        match task {
+            Activity::StolenFork { leap, .. } => {
+                self.counters.steals.up();
+                if leap {
+                    self.counters.leaps.up();
+                }
+            }
+            Activity::StolenTask { .. } => self.counters.steals.up(),
+            _ => {}
+        }
+        self.track.open(task)
+    }
+
+    /// The worker waits for something, and works meanwhile, until the value is dropped.
+    pub(crate) fn waits(&self) -> Open<'_> {
+        self.track.open(Activity::Waiting)
+    }
+
+    /// The worker sleeps until the value is dropped.
+    pub(crate) fn sleeps(&self) -> Open<'_> {
+        self.counters.sleeps.up();
+        self.track.open(Activity::Sleeping)
+    }
+
+    /// The worker has made tasks of its own visible to thieves.
+    pub(crate) fn shared(&self) {
+        self.counters.grows.up();
+        self.track.mark(Mark::Shared);
+    }
+
+    /// The worker has taken some of them back.
+    pub(crate) fn took_back(&self) {
+        self.counters.shrinks.up();
+    }
+
+    /// The worker has tried to make tasks of another visible.
+    pub(crate) fn exposes(&self, victim: usize, exposure: Exposure) {
+        if exposure != Exposure::Refused {
+            self.counters.membarriers.up();
+        }
+        if exposure == Exposure::Done {
+            self.counters.exposures.up();
+            self.track.mark(Mark::Exposed { victim });
+        }
+    }
+
+    /// The worker has called a sleeper.
+    pub(crate) fn called(&self) {
+        self.counters.wakes.up();
+        self.track.mark(Mark::Called);
+    }
+}

@@ -1,0 +1,168 @@
+//! Tasks in the order in which they are spawned: `scope_fifo`, `spawn_fifo`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use poach_runtime::{ThreadPool, join, scope, scope_fifo, spawn, spawn_fifo};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+/// An interpreter does less.
+const TASKS: usize = if cfg!(miri) { 20 } else { 1000 };
+
+#[test]
+fn one_worker_runs_a_fifo_scope_oldest_first_and_a_plain_one_youngest_first() {
+    let pool = pool(1);
+    let expected: Vec<_> = (0..TASKS).collect();
+    let seen = Mutex::new(Vec::new());
+    pool.scope_fifo(|s| {
+        for i in 0..TASKS {
+            let seen = &seen;
+            s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
+        }
+    });
+    assert_eq!(seen.into_inner().unwrap(), expected);
+    let seen = Mutex::new(Vec::new());
+    pool.scope(|s| {
+        for i in 0..TASKS {
+            let seen = &seen;
+            s.spawn(move |_| seen.lock().unwrap().push(i));
+        }
+    });
+    assert!(seen.into_inner().unwrap().into_iter().rev().eq(expected));
+}
+
+#[test]
+fn a_fifo_scope_goes_through_a_tree_level_by_level() {
+    let seen = Mutex::new(Vec::new());
+    pool(1).scope_fifo(|s| {
+        for i in 0..3 {
+            let seen = &seen;
+            s.spawn_fifo(move |s| {
+                seen.lock().unwrap().push((0, i));
+                for j in 0..2 {
+                    s.spawn_fifo(move |_| seen.lock().unwrap().push((1, i * 2 + j)));
+                }
+            });
+        }
+    });
+    let levels = (0..3).map(|i| (0, i)).chain((0..6).map(|i| (1, i)));
+    assert!(seen.into_inner().unwrap().into_iter().eq(levels));
+}
+
+#[test]
+fn scopes_keep_their_queues_apart() {
+    // The inner scope must not run the outer one's older tasks in place of its own.
+    let seen = Mutex::new(Vec::new());
+    pool(1).scope_fifo(|outer| {
+        let seen = &seen;
+        for i in 0..2 {
+            outer.spawn_fifo(move |_| seen.lock().unwrap().push(("outer", i)));
+        }
+        scope_fifo(|inner| {
+            for i in 0..2 {
+                inner.spawn_fifo(move |_| seen.lock().unwrap().push(("inner", i)));
+            }
+        });
+    });
+    let mut seen = seen.into_inner().unwrap();
+    let position = |what| seen.iter().position(|it| *it == what).unwrap();
+    assert!(position(("inner", 0)) < position(("inner", 1)));
+    assert!(position(("outer", 0)) < position(("outer", 1)));
+    seen.sort_unstable();
+    assert_eq!(seen, [("inner", 0), ("inner", 1), ("outer", 0), ("outer", 1)]);
+}
+
+#[test]
+fn every_task_runs_once_when_there_are_thieves() {
+    for threads in [2, 3] {
+        let counts: Vec<_> = (0..TASKS * 3).map(|_| AtomicUsize::new(0)).collect();
+        pool(threads).scope_fifo(|s| {
+            for i in 0..TASKS {
+                let counts = &counts;
+                s.spawn_fifo(move |s| {
+                    counts[i * 3].fetch_add(1, Ordering::Relaxed);
+                    for j in 1..3 {
+                        s.spawn_fifo(move |_| {
+                            counts[i * 3 + j].fetch_add(1, Ordering::Relaxed);
+                        });
+                    }
+                });
+            }
+        });
+        assert!(counts.into_iter().all(|count| count.into_inner() == 1));
+    }
+}
+
+#[test]
+fn spawned_tasks_start_in_order() {
+    let pool = pool(1);
+    let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
+    pool.install(|| {
+        let handles: Vec<_> = (0..TASKS)
+            .map(|i| {
+                let seen = seen.clone();
+                spawn_fifo(move || seen.lock().unwrap().push(i))
+            })
+            .collect();
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+    });
+    assert!(seen.lock().unwrap().drain(..).eq(0..TASKS));
+    // From outside of the pool there is one order for all.
+    for i in 0..TASKS {
+        let seen = seen.clone();
+        drop(pool.spawn_fifo(move || seen.lock().unwrap().push(i)));
+    }
+    drop(pool);
+    assert!(seen.lock().unwrap().drain(..).eq(0..TASKS));
+}
+
+#[test]
+fn fifo_and_plain_tasks_of_one_worker_mix() {
+    let sum = pool(1).install(|| {
+        let handles: Vec<_> = (0..TASKS)
+            .map(|i| if i % 2 == 0 { spawn(move || i) } else { spawn_fifo(move || i) })
+            .collect();
+        handles.into_iter().map(|handle| handle.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(sum, TASKS * (TASKS - 1) / 2);
+}
+
+#[test]
+fn a_panic_arrives_when_all_have_ended() {
+    for threads in [1, 2] {
+        let ended = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool(threads).scope_fifo(|s| {
+                for i in 0..10 {
+                    let ended = &ended;
+                    s.spawn_fifo(move |_| {
+                        assert!(i != 3, "third");
+                        ended.fetch_add(1, Ordering::SeqCst);
+                    });
+                }
+            });
+        }));
+        assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"third"));
+        assert_eq!(ended.into_inner(), 9);
+    }
+}
+
+#[test]
+fn other_pools_and_threads_spawn_into_a_fifo_scope() {
+    let (a, b) = (pool(2), pool(1));
+    let count = AtomicUsize::new(0);
+    a.scope_fifo(|s| {
+        let count = &count;
+        let add = move || _ = count.fetch_add(1, Ordering::SeqCst);
+        b.install(|| s.spawn_fifo(move |_| add()));
+        std::thread::scope(|threads| {
+            threads.spawn(|| s.spawn_fifo(move |_| add()));
+        });
+        join(|| s.spawn_fifo(move |_| add()), || scope(|t| t.spawn(move |_| add())));
+    });
+    assert_eq!(count.into_inner(), 4);
+}
