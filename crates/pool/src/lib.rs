@@ -32,6 +32,9 @@
 //! |---|---|---|
 //! | [`salsa::Salsa`] | SALSA | plain loads and stores; thieves take chunks |
 //! | [`salsa::SalsaCas`] | SALSA+CAS | one compare-and-swap |
+//! | [`bag::ConcBag`] | ConcBag | one compare-and-swap, from any producer's list |
+//! | [`ms_queue::WsMsq`] | WS-MSQ | a Michael-Scott queue for each consumer |
+//! | [`stack::WsLifo`] | WS-LIFO | a Treiber stack for each consumer |
 
 pub mod bag;
 mod consumer;
