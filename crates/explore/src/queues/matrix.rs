@@ -184,7 +184,10 @@ fn find(name: &str) -> Named {
 
 /// The rows of FF-THE and FF-CL: clean at the bound, refuted one below; without stores between pops,
 /// refuted at every delta up to the number of tasks.
-pub fn bounds(sizes: impl Iterator<Item = u32> + Clone, stores: impl Iterator<Item = u32> + Clone) -> Vec<Case> {
+pub fn bounds(
+    sizes: impl Iterator<Item = u32> + Clone,
+    stores: impl Iterator<Item = u32> + Clone,
+) -> Vec<Case> {
     let mut rows = Vec::new();
     for name in ["ff-the", "ff-cl"] {
         let queue = find(name);
@@ -217,7 +220,11 @@ pub fn bounds(sizes: impl Iterator<Item = u32> + Clone, stores: impl Iterator<It
                     rows.push(case(below, bound.get() + 1, false));
                 } else {
                     // Delta 0 is no policy's: a thief that trusts what it sees is `Unfenced`.
-                    rows.push(Case { policy: PolicyKind::Unfenced, delta: None, ..case(bound, 2, false) });
+                    rows.push(Case {
+                        policy: PolicyKind::Unfenced,
+                        delta: None,
+                        ..case(bound, 2, false)
+                    });
                 }
             }
         }

@@ -166,7 +166,8 @@ fn run<P: StoreLoad<Simulated> + 'static>(
     let config = config.clone().against(spec(algorithm, policy));
     match algorithm {
         Algorithm::ChaseLev => {
-            let queue = |n| Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            let queue =
+                |n| Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::The => {
@@ -174,7 +175,8 @@ fn run<P: StoreLoad<Simulated> + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Thep => {
-            let queue = |n| Deque(Thep::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            let queue =
+                |n| Deque(Thep::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Split => {
@@ -198,7 +200,8 @@ fn run<P: StoreLoad<Simulated> + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::IdempotentDeque => {
-            let queue = |n| Deque(IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER));
+            let queue =
+                |n| Deque(IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
     }
