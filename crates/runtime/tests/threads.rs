@@ -62,7 +62,9 @@ fn a_yield_runs_one_task() {
         assert_eq!(a.yield_now(), Some(Yield::Executed));
         assert_eq!((b.yield_now(), b.yield_local()), (None, None));
         assert_eq!(a.yield_local(), Some(Yield::Idle));
-        handles.into_iter().for_each(|handle| drop(handle.join()));
+        for handle in handles {
+            drop(handle.join());
+        }
         // From the injector: not local.
         let from_outside = thread::scope(|s| s.spawn(|| a.spawn(|| 3)).join().unwrap());
         assert_eq!(yield_local(), Some(Yield::Idle));
@@ -188,7 +190,9 @@ fn a_handler_starts_the_threads() {
     drop(pool);
     let threads = std::mem::take(&mut *threads.lock().unwrap());
     assert_eq!(threads.len(), 3);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 #[test]
