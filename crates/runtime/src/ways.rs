@@ -3,6 +3,7 @@
 //! On one of the pool's own workers each is the plain function; on any other thread it enters the pool.
 
 use std::sync::Arc;
+use std::thread;
 
 use crate::broadcast::{self, BroadcastContext};
 use crate::context::{self, Yield};
@@ -43,8 +44,8 @@ impl ThreadPool {
         RA: Send,
         RB: Send,
     {
-        let migrated = !self.is_here();
-        self.install(|| join::join_context_from(migrated, a, b))
+        let home = thread::current().id();
+        self.install(|| join::join_context_from(thread::current().id() != home, a, b))
     }
 
     /// [`scope`](crate::scope()) in this pool.

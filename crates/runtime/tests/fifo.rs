@@ -108,7 +108,9 @@ fn spawned_tasks_start_in_order() {
                 spawn_fifo(move || seen.lock().unwrap().push(i))
             })
             .collect();
-        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        for handle in handles {
+            handle.join().unwrap();
+        }
     });
     assert!(seen.lock().unwrap().drain(..).eq(0..TASKS));
     // From outside of the pool there is one order for all.

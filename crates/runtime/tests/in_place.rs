@@ -63,17 +63,18 @@ fn a_worker_of_another_pool_serves_its_own_while_it_waits() {
     assert_eq!(answer.into_inner(), 5);
 }
 
+fn grow<'s>(s: &Scope<'s>, depth: usize, count: &'s AtomicUsize) {
+    count.fetch_add(1, Ordering::Relaxed);
+    if depth > 0 {
+        s.spawn(move |s| grow(s, depth - 1, count));
+        s.spawn(move |s| grow(s, depth - 1, count));
+    }
+}
+
 #[test]
 fn an_empty_scope_ends_and_so_does_one_whose_tasks_outlive_the_body() {
     let pool = pool(2);
     assert_eq!(pool.in_place_scope(|_| 3), 3);
-    fn grow<'s>(s: &Scope<'s>, depth: usize, count: &'s AtomicUsize) {
-        count.fetch_add(1, Ordering::Relaxed);
-        if depth > 0 {
-            s.spawn(move |s| grow(s, depth - 1, count));
-            s.spawn(move |s| grow(s, depth - 1, count));
-        }
-    }
     let depth = if cfg!(miri) { 3 } else { 8 };
     let count = AtomicUsize::new(0);
     pool.in_place_scope(|s| s.spawn(|s| grow(s, depth, &count)));

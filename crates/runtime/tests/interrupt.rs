@@ -186,7 +186,7 @@ fn a_panic_inside_resumes_everybody_and_arrives() {
 
 #[test]
 fn everybody_comes_while_a_pool_is_being_dropped() {
-    for _ in 0..ROUNDS / 2 + 1 {
+    for _ in 0..ROUNDS.div_ceil(2) {
         let pool = pool(3);
         let handle = pool.spawn(|| spawn(|| interrupt(|| broadcast(|_| 1))).join().unwrap());
         drop(pool);

@@ -43,7 +43,7 @@ fn assert_names(text: &str, thread: &str) {
 fn a_worker_of_the_pools_own() {
     let pool = || ThreadPool::builder().threads(1).stack_size(256 << 10).build().unwrap();
     if let Some(text) = message("a_worker_of_the_pools_own", || {
-        pool().install(|| scope(|s| s.spawn(|_| _ = black_box(deep(1 << 18)))));
+        pool().spawn(|| scope(|s| s.spawn(|_| _ = black_box(deep(1 << 18))))).join().unwrap();
     }) {
         assert_names(&text, "poach-0");
     }
@@ -61,7 +61,7 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
             })
             .build()
             .unwrap();
-        pool.install(|| black_box(deep(1 << 18)));
+        pool.spawn(|| black_box(deep(1 << 18))).join().unwrap();
     }) {
         assert_names(&text, "hired hand 0");
     }
@@ -70,5 +70,5 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
 #[test]
 fn enough_stack_is_no_overflow() {
     let pool = ThreadPool::builder().threads(1).stack_size(64 << 20).build().unwrap();
-    assert!(pool.install(|| deep(1000)) > 1000);
+    assert!(pool.spawn(|| deep(1000)).join().unwrap() > 1000);
 }

@@ -152,7 +152,7 @@ fn a_pool_dropped_by_its_own_worker_ends() {
         .unwrap();
     let pool = Arc::new(pool);
     let last = Arc::clone(&pool);
-    let _ = pool.spawn(move || drop(last));
+    drop(pool.spawn(move || drop(last)));
     drop(pool);
     let mut ended = [receive.recv().unwrap(), receive.recv().unwrap()];
     ended.sort_unstable();

@@ -52,7 +52,9 @@ fn a_high_one_goes_before_a_workers_own() {
             spawn_at(Priority::Normal, push("normal")),
             spawn_at(Priority::High, push("high")),
         ];
-        tasks.into_iter().for_each(|task| task.join().unwrap());
+        for task in tasks {
+            task.join().unwrap();
+        }
     });
     assert_eq!(*seen.lock().unwrap(), ["high", "own", "normal"]);
     assert_eq!(spawn_at(Priority::High, || 3).join().unwrap(), 3); // The global pool.
@@ -77,7 +79,9 @@ fn a_graceful_shutdown_runs_everything() {
         pool.shutdown();
         assert_eq!(count.load(Ordering::SeqCst), 2 * tasks);
         assert!(handles.iter().all(JoinHandle::is_finished));
-        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        for handle in handles {
+            handle.join().unwrap();
+        }
     }
 }
 
@@ -101,7 +105,9 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
                 })
             })
             .collect();
-        (0..threads).for_each(|_| started.recv().unwrap());
+        for _ in 0..threads {
+            started.recv().unwrap();
+        }
         let ran = Arc::new(AtomicUsize::new(0));
         let waiting: Vec<_> = (0..10)
             .map(|_| {

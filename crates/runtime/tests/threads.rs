@@ -62,7 +62,9 @@ fn a_yield_runs_one_task() {
         assert_eq!(a.yield_now(), Some(Yield::Executed));
         assert_eq!((b.yield_now(), b.yield_local()), (None, None));
         assert_eq!(a.yield_local(), Some(Yield::Idle));
-        handles.into_iter().for_each(|handle| drop(handle.join()));
+        for handle in handles {
+            drop(handle.join());
+        }
         // From the injector: not local.
         let from_outside = thread::scope(|s| s.spawn(|| a.spawn(|| 3)).join().unwrap());
         assert_eq!(yield_local(), Some(Yield::Idle));
@@ -93,8 +95,13 @@ fn a_busy_wait_that_yields_lets_the_others_through() {
 #[test]
 fn halves_know_whether_they_have_migrated() {
     let pool = pool(2);
-    // From outside both halves come to another thread.
-    assert_eq!(pool.join_context(|a| a.migrated(), |b| b.migrated()), (true, true));
+    // From outside both halves may come to other threads.
+    let home = thread::current().id();
+    let (a, b) = pool.join_context(
+        |a| a.migrated() == (thread::current().id() != home),
+        |b| b.migrated() == (thread::current().id() != home),
+    );
+    assert!(a && b);
     pool.install(|| {
         assert!(!pool.join_context(|a| a.migrated(), |_| ()).0);
         let home = thread::current().id();
@@ -183,7 +190,9 @@ fn a_handler_starts_the_threads() {
     drop(pool);
     let threads = std::mem::take(&mut *threads.lock().unwrap());
     assert_eq!(threads.len(), 3);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 #[test]
