@@ -46,13 +46,18 @@ impl Rings {
         Rings(Box::new([others.collect()]))
     }
 
-    /// All others, by their distance from worker `index`.
-    fn nearest(index: usize, distance: &dyn Fn(usize, usize) -> Distance, workers: usize) -> Rings {
+    /// All others, by their distance from worker `index`; last those whose distance is not known.
+    fn nearest(
+        index: usize,
+        distance: &dyn Fn(usize, usize) -> Option<Distance>,
+        workers: usize,
+    ) -> Rings {
         let others = (0..workers).filter(|&other| other != index);
         let mut others: Vec<_> =
             others.map(|other| (distance(index, other), other as u16)).collect();
-        others.sort_unstable();
-        let ring = |ring: &[(Distance, u16)]| ring.iter().map(|&(_, other)| other).collect();
+        others.sort_unstable_by_key(|&(distance, other)| (distance.is_none(), distance, other));
+        let ring =
+            |ring: &[(Option<Distance>, u16)]| ring.iter().map(|&(_, other)| other).collect();
         Rings(others.chunk_by(|a, b| a.0 == b.0).map(ring).collect())
     }
 
@@ -68,8 +73,9 @@ impl Rings {
 
 /// Where the workers of a pool run, and whom each robs first.
 pub(crate) struct Plan {
-    workers: usize,
-    /// Each worker's processor, if they are bound.
+    /// How many workers there are, spare ones included.
+    seats: usize,
+    /// Each regular worker's processor, if they are bound. Spare ones go where there is room.
     processors: Option<Vec<usize>>,
     /// By distance, if that is the order.
     topology: Option<Topology>,
@@ -77,7 +83,8 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(
-        workers: usize,
+        seats: usize,
+        threads: usize,
         placement: &Placement,
         victims: Option<Victims>,
         topology: Option<Topology>,
@@ -85,18 +92,18 @@ impl Plan {
         if *placement == Placement::Anywhere {
             return match victims {
                 Some(Victims::Nearest) => Err(BuildError::NearestUnpinned),
-                _ => Ok(Plan { workers, processors: None, topology: None }),
+                _ => Ok(Plan { seats, processors: None, topology: None }),
             };
         }
         let topology = topology.map_or_else(Topology::read, Ok).map_err(BuildError::Topology)?;
-        let processors = topology.place(placement, workers).map_err(BuildError::Topology)?;
+        let processors = topology.place(placement, threads).map_err(BuildError::Topology)?;
         let nearest = victims != Some(Victims::Random);
-        Ok(Plan { workers, processors, topology: nearest.then_some(topology) })
+        Ok(Plan { seats, processors, topology: nearest.then_some(topology) })
     }
 
     /// The processor that worker `index` is bound to, if it is.
     pub(crate) fn processor(&self, index: usize) -> Option<usize> {
-        self.processors.as_ref().map(|processors| processors[index])
+        self.processors.as_ref()?.get(index).copied()
     }
 
     /// Makes what worker `index` uses most, near to it.
@@ -118,17 +125,12 @@ impl Plan {
     }
 
     pub(crate) fn rings(&self, index: usize) -> Rings {
-        match (&self.topology, &self.processors) {
-            (Some(topology), Some(processors)) => {
-                let of = |worker: usize| topology.processor(processors[worker]);
-                let distance = |from, to| match (of(from), of(to)) {
-                    (Ok(from), Ok(to)) => topology.distance(from, to),
-                    _ => unreachable!("workers were placed on processors of this topology"),
-                };
-                Rings::nearest(index, &distance, self.workers)
-            }
-            _ => Rings::one(index, self.workers),
-        }
+        let Some(topology) = &self.topology else {
+            return Rings::one(index, self.seats);
+        };
+        let of = |worker| topology.processor(self.processor(worker)?).ok();
+        let distance = |from, to| Some(topology.distance(of(from)?, of(to)?));
+        Rings::nearest(index, &distance, self.seats)
     }
 }
 
@@ -136,26 +138,30 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// Eight workers in two caches of four, two threads a core.
-    fn distance(from: usize, to: usize) -> Distance {
-        if from / 2 == to / 2 {
+    /// Eight workers in two caches of four, two threads a core; and spare ones.
+    fn distance(from: usize, to: usize) -> Option<Distance> {
+        if from.max(to) >= 8 {
+            return None;
+        }
+        Some(if from / 2 == to / 2 {
             Distance::Core
         } else if from / 4 == to / 4 {
             Distance::Cache
         } else {
             Distance::Remote(20)
-        }
+        })
     }
 
     #[test]
     fn rings_hold_every_other_worker_once_and_nearer_ones_first() {
-        let rings = Rings::nearest(5, &distance, 8);
+        let rings = Rings::nearest(5, &distance, 10);
         for random in [0, 1, 7, 12345, u64::MAX] {
             let mut order: Vec<usize> = rings.order(random).collect();
             assert_eq!(order[0], 4);
             order[1..3].sort_unstable();
-            order[3..].sort_unstable();
-            assert_eq!(order, [4, 6, 7, 0, 1, 2, 3]);
+            order[3..7].sort_unstable();
+            order[7..].sort_unstable();
+            assert_eq!(order, [4, 6, 7, 0, 1, 2, 3, 8, 9]);
         }
     }
 

@@ -283,7 +283,8 @@ impl Builder {
         if self.use_current_thread && Local::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
-        let plan = Plan::new(seats, &self.pin, self.victims, self.topology).map(Arc::new)?;
+        let plan =
+            Plan::new(seats, threads, &self.pin, self.victims, self.topology).map(Arc::new)?;
         let handlers = Arc::new(self.handlers);
         let (registry, owners) =
             furnish(Arc::clone(&plan), seats, threads, self.task_stack, handlers, None)?;
@@ -302,11 +303,7 @@ impl Builder {
                 resident = Some(local);
                 continue;
             }
-            // Spare workers go where there is room.
-            let processor = plan
-                .processor(index)
-                .filter(|_| index < threads)
-                .map(|processor| (processor, report.clone()));
+            let processor = plan.processor(index).map(|processor| (processor, report.clone()));
             let builder = ThreadBuilder {
                 name: name(index),
                 stack_size: self.stack_size,
@@ -378,7 +375,11 @@ pub(crate) fn furnish(
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
         let make = || {
-            let watch = Arc::new(CachePadded::new(Watch::new()));
+            // In a frame within another, a worker is the same thread as outside.
+            let watch = match &parent {
+                Some(parent) => Arc::clone(&parent.workers[index].watch),
+                None => Arc::new(CachePadded::new(Watch::new())),
+            };
             let home = || Registry::home(index, &sleep, &watch);
             let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
