@@ -59,11 +59,13 @@ fn paint(activity: Activity) -> &'static str {
     }
 }
 
-fn ink(mark: Mark) -> &'static str {
+/// A mark's colour, half its width, and its place in [`MARKINGS`]. Who shares calls a sleeper right
+/// afterwards: the narrower mark stands before the wider.
+fn ink(mark: Mark) -> (&'static str, f64, usize) {
     match mark {
-        Mark::Shared => "#000000",
-        Mark::Exposed { .. } => "#d00000",
-        Mark::Called => "#cc79a7",
+        Mark::Shared => ("#000000", 4.0, 0),
+        Mark::Exposed { .. } => ("#d00000", 4.0, 1),
+        Mark::Called => ("#cc79a7", 2.0, 2),
     }
 }
 
@@ -119,7 +121,7 @@ fn legend(f: &mut fmt::Formatter<'_>, missed: u64) -> fmt::Result {
         entry(f, &sign, activity.name())?;
     }
     for mark in MARKINGS {
-        let sign = format!("<path d=\"M1 3h10l-5 8z\" fill=\"{}\"/>", ink(mark));
+        let sign = format!("<path d=\"M1 3h10l-5 8z\" fill=\"{}\"/>", ink(mark).0);
         entry(f, &sign, mark.name())?;
     }
     if missed != 0 {
@@ -139,10 +141,10 @@ fn axis(f: &mut fmt::Formatter<'_>, duration: Duration, bottom: f64) -> fmt::Res
     // The smallest of 0.2, 0.5 and 1 decades that makes no more divisions than may be.
     let fits = |step: &f64| nanos / step <= DIVISIONS;
     let step = [decade / 5.0, decade / 2.0].into_iter().find(fits).unwrap_or(decade);
-    let (unit, name) = match step {
-        step if step >= 1e9 => (1e9, "s"),
-        step if step >= 1e6 => (1e6, "ms"),
-        step if step >= 1e3 => (1e3, "us"),
+    let (unit, name) = match nanos {
+        nanos if nanos >= 1e9 => (1e9, "s"),
+        nanos if nanos >= 1e6 => (1e6, "ms"),
+        nanos if nanos >= 1e3 => (1e3, "us"),
         _ => (1.0, "ns"),
     };
     for division in 0..=(nanos / step) as u64 {
@@ -204,22 +206,24 @@ fn band(
             span.start,
         )?;
     }
-    let mut marked = 0.0;
+    let mut marked = [0.0; MARKINGS.len()];
     for (at, mark) in worker.marks() {
         let x = across(*at, duration);
-        if x < marked {
+        let (colour, half, place) = ink(*mark);
+        if x < marked[place] {
             continue;
         }
-        marked = x + NARROWEST;
+        marked[place] = x + NARROWEST;
         let mut told = mark.name().to_owned();
         if let Mark::Exposed { victim } = mark {
             write!(told, " tasks of worker {victim}")?;
         }
         writeln!(
             f,
-            "<path d=\"M{:.2} {top:.1}h6l-3 8z\" fill=\"{}\"><title>{told} at {at:?}</title></path>",
-            x - 3.0,
-            ink(*mark),
+            "<path d=\"M{:.2} {top:.1}h{}l-{half} 8z\" fill=\"{colour}\">\
+             <title>{told} at {at:?}</title></path>",
+            x - half,
+            2.0 * half,
         )?;
     }
     Ok(())
