@@ -38,6 +38,8 @@ enum Verb {
     Loom(verb::loom::Options),
     /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
     Tsan,
+    /// The owners of the fence-free queues execute no fence: their release build is disassembled.
+    Asm,
     /// The quick verbs, one after the other: fmt, lint, docs, cross.
     Ci,
 }
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Tsan => verb::tsan::run(),
+        Verb::Asm => verb::asm::run(),
         Verb::Ci => verb::ci::run(),
     };
     match outcome {

@@ -13,6 +13,11 @@ pub(crate) fn root() -> PathBuf {
     path
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    Ok(Workspace::load()?.0.target_directory.into_std_path_buf())
+}
+
 /// The packages of the workspace.
 pub(crate) struct Workspace(Metadata);
 

@@ -34,6 +34,7 @@
 //! # anyhow::Ok(())
 //! ```
 
+mod deque;
 pub mod figure;
 mod fork;
 mod fork_join;
@@ -64,6 +65,7 @@ mod strassen;
 mod tree_sum;
 mod uts;
 
+pub use deque::Deque;
 pub use fork_join::ForkJoin;
 pub use graphs::Graphs;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
@@ -76,7 +78,7 @@ pub use pool::Pool;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![Box::new(ForkJoin), Box::new(Graphs), Box::new(Pool)]
+    vec![Box::new(Deque), Box::new(ForkJoin), Box::new(Graphs), Box::new(Pool)]
 }
 
 /// The suite of this name.

@@ -160,15 +160,19 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     fn pop_last(&self, index: u64, head: u64) -> Option<T> {
         let shared = &*self.shared;
         let next = index.wrapping_add(1);
-        // Whoever gets the task at `index`, or had got it before, the queue is empty at `index + 1`.
-        // Release: see "What hands a task over".
+        // SeqCst, as the thieves': it takes part in the order that the fences of `Full` make.
+        let won = index == head
+            && shared
+                .head
+                .compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok();
+        // Whoever got the task at `index`, the queue is empty at `index + 1`. Only now, not before the
+        // exchange as in Figure 2c (line 36): else a thief could find the queue empty at `index`, and
+        // a later one find a task at `index + 1`, with no push between. Release: see "What hands a
+        // task over".
         shared.owner.tail.store(next, Ordering::Release);
         self.tail.set(next);
-        if index != head {
-            return None;
-        }
-        // SeqCst, as the thieves': it takes part in the order that the fences of `Full` make.
-        if shared.head.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        if !won {
             return None;
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.

@@ -1,11 +1,10 @@
-//! A test-and-test-and-set lock made of a [`Word`], for the queues that have one a queue.
+//! A test-and-set lock made of a [`Word`], for the queues that have one a queue.
 //!
 //! The sections it guards are a few instructions long, owners come to it only when they have met a
 //! thief, and thieves do not wait for it at all. So it is as small as can be, and it is made of the
 //! memory's own words: whoever checks a queue checks its lock with it.
 
 use core::marker::PhantomData;
-use std::thread;
 
 use poach_memory::{Memory, Ordering, Word};
 
@@ -30,7 +29,7 @@ impl<M: Memory> Wait<M> {
         self.rounds += 1;
         if self.rounds == ROUNDS {
             self.rounds = 0;
-            thread::yield_now();
+            M::give_way();
         }
     }
 }
@@ -49,21 +48,23 @@ impl<M: Memory> Lock<M> {
     /// Takes the lock if it is free. Wait-free.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<Held<'_, M>> {
-        // Relaxed: the swap decides. Acquire: pairs with the release in `drop`; what the last holder
-        // did is seen by the next.
-        let taken = self.0.load(Ordering::Relaxed) == 0 && self.0.swap(1, Ordering::Acquire) == 0;
-        taken.then(|| Held(self))
+        // Relaxed: the exchange decides.
+        (self.0.load(Ordering::Relaxed) == 0 && self.take()).then(|| Held(self))
     }
 
     /// Waits for the lock. Blocking.
     pub(crate) fn lock(&self) -> Held<'_, M> {
         let mut wait = Wait::<M>::new();
-        loop {
-            if let Some(held) = self.try_lock() {
-                return held;
-            }
+        while !self.take() {
             wait.pause();
         }
+        Held(self)
+    }
+
+    #[inline(always)]
+    fn take(&self) -> bool {
+        // Acquire: pairs with the release in `drop`; what the last holder did is seen by the next.
+        self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -76,6 +77,8 @@ impl<M: Memory> Drop for Held<'_, M> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use poach_memory::Machine;
 

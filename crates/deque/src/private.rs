@@ -26,8 +26,8 @@
 //! A thief does not wait for an owner at a long task: it withdraws after a bounded number of looks and
 //! answers [`Steal::Retry`]. The owner cannot be kept waiting at all.
 
-use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -103,9 +103,13 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 /// });
 /// ```
 pub struct Private<T, M: Memory = Machine> {
-    tasks: UnsafeCell<VecDeque<T>>,
+    tasks: M::Cell<VecDeque<T>>,
     shared: Arc<Shared<T, M>>,
+    not_sync: PhantomData<core::cell::Cell<()>>,
 }
+
+// SAFETY: the tasks go with their owner, which may be sent as they may.
+unsafe impl<T: Send, M: Memory> Send for Private<T, M> {}
 
 /// A thief's handle to a [`Private`] deque. It may outlive the owner, and finds nothing then.
 pub struct Stealer<T, M: Memory = Machine> {
@@ -116,7 +120,8 @@ impl<T: Send, M: Memory> Private<T, M> {
     /// An empty deque.
     pub fn new() -> Self {
         Private {
-            tasks: UnsafeCell::new(VecDeque::new()),
+            not_sync: PhantomData,
+            tasks: M::Cell::new(VecDeque::new()),
             shared: Arc::new(Shared {
                 mailbox: CachePadded::new(M::Word::new(IDLE)),
                 task: M::Cell::new(MaybeUninit::uninit()),
@@ -128,9 +133,11 @@ impl<T: Send, M: Memory> Private<T, M> {
     #[inline(always)]
     #[expect(clippy::mut_from_ref, reason = "the owner's one reference, made anew in each method")]
     fn tasks(&self) -> &mut VecDeque<T> {
-        // SAFETY: `self` is not `Sync`, each method takes this reference once, and none of them runs code
-        // of the caller's while it has it.
-        unsafe { &mut *self.tasks.get() }
+        self.tasks.with_mut(|tasks| {
+            // SAFETY: `self` is not `Sync`, each method takes this reference once, and none of them runs
+            // code of the caller's while it has it.
+            unsafe { &mut *tasks }
+        })
     }
 
     #[inline(always)]

@@ -253,7 +253,10 @@ impl<T, M: Memory> Rings<T, M> {
         let ring = self.current.load(Ordering::Relaxed);
         // SAFETY: the current ring lives until `self` is dropped.
         let ring = unsafe { &*ring };
-        drop(Rest { ring, next: head, tail });
+        // A queue that was used without its fence (`Unfenced`) can end with `head` above `tail`.
+        if tail.wrapping_sub(head) as i64 > 0 {
+            drop(Rest { ring, next: head, tail });
+        }
     }
 }
 

@@ -1,15 +1,13 @@
 //! The behaviour suite over every queue and policy that its contract fits.
 
-#[allow(clippy::needless_pass_by_value, reason = "a test uses a queue up")]
+#[allow(dead_code, clippy::needless_pass_by_value, reason = "shared with the stress tests")]
 mod suite;
 
 use poach_deque::{
     AsymmetricCl, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Private,
     Split, The, Thep,
 };
-#[cfg(all(target_os = "linux", not(miri)))]
-use poach_memory::Displaced;
-use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+use poach_memory::{Asymmetric, Full, Machine};
 
 /// One module of tests for a queue: all of them, or those named. `$make` makes a queue of a capacity and
 /// with a start index.
@@ -27,7 +25,6 @@ macro_rules! behaviour {
             a_steal_into_oneself_loses_nothing
             half_moves_to_another_owner
             tasks_of_any_size
-            a_million_tasks_come_out_once_each
         ]);
     };
     ($name:ident, $make:expr, [$($test:ident)*]) => {
@@ -58,18 +55,6 @@ macro_rules! behaviour {
     (@tasks_of_any_size $make:expr) => {
         suite::tasks_of_any_size($make(16, 0), $make(16, 0));
     };
-    (@a_million_tasks_come_out_once_each $make:expr) => {
-        let tasks = if cfg!(miri) { 300 } else { 250_000 };
-        for thieves in 1..=4 {
-            suite::every_task_comes_out_once(&$make(64, 0), thieves, tasks, thieves as u64);
-        }
-    };
-    (@a_million_tasks_come_out $make:expr) => {
-        let tasks = if cfg!(miri) { 300 } else { 250_000 };
-        for thieves in 1..=4 {
-            suite::every_task_comes_out(&$make(64, 0), thieves, tasks, thieves as u64);
-        }
-    };
     (@$test:ident $make:expr) => {
         suite::$test($make(16, 0));
         suite::$test($make(1, 0));
@@ -85,7 +70,6 @@ behaviour!(split, |capacity, index| Split::<_, Machine>::starting_at(capacity, i
     a_panicking_destructor_spares_the_others
     a_thief_outlives_the_owner
     tasks_of_any_size
-    a_million_tasks_come_out_once_each
 ]);
 behaviour!(private, |_, _| Private::<_, Machine>::new(), [
     owner_takes_the_youngest
@@ -94,14 +78,12 @@ behaviour!(private, |_, _| Private::<_, Machine>::new(), [
     each_task_is_dropped_once
     a_panicking_destructor_spares_the_others
     tasks_of_any_size
-    a_million_tasks_come_out_once_each
 ]);
 behaviour!(idempotent_lifo, |capacity, _| {
     IdempotentLifo::<_, Machine>::with_capacity(capacity).unwrap()
 }, [
     owner_takes_the_youngest
     an_empty_queue_says_so
-    a_million_tasks_come_out
 ]);
 behaviour!(idempotent_fifo, |capacity, index| {
     IdempotentFifo::<_, Machine>::starting_at(capacity, index).unwrap()
@@ -111,7 +93,6 @@ behaviour!(idempotent_fifo, |capacity, index| {
     a_fifo_grows_past_a_million
     indices_of_a_fifo_wrap_around
     a_thief_outlives_the_owner
-    a_million_tasks_come_out
 ]);
 behaviour!(idempotent_deque, |capacity, index| {
     IdempotentDeque::<_, Machine>::starting_at(capacity, index).unwrap()
@@ -124,7 +105,6 @@ behaviour!(idempotent_deque, |capacity, index| {
     a_thief_outlives_the_owner
     a_steal_into_oneself_loses_nothing
     half_moves_to_another_owner
-    a_million_tasks_come_out
 ]);
 behaviour!(fifo, |capacity, index| Fifo::<_, Machine>::starting_at(capacity, index).unwrap(), [
     thieves_take_the_oldest_of_a_fifo
@@ -136,7 +116,6 @@ behaviour!(fifo, |capacity, index| Fifo::<_, Machine>::starting_at(capacity, ind
     a_thief_outlives_the_owner
     a_steal_into_oneself_loses_nothing
     half_moves_to_another_owner
-    a_million_tasks_come_out_once_each
 ]);
 
 behaviour!(the, |capacity, index| The::<_, Machine, Full>::starting_at(Full, capacity, index)
@@ -153,24 +132,6 @@ behaviour!(asymmetric_cl, |capacity, index| {
 behaviour!(thep_full, |capacity, index| {
     Thep::<_, Machine, _>::starting_at(Full, capacity, index).unwrap()
 });
-
-/// A thief that waits for the echo at each steal cannot be driven by the owner's own thread.
-#[test]
-fn thep_by_echo_alone_hands_out_each_task_once() {
-    let tasks = if cfg!(miri) { 300 } else { 250_000 };
-    for thieves in 1..=4 {
-        let queue = Thep::<_, Machine, _>::new(Unbounded);
-        suite::every_task_comes_out_once(&queue, thieves, tasks, thieves as u64);
-    }
-}
-
-/// Milliseconds a steal, so there are few.
-#[test]
-#[cfg(all(target_os = "linux", not(miri)))]
-fn a_displaced_thief_takes_each_task_once() {
-    let queue = ChaseLev::<_, Machine, _>::new(Displaced::bind_owner().unwrap());
-    suite::every_task_comes_out_once(&queue, 1, 2000, 1);
-}
 
 /// The policies that rest on total store order, where there is one.
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -33,8 +33,9 @@ const STACK_BYTES: usize = 256 << 10;
 const TEARDOWN_STEPS: u32 = 2_000;
 
 /// How often waiting threads are let go on although nothing they have read has changed, before that
-/// is called a deadlock: for a loop that gives up after a few rounds.
-const FORCED_WAKES: u32 = 8;
+/// is called a deadlock: for a loop that gives up after many rounds (the private deque's thief, after
+/// a thousand).
+const FORCED_WAKES: u32 = 1_100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -250,7 +251,8 @@ impl Engine {
 
     #[inline]
     fn request(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
-        if self.mode != Mode::Run {
+        // A thread that unwinds has failed; to suspend it half-way would leave the others panicking.
+        if self.mode != Mode::Run || std::thread::panicking() {
             return self.request_unscheduled(op);
         }
         let current = self.current;
@@ -302,7 +304,9 @@ impl Engine {
     fn perform(&mut self, thread: usize) -> u64 {
         let op = self.machine.threads[thread].pending;
         let result = self.machine.perform(thread);
-        if let Some(recording) = &mut self.recording {
+        if let Some(recording) = &mut self.recording
+            && self.forced_wakes < 2
+        {
             recording.step(&self.machine, thread, op, result);
         }
         result
@@ -383,6 +387,9 @@ impl Engine {
         let all = waiting.clone().count() as u32;
         if all > 0 && self.forced_wakes < FORCED_WAKES * all {
             let thread = waiting.nth((self.forced_wakes % all) as usize)?;
+            if self.forced_wakes == 0 {
+                self.search.note_stuck();
+            }
             self.forced_wakes += 1;
             self.search.forced(thread);
             return Some(thread);

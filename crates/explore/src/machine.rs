@@ -667,6 +667,16 @@ impl Machine {
         thread.head += 1;
         let survivor = thread.head;
         thread.log[survivor].flushes += flushes;
+        // Who waits for the first of the two waits for the survivor: the point of the program that a
+        // process-wide barrier finds lies before both of them or after both.
+        if thread.stable == survivor {
+            thread.stable += 1;
+        }
+        for waiting in &mut self.threads[..self.count] {
+            if waiting.pending == Op::HeavyFinish && waiting.targets[index] as usize == survivor {
+                waiting.targets[index] += 1;
+            }
+        }
     }
 
     /// A read or write outside of any schedule: of the set-up, of the final check, of a teardown.
@@ -717,7 +727,8 @@ impl Machine {
                 hash = mix(hash, u64::from(entry.loc) << 8 | u64::from(entry.flushes));
                 hash = mix(hash, entry.value);
             }
-            hash = mix(hash, (thread.log.len() - thread.head) as u64);
+            let settled = thread.stable.saturating_sub(thread.head);
+            hash = mix(hash, (settled << 32 | (thread.log.len() - thread.head)) as u64);
             let waits = u64::from(thread.call_waits) << 1;
             hash = mix(hash, waits | u64::from(thread.pending == Op::Finished));
             if thread.pending == Op::HeavyFinish {

@@ -127,6 +127,8 @@ pub(crate) struct Search {
     front_changed: Events,
     preemptions: u32,
     bounded: bool,
+    /// The length of the trace when nobody could move any more.
+    stuck_at: usize,
     pub(crate) end: Option<End>,
     found: Option<Violation>,
     shortest: Option<Shortest>,
@@ -171,6 +173,7 @@ impl Search {
             front_changed: 0,
             preemptions: 0,
             bounded: false,
+            stuck_at: 0,
             end: None,
             found: None,
             shortest: None,
@@ -299,6 +302,7 @@ impl Search {
         self.last_at_node = false;
         self.preemptions = 0;
         self.front_changed = 0;
+        self.stuck_at = 0;
         if self.fixed == 0 {
             self.sleep = 0;
             self.returns = 0;
@@ -540,6 +544,11 @@ impl Search {
         }
     }
 
+    /// Nobody can move from here on.
+    pub(crate) fn note_stuck(&mut self) {
+        self.stuck_at = self.trace.len();
+    }
+
     /// A waiting thread goes on although nothing has changed.
     pub(crate) fn forced(&mut self, thread: usize) {
         self.trace.push(step(thread) | EAGER);
@@ -593,6 +602,10 @@ impl Search {
             }
         }
         if let Some(violation) = self.found.take() {
+            if matches!(violation, Violation::Deadlock(_)) && self.stuck_at > 0 {
+                // A replay finds the rounds of waiting by itself.
+                self.trace.truncate(self.stuck_at);
+            }
             let length = self.trace.len();
             let steps = self.trace.iter().map(|event| event & !EAGER);
             let steps: Vec<u8> = steps.filter(|event| (*event as usize) < MAX_THREADS).collect();

@@ -27,6 +27,8 @@ pub enum Spec {
     /// A bag that may give one task to several: never one that was not put in, and the owner's
     /// "empty" only if every task has been given to somebody.
     AtLeastOnce,
+    /// A queue whose owner, too, takes the oldest task.
+    Fifo,
     /// A pool: any task, each once, and "empty" only if there is an instant at which there is none.
     Pool,
 }
@@ -184,6 +186,7 @@ impl Spec {
         match self {
             Spec::AtLeastOnce | Spec::Pool => 0..last,
             Spec::PartlyPrivateLifo => last.saturating_sub(1)..last,
+            Spec::Fifo => 0..last.min(1),
             _ if steals => 0..last.min(1),
             _ => last.saturating_sub(1)..last,
         }

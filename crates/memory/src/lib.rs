@@ -87,6 +87,12 @@ pub trait Memory: Sized + Send + Sync + 'static {
 
     /// Tells the processor, or the model's scheduler, that this thread waits for another in a loop.
     fn pause();
+
+    /// As [`pause`](Memory::pause), where the thread waited for may have lost its processor: real memory
+    /// gives this one away.
+    fn give_way() {
+        Self::pause();
+    }
 }
 
 /// A shared 64-bit word.

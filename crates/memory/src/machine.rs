@@ -50,6 +50,11 @@ impl Memory for Machine {
     fn pause() {
         hint::spin_loop();
     }
+
+    #[cold]
+    fn give_way() {
+        std::thread::yield_now();
+    }
 }
 
 impl Word for AtomicU64 {

@@ -126,13 +126,20 @@ impl<M> Copy for Asymmetric<M> {}
 impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {
-        if self.expedited { M::light() } else { M::full() }
+        if self.expedited { M::light() } else { full_instead::<M>() }
     }
 
     #[inline(always)]
     fn thief(&self) {
         if self.expedited { M::heavy() } else { M::full() }
     }
+}
+
+/// Out of line, so that an owner's path holds no fence where it needs none.
+#[cold]
+#[inline(never)]
+fn full_instead<M: Memory>() {
+    M::full();
 }
 
 /// The owner pays no fence, a thief pays none; a thief within delta of the owner aborts.

@@ -46,7 +46,7 @@ fn digest(root: &Path) -> io::Result<(u64, u64, u64)> {
             .map(|_| {
                 let mut consumer = pool.consumer().map_err(other)?;
                 Ok(scope.spawn(move || {
-                    consumer.iter().fold((0, 0, 0u64), |(files, bytes, sum), file| {
+                    consumer.iter().fold((0, 0, 0u64), |(files, bytes, sum), file: File| {
                         let length = file.content.len() as u64;
                         (files + 1, bytes + length, sum.wrapping_add(hash(&file)))
                     })

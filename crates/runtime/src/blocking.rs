@@ -3,8 +3,8 @@
 //! A pool built with spares has that many threads more than it works with. They hold seats of their
 //! own, with their own deques, beyond the regular ones, and wait here, not among the sleeping workers,
 //! so that nobody wakes one by chance. A worker that enters [`blocking`] lends one out, if one is left:
-//! it works like any other until the loan is over, ends the task that it is in, and comes back. For
-//! that time the pool may have one thread at work too many; the lender goes on at once, since what the
+//! it works like any other until the loan is over, ends the task that it is in, and comes back (or is
+//! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at once, since what the
 //! spare runs may be waiting for it.
 //!
 //! The same lock guards an interrupt's roll call (see `interrupt`): while one is under way no spare goes
@@ -34,7 +34,21 @@ enum Seat {
     Idle,
     /// Lent out; its thread has yet to see it.
     Called(Loan),
-    Lent,
+    /// At work, for this loan or, if that is over, until its task has ended.
+    Lent(Loan),
+}
+
+impl Seat {
+    /// Whether the seat's thread works for nobody, or will before long: then it may be lent again at
+    /// once, since it keeps working meanwhile.
+    fn is_free(&self) -> bool {
+        match self {
+            Seat::Idle => true,
+            Seat::Called(_) => false,
+            // Relaxed: nothing is handed over with it.
+            Seat::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
+        }
+    }
 }
 
 /// Set once the lender is back.
@@ -123,7 +137,9 @@ impl Spares {
         if state.interrupted {
             return None;
         }
-        let seat = state.seats.iter().position(|seat| matches!(seat, Seat::Idle))?;
+        // An idle one rather than one that has yet to come back.
+        let idle = state.seats.iter().position(|seat| matches!(seat, Seat::Idle));
+        let seat = idle.or_else(|| state.seats.iter().position(Seat::is_free))?;
         let loan: Loan = Arc::new(Word::new(0));
         state.seats[seat] = Seat::Called(Arc::clone(&loan));
         drop(state);
@@ -166,7 +182,7 @@ impl Spares {
         loop {
             if let Seat::Called(loan) = &state.seats[seat] {
                 let loan = Arc::clone(loan);
-                state.seats[seat] = Seat::Lent;
+                state.seats[seat] = Seat::Lent(Arc::clone(&loan));
                 return Some(loan);
             }
             if state.dismissed {
@@ -176,11 +192,11 @@ impl Spares {
         }
     }
 
-    /// The seat is idle again, unless its worker was called meanwhile.
+    /// The seat is idle again, or lent again, unless its worker is called to an interrupt.
     fn come_back(&self, seat: usize, local: &Local) -> bool {
         let mut state = self.lock();
         let free = local.remote().calls.is_empty();
-        if free {
+        if free && matches!(state.seats[seat], Seat::Lent(_)) {
             state.seats[seat] = Seat::Idle;
         }
         free

@@ -175,6 +175,7 @@ impl Frame {
     fn new(parent: &Arc<Registry>) -> Result<Arc<Frame>, BuildError> {
         let slots = parent.workers[0].forks.capacity();
         let (registry, owners) = pool::furnish(
+            Arc::clone(&parent.plan),
             parent.workers.len(),
             parent.threads,
             slots,

@@ -39,15 +39,16 @@ where
         Some(local) => {
             let mut token = local.token();
             let top = token.head();
-            let results = token.fork(
+            token.fork(
                 |above| {
                     local.hint.set(above.head());
-                    a()
+                    let result = a();
+                    // For `b`, which stands where this fork stood, and for whoever comes after it.
+                    local.hint.set(top);
+                    result
                 },
                 |_| b(),
-            );
-            local.hint.set(top);
-            results
+            )
         }
         None => global().install(|| join(a, b)),
     })

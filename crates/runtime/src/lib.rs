@@ -12,6 +12,7 @@
 //! | `registry` | what the workers of a pool share, and when they end |
 //! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
 //! | `watch`, `stats`, [`trace`] | what can be seen of the workers: counters and a timeline |
+//! | [`topology`], `place` | the machine's processors; who runs where, and robs whom first |
 //! | `latch` | one thread waits, another says when |
 //! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
 //! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `context`, `parallel` | what users call |
@@ -31,6 +32,7 @@ mod join;
 mod latch;
 pub mod on_queue;
 mod parallel;
+mod place;
 mod pool;
 mod registry;
 mod scope;
@@ -38,6 +40,7 @@ mod sleep;
 mod spawn;
 mod stats;
 mod threads;
+pub mod topology;
 pub mod trace;
 mod watch;
 mod ways;
@@ -54,9 +57,11 @@ pub use interrupt::{check, interrupt};
 pub use job::fork::Worker;
 pub use join::{FnContext, join, join_context, worker};
 pub use parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
+pub use place::Victims;
 pub use pool::{BuildError, Builder, ThreadPool};
 pub use registry::{MAX_THREADS, Priority};
 pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use spawn::{spawn, spawn_at, spawn_fifo};
 pub use stats::{Stats, WorkerStats};
 pub use threads::ThreadBuilder;
+pub use topology::{Placement, Topology, TopologyError};

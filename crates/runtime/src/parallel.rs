@@ -6,7 +6,8 @@
 //! else the next, twice as many, iterations follow. So a loop on a pool whose other workers are busy is
 //! a plain loop, cheap iterations are hardly interrupted by the looking, and a piece that turns out to
 //! be long is halved again whenever a thief has taken the last half and another comes: no grain to be
-//! chosen. A stolen half starts from small steps again.
+//! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
+//! looks, an eighth of what was left at most: iterations must not wait for each other.
 
 use std::ops::Range;
 
@@ -26,7 +27,8 @@ trait Piece: Sized + Send {
 /// Calls `f` with each index of `range`, perhaps in parallel.
 ///
 /// On a worker's thread it starts there; on any other thread, in the global pool. Needs no grain: a call
-/// of `f` may take a nanosecond or a second.
+/// of `f` may take a nanosecond or a second. Calls must not wait for each other: several may be made in a
+/// row by one worker.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

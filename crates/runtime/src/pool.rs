@@ -17,9 +17,11 @@ use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
 use crate::latch::Signal;
+use crate::place::{Plan, Victims};
 use crate::registry::{MAX_THREADS, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 use crate::threads::{Place, ThreadBuilder};
+use crate::topology::{Placement, Topology, TopologyError};
 use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
@@ -60,7 +62,9 @@ pub struct Builder {
     name: Option<Namer>,
     stack_size: Option<usize>,
     task_stack: usize,
-    pin: bool,
+    pin: Placement,
+    victims: Option<Victims>,
+    topology: Option<Topology>,
     callers_work: Option<bool>,
     handlers: Handlers,
     pub(crate) spares: usize,
@@ -98,6 +102,10 @@ pub enum BuildError {
     },
     /// The workers were to be pinned, and this cannot be done.
     Pin(io::Error),
+    /// The workers were to be pinned, and where cannot be found out.
+    Topology(TopologyError),
+    /// The nearest victims were to come first, and the workers are not pinned.
+    NearestUnpinned,
     /// The global pool is there already.
     GlobalExists,
     /// The pool was to use the current thread, which is a worker of a pool already.
@@ -116,6 +124,13 @@ impl fmt::Display for BuildError {
                 write!(f, "the system refused to start worker {index}: {source}")
             }
             BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
+            BuildError::Topology(source) => {
+                write!(f, "where to pin the workers cannot be found out: {source}")
+            }
+            BuildError::NearestUnpinned => f.write_str(
+                "the nearest victims cannot come first while workers are not pinned, since nobody \
+                 knows where they are: pin them, or take victims at random",
+            ),
             BuildError::GlobalExists => {
                 f.write_str("the global pool is in use already: configure it before its first use")
             }
@@ -131,10 +146,12 @@ impl std::error::Error for BuildError {
         match self {
             BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
             BuildError::TaskStack(error) => Some(error),
+            BuildError::Topology(error) => Some(error),
             BuildError::SpawnQueue(error) => Some(error),
-            BuildError::Threads(_) | BuildError::GlobalExists | BuildError::CurrentThreadInPool => {
-                None
-            }
+            BuildError::Threads(_)
+            | BuildError::GlobalExists
+            | BuildError::CurrentThreadInPool
+            | BuildError::NearestUnpinned => None,
         }
     }
 }
@@ -166,10 +183,43 @@ impl Builder {
         self
     }
 
-    /// Binds worker `i` to the `i`-th processor that this process may use, round and round. Linux
-    /// only; elsewhere [`build`](Builder::build) answers [`BuildError::Pin`].
-    pub fn pin(mut self, pin: bool) -> Self {
-        self.pin = pin;
+    /// Binds each worker to a processor, as the [`Placement`] says; `true` is
+    /// [`Placement::Compact`]. By default they run wherever the system puts them.
+    ///
+    /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
+    /// node of its processor. If there are more workers than processors, these are dealt out again.
+    /// Linux only; elsewhere [`build`](Builder::build) answers [`BuildError::Topology`].
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")]
+    /// # fn main() -> Result<(), poach_runtime::BuildError> {
+    /// use poach_runtime::{Placement, ThreadPool};
+    ///
+    /// // Two workers on different nodes, if there are two; else under different caches; else on
+    /// // different cores.
+    /// let pool = ThreadPool::builder().threads(2).pin(Placement::Scatter).build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(target_os = "linux"))]
+    /// # fn main() {}
+    /// ```
+    pub fn pin(mut self, placement: impl Into<Placement>) -> Self {
+        self.pin = placement.into();
+        self
+    }
+
+    /// In which order a worker looks at the others for work. By default the nearest come first if
+    /// the workers are [pinned](Builder::pin), and they come at random if not.
+    pub fn victims(mut self, victims: Victims) -> Self {
+        self.victims = Some(victims);
+        self
+    }
+
+    /// The processors to pin the workers to, and how far apart they are. By default those of
+    /// [`Topology::read`]: all that the calling thread may use.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
         self
     }
 
@@ -233,14 +283,14 @@ impl Builder {
         if self.use_current_thread && Local::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
-        let processors =
-            if self.pin { Some(affinity::allowed().map_err(BuildError::Pin)?) } else { None };
+        let plan = Plan::new(seats, &self.pin, self.victims, self.topology).map(Arc::new)?;
         let handlers = Arc::new(self.handlers);
-        let (registry, owners) = furnish(seats, threads, self.task_stack, handlers, None)?;
+        let (registry, owners) =
+            furnish(Arc::clone(&plan), seats, threads, self.task_stack, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
         let mut pool = ThreadPool {
             registry,
-            callers_work: self.callers_work.unwrap_or(!self.pin),
+            callers_work: self.callers_work.unwrap_or(self.pin == Placement::Anywhere),
             threads: Mutex::new(Vec::with_capacity(seats)),
         };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
@@ -253,10 +303,10 @@ impl Builder {
                 continue;
             }
             // Spare workers go where there is room.
-            let processor = processors
-                .as_ref()
+            let processor = plan
+                .processor(index)
                 .filter(|_| index < threads)
-                .map(|all| (all[index % all.len()], report.clone()));
+                .map(|processor| (processor, report.clone()));
             let builder = ThreadBuilder {
                 name: name(index),
                 stack_size: self.stack_size,
@@ -275,8 +325,8 @@ impl Builder {
         drop(report);
         pinned.iter().collect::<io::Result<()>>().map_err(BuildError::Pin)?;
         if let Some(place) = resident {
-            if let Some(processors) = &processors {
-                affinity::bind(processors[0]).map_err(BuildError::Pin)?;
+            if let Some(processor) = plan.processor(0) {
+                affinity::bind(processor).map_err(BuildError::Pin)?;
             }
             place.local().reside();
         }
@@ -314,6 +364,7 @@ pub(crate) fn global() -> &'static ThreadPool {
 /// Makes a registry and its workers' own ends of their queues, with nobody in it yet: of `seats`
 /// workers, the first `threads` regular ones.
 pub(crate) fn furnish(
+    plan: Arc<Plan>,
     seats: usize,
     threads: usize,
     task_stack: usize,
@@ -326,16 +377,21 @@ pub(crate) fn furnish(
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
-        let watch = Arc::new(CachePadded::new(Watch::new()));
-        let home = || Registry::home(index, &sleep, &watch);
-        let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
-        let spawns: Spawns =
-            Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
-        workers.push(Remote::new(forks, spawns.thief(), watch));
+        let make = || {
+            let watch = Arc::new(CachePadded::new(Watch::new()));
+            let home = || Registry::home(index, &sleep, &watch);
+            let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
+            let spawns: Spawns =
+                Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
+            let worker = Remote::new(forks, spawns.thief(), watch, plan.rings(index));
+            Ok((worker, spawns))
+        };
+        let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
+        workers.push(worker);
         owners.push(spawns);
     }
     let workers = workers.into();
-    Ok((Registry::new(Parts { sleep, workers, threads, handlers, parent }), owners))
+    Ok((Registry::new(Parts { plan, sleep, workers, threads, handlers, parent }), owners))
 }
 
 /// A pool of workers.
@@ -363,7 +419,9 @@ impl ThreadPool {
             name: None,
             stack_size: None,
             task_stack: TASK_STACK,
-            pin: false,
+            pin: Placement::Anywhere,
+            victims: None,
+            topology: None,
             callers_work: None,
             handlers: Handlers::default(),
             spares: 0,

@@ -25,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::job::current::Local;
 use crate::job::forked::Birth;
 use crate::job::task::Task;
+use crate::place::{Plan, Rings};
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
 use crate::trace::Recordings;
@@ -93,6 +94,8 @@ pub(crate) struct Remote {
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
     pub(crate) calls: Inbox,
     pub(crate) watch: Arc<CachePadded<Watch>>,
+    /// In which order this worker robs the others.
+    pub(crate) rings: Rings,
 }
 
 impl Remote {
@@ -100,8 +103,9 @@ impl Remote {
         forks: Stack<Machine, Home>,
         spawns: Stealer<Task>,
         watch: Arc<CachePadded<Watch>>,
+        rings: Rings,
     ) -> Remote {
-        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch }
+        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, rings }
     }
 
     /// Whether something has come that only this worker may take. Line S5.
@@ -122,6 +126,7 @@ pub enum Priority {
 
 /// What a registry is made of; see there.
 pub(crate) struct Parts {
+    pub(crate) plan: Arc<Plan>,
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
@@ -130,6 +135,8 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Registry {
+    /// Where the workers run.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) workers: Box<[Remote]>,
     /// How many of them are the pool's regular ones: the first. The others are spare.
     pub(crate) threads: usize,
@@ -156,6 +163,7 @@ impl Registry {
         let spares = parts.workers.len() - parts.threads;
         let locals = parts.workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
         Arc::new(Registry {
+            plan: parts.plan,
             locals,
             workers: parts.workers,
             threads: parts.threads,

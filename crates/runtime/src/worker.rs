@@ -123,8 +123,9 @@ impl Local {
     }
 
     /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
-    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own
-    /// tasks, its mail, everybody's tasks in random order, and the others from outside. With no work, it looks a while, then sleeps; whoever makes
+    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own tasks,
+    /// its mail, everybody's tasks in the order of its rings, and the others from outside. With no
+    /// work, it looks a while, then sleeps; whoever makes
     /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -221,7 +222,6 @@ impl Local {
     }
 
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        let workers = &self.registry.workers;
         if let Some(task) = self.remote().calls.take() {
             return Some(Work::Task(task, Activity::InjectedTask));
         }
@@ -239,11 +239,7 @@ impl Local {
         if let Some(task) = self.remote().mail.take() {
             return Some(Work::Task(task, Activity::InjectedTask));
         }
-        let start = self.next_random() as usize % workers.len();
-        for victim in (start..workers.len()).chain(0..start) {
-            if victim == self.index {
-                continue;
-            }
+        for victim in self.remote().rings.order(self.next_random()) {
             if let Some(work) = self.steal_fork(victim, false) {
                 return Some(work);
             }
@@ -286,14 +282,11 @@ impl Local {
     #[cold]
     fn expose(&self) -> bool {
         let workers = &self.registry.workers;
-        let start = self.next_random() as usize % workers.len();
-        (start..workers.len()).chain(0..start).filter(|&victim| victim != self.index).any(
-            |victim| {
-                let exposure = workers[victim].forks.expose();
-                self.watch.exposes(victim, exposure);
-                exposure == Exposure::Done
-            },
-        )
+        workers[self.index].rings.order(self.next_random()).any(|victim| {
+            let exposure = workers[victim].forks.expose();
+            self.watch.exposes(victim, exposure);
+            exposure == Exposure::Done
+        })
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {

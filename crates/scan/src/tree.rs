@@ -3,7 +3,7 @@
 //! Each worker writes into an [`Arena`] of its own, so that nothing is shared while the walk runs:
 //! an [`Entry`] of 24 bytes for what is kept, its name in one string of bytes, and a [`Listing`] for
 //! each directory that was read. A directory's entries are written by the one worker that reads it
-//! and while it reads nothing else, so they lie in one stretch. When the walk is done [`build`] turns
+//! and while it reads nothing else, so they lie in one stretch. When the walk is done [`build()`] turns
 //! the listings into [`Directory`]s of 40 bytes, links them, and sums them up from the leaves. So an
 //! entry takes at most 64 bytes beside its name, and a file that nobody asks about takes none.
 //!

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod asm;
 pub(crate) mod ci;
 pub(crate) mod cross;
 pub(crate) mod docs;

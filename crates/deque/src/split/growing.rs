@@ -4,10 +4,11 @@
 //!
 //! # How it works
 //!
-//! The owner's head and its idea of the split are private, and so are all tasks between them: to push
-//! and to pop there is one load of another's word, the flag by which a thief asks. A thief that finds
-//! nothing shared raises it; the owner answers at its next push or pop and shares the older half of
-//! what it has. When it comes down to the split it takes the younger half of the shared tasks back.
+//! The owner's head and its idea of the split are private, and so are all tasks between them. To push and
+//! to pop it loads one word that others write, the *alarm*, and compares its head with it. The alarm
+//! stands at the split, so that a head that has come down to it stops there; a thief that finds nothing
+//! shared raises it above any head, and so stops the owner at its next push or pop. The owner then shares
+//! the older half of what it has. At the split it takes the younger half of the shared tasks back.
 //!
 //! # Why it is correct
 //!
@@ -29,10 +30,13 @@ use super::{Bounds, Claim, Context};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
+/// Above any head: these start below 2^32, and 2^62 pushes take a century.
+const RAISED: u64 = 1 << 62;
+
 struct Shared<T, M: Memory> {
     bounds: CachePadded<Bounds<M>>,
-    /// 1 while a thief waits for tasks to be shared.
-    requested: CachePadded<M::Word>,
+    /// The split as the owner sees it, or [`RAISED`].
+    alarm: CachePadded<M::Word>,
     rings: Rings<T, M>,
 }
 
@@ -94,8 +98,8 @@ impl<T: Send, M: Memory> Split<T, M> {
         Self::starting_at(capacity, 0)
     }
 
-    /// As [`with_capacity`](Split::with_capacity), with the first task at `index`: for tests of indices
-    /// that wrap around.
+    /// As [`with_capacity`](Split::with_capacity), with the first task at `index` (its low 32 bits): for tests
+    /// of indices that wrap around.
     ///
     /// # Errors
     ///
@@ -113,10 +117,11 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     ///
     /// As [`with_capacity`](Split::with_capacity).
     pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
+        let index = u64::from(index as u32);
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             bounds: CachePadded::new(Bounds::new(index as u32)),
-            requested: CachePadded::new(M::Word::new(0)),
+            alarm: CachePadded::new(M::Word::new(index)),
             rings,
         });
         Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
@@ -127,42 +132,68 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         self.room.capacity()
     }
 
+    /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
+    /// `head` is above the split.
     #[inline(always)]
-    fn answer(&self) {
-        // Relaxed: a request seen late is answered late.
-        if self.shared.requested.load(Ordering::Relaxed) != 0 {
-            self.share();
-        }
+    fn undisturbed(&self, head: u64) -> bool {
+        // Relaxed: a request seen late is answered late, and the owner knows its split by itself.
+        head > self.shared.alarm.load(Ordering::Relaxed)
     }
 
+    /// Answers a request, if it has something to share.
     #[cold]
     #[inline(never)]
     fn share(&self) {
-        let (split, head) = (self.bottom.get(), self.head.get());
-        let private = head.wrapping_sub(split);
-        if private == 0 {
-            return;
+        let (bottom, head) = (self.bottom.get(), self.head.get());
+        let private = head.wrapping_sub(bottom);
+        if private > 0 {
+            self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
+            self.context.shared();
         }
-        // Relaxed: a flag without data; a thief that still finds nothing raises it again.
-        self.shared.requested.store(0, Ordering::Relaxed);
-        self.share_up_to(split.wrapping_add(private.div_ceil(2)));
-        self.context.shared();
     }
 
     fn share_up_to(&self, to: u64) {
+        // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
+        // them all and asks again is not overlooked.
+        self.shared.alarm.store(to, Ordering::Relaxed);
         self.shared.bounds.share(self.bottom.get() as u32, to as u32);
         self.bottom.set(to);
     }
 
-    /// The owner has come down to the split: takes tasks back, or finds that there are none.
+    /// A pop that has come down to the split, or that a thief has stopped.
     #[cold]
     #[inline(never)]
-    fn take_back(&self) -> bool {
-        let Some(split) = self.shared.bounds.take_back() else { return false };
+    fn pop_disturbed(&self) -> Option<T> {
+        // Relaxed: as in `undisturbed`.
+        let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
         let old = self.bottom.get();
-        self.bottom.set(old.wrapping_sub(u64::from((old as u32).wrapping_sub(split))));
-        self.context.took_back();
-        true
+        if self.head.get() == old {
+            let split = self.shared.bounds.take_back()?;
+            let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
+            self.bottom.set(bottom);
+            self.context.took_back();
+            // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
+            let _ = self.shared.alarm.compare_exchange(
+                old,
+                bottom,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+        let task = self.pop_private();
+        if asked {
+            self.share();
+        }
+        Some(task)
+    }
+
+    /// Only with `head` above the split.
+    #[inline(always)]
+    fn pop_private(&self) -> T {
+        let index = self.head.get().wrapping_sub(1);
+        self.head.set(index);
+        // SAFETY: `bottom <= index < head`: a task, and no thief can claim it.
+        unsafe { self.room.read(index) }
     }
 }
 
@@ -185,23 +216,20 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
         }
         // SAFETY: there is room at `head`, above which there is no task, and `shared` keeps the rings.
         unsafe { self.room.write(head, task) };
-        self.head.set(head.wrapping_add(1));
-        self.answer();
+        let next = head.wrapping_add(1);
+        self.head.set(next);
+        if !self.undisturbed(next) {
+            self.share();
+        }
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        let head = self.head.get();
-        if head == self.bottom.get() && !self.take_back() {
-            return None;
+        if !self.undisturbed(self.head.get()) {
+            return self.pop_disturbed();
         }
-        let index = head.wrapping_sub(1);
-        self.head.set(index);
-        // SAFETY: `split <= index < head`: a task, and no thief can claim it.
-        let task = unsafe { self.room.read(index) };
-        self.answer();
-        Some(task)
+        Some(self.pop_private())
     }
 
     fn thief(&self) -> Stealer<T, M> {
@@ -237,8 +265,8 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     pub fn request(&self) {
         // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
         // copy of the line stays good.
-        if self.shared.requested.load(Ordering::Relaxed) == 0 {
-            self.shared.requested.store(1, Ordering::Relaxed);
+        if self.shared.alarm.load(Ordering::Relaxed) != RAISED {
+            self.shared.alarm.store(RAISED, Ordering::Relaxed);
         }
     }
 

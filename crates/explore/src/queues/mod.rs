@@ -1,10 +1,14 @@
 //! The queues of `poach-deque`, their own source, on the simulated machine.
 
+pub mod alone;
+pub mod matrix;
 mod scenario;
 
 use core::num::NonZeroU64;
 
-use poach_deque::{ChaseLev, The, Thep};
+use poach_deque::{
+    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Private, Split, The, Thep,
+};
 use poach_memory::delta::Delta;
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
 
@@ -22,6 +26,25 @@ pub enum Algorithm {
     The,
     /// [`poach_deque::Thep`].
     Thep,
+    /// [`poach_deque::Split`].
+    Split,
+    /// [`poach_deque::Private`].
+    Private,
+    /// [`poach_deque::Fifo`].
+    Fifo,
+    /// [`poach_deque::IdempotentLifo`].
+    IdempotentLifo,
+    /// [`poach_deque::IdempotentFifo`].
+    IdempotentFifo,
+    /// [`poach_deque::IdempotentDeque`].
+    IdempotentDeque,
+}
+
+impl Algorithm {
+    /// Whether the queue has a fence policy; the others work without one.
+    pub fn has_policy(self) -> bool {
+        matches!(self, Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep)
+    }
 }
 
 /// A fence policy, with what it needs to know.
@@ -67,10 +90,17 @@ fn delta(pops: NonZeroU64, fill: bool) -> Delta {
 }
 
 /// What a queue promises under a policy.
-pub fn spec(_: Algorithm, policy: Policy) -> Spec {
-    match policy {
-        Policy::Bounded { .. } => Spec::DequeWithAbort,
-        _ => Spec::Deque,
+pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
+    match algorithm {
+        Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
+        Algorithm::Fifo => Spec::Fifo,
+        Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
+            Spec::AtLeastOnce
+        }
+        Algorithm::ChaseLev | Algorithm::The if matches!(policy, Policy::Bounded { .. }) => {
+            Spec::DequeWithAbort
+        }
+        Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep => Spec::Deque,
     }
 }
 
@@ -82,6 +112,9 @@ fn ring(capacity: usize) -> Vec<Naming> {
 }
 
 fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
+    if !algorithm.has_policy() {
+        return Vec::new();
+    }
     let mut names = policy.words();
     names.extend(ring(capacity));
     match algorithm {
@@ -98,6 +131,7 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
             names.push(Naming::halves("head", "index", "beat"));
             names.extend(["lock", "closed"].map(Naming::hidden));
         }
+        _ => {}
     }
     names
 }
@@ -131,24 +165,45 @@ fn run<P: StoreLoad<Simulated> + 'static>(
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
     match algorithm {
-        Algorithm::ChaseLev => explore(
-            &config,
-            &model(scenario, &names, |capacity| {
-                Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
-            }),
-        ),
-        Algorithm::The => explore(
-            &config,
-            &model(scenario, &names, |capacity| {
-                Deque(The::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
-            }),
-        ),
-        Algorithm::Thep => explore(
-            &config,
-            &model(scenario, &names, |capacity| {
-                Deque(Thep::<u64, Simulated, P>::with_capacity(make(), capacity).expect(POWER))
-            }),
-        ),
+        Algorithm::ChaseLev => {
+            let queue =
+                |n| Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::The => {
+            let queue = |n| Deque(The::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Thep => {
+            let queue =
+                |n| Deque(Thep::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Split => {
+            let queue = |n| Deque(Split::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Private => {
+            let queue = |_| Deque(Private::<u64, Simulated>::new());
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Fifo => {
+            let queue = |n| Deque(Fifo::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::IdempotentLifo => {
+            let queue = |n| Deque(IdempotentLifo::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::IdempotentFifo => {
+            let queue = |n| Deque(IdempotentFifo::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::IdempotentDeque => {
+            let queue =
+                |n| Deque(IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
     }
 }
 

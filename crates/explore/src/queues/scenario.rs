@@ -45,6 +45,13 @@ impl Scenario {
         Scenario { tasks, script: vec![Step::PopAll], stores, thieves, steals, capacity }
     }
 
+    /// A short form of [`mixed`](Scenario::mixed).
+    pub fn brief(stores: u32, thieves: u32, steals: u32) -> Self {
+        use Step::{Pop, PopAll, Push};
+        let script = vec![Push, Push, Pop, PopAll];
+        Scenario { tasks: 0, script, stores, thieves, steals, capacity: 1 }
+    }
+
     /// An owner that pushes and pops by turns over a queue that starts with one slot and must grow.
     pub fn mixed(stores: u32, thieves: u32, steals: u32) -> Self {
         use Step::{Pop, PopAll, Push};

@@ -1,6 +1,6 @@
 //! Who visits which directory, and when: five ways to share one walk among threads.
 //!
-//! An engine knows a [`Job`]: a task is visited by one worker, and may call a sink with further
+//! An engine knows a `Job`: a task is visited by one worker, and may call a sink with further
 //! tasks. It hands each task to exactly one worker, and returns when all have been visited. It never
 //! looks into a task, so all engines report the same walk.
 //!

@@ -1,0 +1,245 @@
+//! The queues of the suite `deque`, Poach's and others', under one pair of traits.
+
+use anyhow::{Context as _, Result};
+use poach_deque::{
+    AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
+    Owner, Private, ResolvedCl, Split, Steal, The, Thep, Thief as _,
+};
+use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved, Unfenced};
+
+/// A queue, from its owner's side.
+pub(super) trait Subject: 'static {
+    type Thief: Thief;
+
+    /// Whether each task comes out exactly once.
+    const EXACT: bool = true;
+    /// Whether it can be stolen from.
+    const STEALS: bool = true;
+
+    fn push(&self, task: u64);
+    fn pop(&self) -> Option<u64>;
+    fn thief(&self) -> Self::Thief;
+}
+
+/// A thief, which makes one attempt and hands each task that it got to `each`.
+pub(super) trait Thief: Send {
+    fn steal(&mut self, each: impl FnMut(u64));
+}
+
+/// Sees every subject.
+pub(super) trait Visitor {
+    fn visit<S: Subject>(&mut self, name: &'static str, make: fn() -> Result<S>);
+}
+
+/// Poach's queues, then the peers.
+pub(super) fn each(visitor: &mut impl Visitor) {
+    visitor.visit("sequential", || Ok(Sequential::default()));
+    visitor.visit("unfenced", || {
+        Ok(Family::<_, false>(ChaseLev::<u64, Machine, Unfenced>::new(Unfenced)))
+    });
+    visitor.visit("mutex", || exact(Mutex::<u64, Machine>::new()));
+    visitor.visit("the", || exact(The::<u64, Machine, Full>::new(Full)));
+    visitor.visit("ff-the", || exact(FfThe::new(bounded()?)));
+    visitor.visit("thep", || exact(Thep::<u64, Machine, _>::new(bounded()?)));
+    visitor.visit("chase-lev", || exact(ChaseLev::<u64, Machine, Full>::new(Full)));
+    visitor.visit("ff-cl", || exact(FfCl::new(bounded()?)));
+    visitor.visit("asymmetric-cl", || exact(AsymmetricCl::new(Asymmetric::new())));
+    visitor.visit("resolved", || exact(ResolvedCl::new(Resolved::new(delta()?)?)));
+    visitor.visit("split", || exact(Split::<u64>::new()));
+    visitor.visit("split-half", || Ok(Half(Split::new())));
+    visitor.visit("private", || exact(Private::<u64>::new()));
+    visitor
+        .visit("idempotent-lifo", || Ok(Family::<_, false>(IdempotentLifo::<u64, Machine>::new())));
+    visitor
+        .visit("idempotent-fifo", || Ok(Family::<_, false>(IdempotentFifo::<u64, Machine>::new())));
+    visitor.visit("idempotent-deque", || {
+        Ok(Family::<_, false>(IdempotentDeque::<u64, Machine>::new()))
+    });
+    visitor.visit("crossbeam-lifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_lifo())));
+    visitor.visit("crossbeam-fifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_fifo())));
+    visitor.visit("st3-lifo", || Ok(St3(st3::lifo::Worker::new(ST3_CAPACITY))));
+}
+
+fn delta() -> Result<Delta> {
+    Delta::documented(0).context("this queue rests on the processor's store buffer")
+}
+
+fn bounded() -> Result<Bounded<Machine>> {
+    Ok(Bounded::new(delta()?)?)
+}
+
+/// A queue of Poach's, thieves taking one task at a time.
+pub(super) struct Family<O, const EXACT: bool>(O);
+
+#[expect(clippy::unnecessary_wraps, reason = "all makers have one type")]
+fn exact<O: poach_deque::ExactlyOnce<u64>>(owner: O) -> Result<Family<O, true>> {
+    Ok(Family(owner))
+}
+
+impl<O: Owner<u64> + 'static, const EXACT_: bool> Subject for Family<O, EXACT_> {
+    type Thief = One<O::Thief>;
+    const EXACT: bool = EXACT_;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        self.0.push(task);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn thief(&self) -> Self::Thief {
+        One(self.0.thief())
+    }
+}
+
+pub(super) struct One<S>(S);
+
+impl<S: poach_deque::Thief<u64>> Thief for One<S> {
+    #[inline]
+    fn steal(&mut self, each: impl FnMut(u64)) {
+        self.0.steal().success().into_iter().for_each(each);
+    }
+}
+
+/// The split deque, thieves taking half of what is shared.
+pub(super) struct Half(Split<u64>);
+
+impl Subject for Half {
+    type Thief = Halver;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        self.0.push(task);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn thief(&self) -> Halver {
+        Halver { victim: self.0.thief(), mine: Split::new() }
+    }
+}
+
+pub(super) struct Halver {
+    victim: poach_deque::split::Stealer<u64>,
+    mine: Split<u64>,
+}
+
+impl Thief for Halver {
+    #[inline]
+    fn steal(&mut self, mut each: impl FnMut(u64)) {
+        if let Steal::Success(first) = self.victim.steal_half(&self.mine) {
+            each(first);
+            while let Some(task) = self.mine.pop() {
+                each(task);
+            }
+        }
+    }
+}
+
+/// What a queue costs that nobody else can touch.
+#[derive(Default)]
+pub(super) struct Sequential(std::cell::RefCell<std::collections::VecDeque<u64>>);
+
+impl Subject for Sequential {
+    type Thief = Nobody;
+    const STEALS: bool = false;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        self.0.borrow_mut().push_back(task);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        self.0.borrow_mut().pop_back()
+    }
+
+    fn thief(&self) -> Nobody {
+        Nobody
+    }
+}
+
+pub(super) struct Nobody;
+
+impl Thief for Nobody {
+    fn steal(&mut self, _: impl FnMut(u64)) {}
+}
+
+struct Crossbeam(crossbeam_deque::Worker<u64>);
+
+impl Subject for Crossbeam {
+    type Thief = crossbeam_deque::Stealer<u64>;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        self.0.push(task);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn thief(&self) -> Self::Thief {
+        self.0.stealer()
+    }
+}
+
+impl Thief for crossbeam_deque::Stealer<u64> {
+    #[inline]
+    fn steal(&mut self, each: impl FnMut(u64)) {
+        crossbeam_deque::Stealer::steal(self).success().into_iter().for_each(each);
+    }
+}
+
+/// st3's queues do not grow: room for a batch and what a thief holds claimed meanwhile.
+const ST3_CAPACITY: usize = 2048;
+
+struct St3(st3::lifo::Worker<u64>);
+
+impl Subject for St3 {
+    type Thief = St3Thief;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        let mut task = task;
+        // A full queue: a thief holds half of it claimed, and is at work.
+        while let Err(back) = self.0.push(task) {
+            task = back;
+            std::hint::spin_loop();
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn thief(&self) -> St3Thief {
+        St3Thief { victim: self.0.stealer(), mine: st3::lifo::Worker::new(ST3_CAPACITY) }
+    }
+}
+
+struct St3Thief {
+    victim: st3::lifo::Stealer<u64>,
+    mine: st3::lifo::Worker<u64>,
+}
+
+impl Thief for St3Thief {
+    #[inline]
+    fn steal(&mut self, mut each: impl FnMut(u64)) {
+        // As its documentation advises: half of the queue.
+        if let Ok((first, _)) = self.victim.steal_and_pop(&self.mine, |count| count - count / 2) {
+            each(first);
+            while let Some(task) = self.mine.pop() {
+                each(task);
+            }
+        }
+    }
+}

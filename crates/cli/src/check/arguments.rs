@@ -1,0 +1,110 @@
+//! What `poach check` is asked.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use poach_explore::queues::matrix::PolicyKind;
+
+/// Run a queue's own source on a simulated machine with bounded store buffers, in every order.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  poach check ff-cl                                  Chase-Lev without its fence, delta as computed
+  poach check ff-cl --store-buffer 2 --delta 1       delta one too small: a counterexample
+  poach check ff-cl --delta 1 --svg race.svg         the same, drawn
+  poach check all --quick                            the matrix of queues, policies and bounds
+  poach check litmus                                 the machine against the x86-TSO paper
+  poach check laws                                   a thief alone with a queue of one task
+
+Exit code: 0 if nothing is wrong, 1 for a violation or an interrupted search, 2 for usage.")]
+pub(crate) struct Arguments {
+    /// The queue, or `all`, `litmus` or `laws`.
+    #[arg(value_name = "ALGORITHM")]
+    pub(super) subject: String,
+    /// Entries of each thread's store buffer; 0 is sequential consistency.
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    pub(super) store_buffer: u32,
+    /// The entry behind the buffer, which coalesces neighbours to one address.
+    #[arg(long, value_name = "ON|OFF", value_enum, default_value_t = Switch::On)]
+    pub(super) egress: Switch,
+    /// How many pops a thief may fail to see [default: ceil((S + 1) / (X + 1))].
+    #[arg(long, value_name = "DELTA")]
+    pub(super) delta: Option<NonZeroU64>,
+    /// Stores between two pops other than the one to the tail [default: 1 with a bounded policy,
+    /// else 0].
+    #[arg(long, value_name = "X")]
+    pub(super) stores_between: Option<u32>,
+    /// Tasks in the queue to begin with [default: 3, or delta + 1 with a bounded policy; and a second
+    /// scene in which the owner pushes, too].
+    #[arg(long, value_name = "N")]
+    pub(super) tasks: Option<u32>,
+    /// Thieves.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub(super) thieves: u32,
+    /// How often each thief tries to steal.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(super) steals: u32,
+    /// The fence policy, if not the queue's own.
+    #[arg(long, value_enum, value_name = "P")]
+    pub(super) policy: Option<PolicyName>,
+    /// Interrupt a thread that could go on at most so often in one execution.
+    #[arg(long, value_name = "N")]
+    pub(super) preemptions: Option<u32>,
+    /// So many executions at random, instead of all.
+    #[arg(long, value_name = "EXECUTIONS", conflicts_with = "preemptions")]
+    pub(super) random: Option<u64>,
+    /// Where the random numbers start [default: one that is printed].
+    #[arg(long, value_name = "N", requires = "random")]
+    pub(super) seed: Option<u64>,
+    /// Run the one execution of this choice string, from a counterexample.
+    #[arg(long, value_name = "CHOICES", conflicts_with_all = ["random", "preemptions"])]
+    pub(super) replay: Option<String>,
+    /// Stop after so many seconds.
+    #[arg(long, value_name = "N")]
+    pub(super) seconds: Option<u64>,
+    /// Draw the counterexample into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+    /// With `all`: a smaller matrix, within half a minute.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(super) fn on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+/// A fence policy's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum PolicyName {
+    Full,
+    Asymmetric,
+    Bounded,
+    Resolved,
+    Unbounded,
+    Unfenced,
+}
+
+impl PolicyName {
+    pub(super) fn kind(self) -> PolicyKind {
+        match self {
+            PolicyName::Full => PolicyKind::Full,
+            PolicyName::Asymmetric => PolicyKind::Asymmetric,
+            PolicyName::Bounded => PolicyKind::Bounded,
+            PolicyName::Resolved => PolicyKind::Resolved,
+            PolicyName::Unbounded => PolicyKind::Unbounded,
+            PolicyName::Unfenced => PolicyKind::Unfenced,
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! `poach check`: the queues' own source on a simulated TSO[S] machine.
+
+mod arguments;
+mod report;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use poach_explore::litmus::TESTS;
+use poach_explore::queues::matrix::{Case, QUEUES, cases, delta};
+use poach_explore::queues::{Policy, Scenario, alone, check};
+use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
+
+pub(crate) use arguments::Arguments;
+
+use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
+use report::{CaseRow, Document, LitmusRow, Run};
+
+/// Executions beyond which a search is refused unless it is bounded: some ten minutes.
+const ENDLESS: f64 = 2e8;
+
+/// What the probes of an estimate may take, each.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// The arguments make no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+macro_rules! usage {
+    ($($text:tt)*) => { return Err(Usage(format!($($text)*)).into()) };
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match dispatch(arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(AMISS),
+        Err(error) => {
+            complain("check", &format!("{error:#}"));
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { AMISS })
+        }
+    }
+}
+
+/// Whether all is well.
+fn dispatch(arguments: &Arguments) -> Result<bool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        // Relaxed: the flag is all there is to see. The second time there is no waiting.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    })
+    .context("could not listen for Ctrl-C")?;
+    match arguments.subject.as_str() {
+        "all" => all(arguments, &stop),
+        "litmus" => litmus(arguments, &stop),
+        "laws" => laws(arguments),
+        name => one(name, arguments, &stop),
+    }
+}
+
+fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
+    let Some(queue) = QUEUES.iter().find(|queue| queue.name == name) else {
+        let names: Vec<&str> = QUEUES.iter().map(|queue| queue.name).collect();
+        usage!(
+            "there is no queue {name:?} to check: it is one of {}, or all, litmus, or laws",
+            names.join(", ")
+        );
+    };
+    let kind = match arguments.policy {
+        Some(_) if !queue.algorithm.has_policy() => {
+            usage!("{name} has no fence policy: leave --policy out")
+        }
+        Some(policy) => policy.kind(),
+        None => queue.policy,
+    };
+    if arguments.delta.is_some() && !kind.bounded() {
+        usage!("--delta is for the policies bounded and resolved, and this is {}", kind.name());
+    }
+    let buffer = arguments.store_buffer;
+    let stores = arguments.stores_between.unwrap_or(u32::from(kind.bounded()));
+    let bound = delta(buffer, arguments.egress.on(), stores);
+    let delta = arguments.delta.unwrap_or(bound);
+    // One task beyond what may be hidden, and one that a delta too small gives away.
+    let most = if kind.bounded() { delta.max(bound).get().min(1000) as u32 + 1 } else { 3 };
+    let tasks = arguments.tasks.unwrap_or(most);
+    if tasks > 60 {
+        usage!("--tasks {tasks} is more than a history can hold: at most 60");
+    }
+    if arguments.thieves > 7 {
+        usage!("--thieves {} is more than a model can have: at most 7", arguments.thieves);
+    }
+    let drain = Scenario::drain(tasks, stores, arguments.thieves, arguments.steals);
+    let mut scenes = vec![("drain", drain)];
+    if arguments.tasks.is_none() && arguments.replay.is_none() {
+        scenes.push(("brief", Scenario::brief(stores, arguments.thieves, arguments.steals)));
+    }
+    let config = config(arguments, stop)?;
+    let policy = kind.with(delta);
+    if matches!(config.strategy, Strategy::Exhaustive { preemptions: None, .. })
+        && arguments.seconds.is_none()
+    {
+        for (scene, scenario) in &scenes {
+            refuse_endless(scene, scenario, |scenario, config| {
+                check(queue.algorithm, policy, scenario, config)
+            }, &config)?;
+        }
+    }
+    let mut runs = Vec::new();
+    for (scene, scenario) in scenes {
+        let report = check(queue.algorithm, policy, &scenario, &config);
+        let violated = matches!(report.verdict, Verdict::Violation(_));
+        runs.push(Run { scene, report });
+        if violated || stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if let Some(path) = &arguments.svg {
+        let shown = runs.iter().find_map(|run| {
+            run.report.counterexample.as_ref().or(run.report.duplicate.as_ref())
+        });
+        match shown {
+            Some(example) => write_svg(path, &example.svg())?,
+            None => complain("check", "there is no counterexample to draw: --svg wrote nothing"),
+        }
+    }
+    let bounded = matches!(policy, Policy::Bounded { .. } | Policy::Resolved { .. });
+    let head = report::Head {
+        algorithm: name,
+        policy: kind.name(),
+        store_buffer: buffer,
+        egress: arguments.egress.on(),
+        delta: bounded.then_some(delta.get()),
+        stores_between: stores,
+        tasks,
+        thieves: arguments.thieves,
+    };
+    let document = Document::of(&head, &runs);
+    print(if arguments.json { document.json()? } else { document.text(&runs) }.as_bytes())?;
+    Ok(runs.iter().all(|run| run.report.verdict == Verdict::Clean || bounded_search(&run.report, &config)))
+}
+
+/// A search that was asked to be partial, and found nothing.
+fn bounded_search(report: &Report, config: &Config) -> bool {
+    use poach_explore::Incomplete::{Preemptions, Random, Replay};
+    match report.verdict {
+        Verdict::Incomplete(Preemptions(_) | Random(_) | Replay) => {
+            !config.stop.load(Ordering::Relaxed)
+        }
+        _ => false,
+    }
+}
+
+fn config(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<Config> {
+    let strategy = if let Some(text) = &arguments.replay {
+        match parse_choices(text) {
+            Ok(choices) => Strategy::Replay(choices),
+            Err(why) => usage!("--replay: {why}"),
+        }
+    } else if let Some(executions) = arguments.random {
+        Strategy::Random { seed: arguments.seed.unwrap_or_else(seed), executions, depth: 3 }
+    } else {
+        Strategy::Exhaustive { preemptions: arguments.preemptions, reduce: true, prune: true }
+    };
+    Ok(Config {
+        buffer: Buffer::Bounded(arguments.store_buffer),
+        egress: arguments.egress.on(),
+        strategy,
+        max_time: arguments.seconds.map(Duration::from_secs),
+        stop: Arc::clone(stop),
+        ..Config::default()
+    })
+}
+
+/// A seed that differs from run to run; it is printed, so that the run can be had again.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
+}
+
+/// Estimates a search from smaller ones, and refuses one that would not end.
+fn refuse_endless(
+    scene: &str,
+    scenario: &Scenario,
+    run: impl Fn(&Scenario, &Config) -> Report,
+    config: &Config,
+) -> Result<()> {
+    let probe = Config { max_time: Some(PROBE), shorten: 0, ..config.clone() };
+    let mut known: Vec<f64> = Vec::new();
+    let sizes: Vec<Scenario> = (1..=scenario.steals)
+        .map(|steals| Scenario { steals, thieves: 1, ..scenario.clone() })
+        .chain((2..=scenario.thieves).map(|thieves| Scenario { thieves, ..scenario.clone() }))
+        .collect();
+    let steps = sizes.len();
+    for smaller in sizes {
+        let report = run(&smaller, &probe);
+        if matches!(report.verdict, Verdict::Violation(_)) {
+            return Ok(());
+        }
+        let executions = report.executions as f64;
+        if report.complete {
+            known.push(executions);
+            continue;
+        }
+        // What was begun is a lower bound; what is left multiplies at least as it did before.
+        let growth = match known.as_slice() {
+            [.., before, last] => (last / before).max(8.0),
+            [last] => last.max(8.0).min(200.0),
+            [] => 200.0,
+        };
+        let left = (steps - known.len()) as f64;
+        let estimate = known.last().map_or(executions, |last| executions.max(last * growth))
+            * growth.powf(left - 1.0);
+        // The first size alone does not fit the probe: how far does it reach?
+        let estimate = if known.is_empty() {
+            executions * f64::from(smaller.tasks.max(2)).powf(f64::from(smaller.tasks.max(2)) / 2.0)
+        } else {
+            estimate
+        };
+        if estimate > ENDLESS {
+            usage!(
+                "the scene {scene} with {} tasks, {} thieves and this store buffer has some {estimate:.0e} \
+                 executions, too many to explore: bound it with --preemptions 3, take some at random \
+                 with --random 1000000, or stop in time with --seconds 60",
+                scenario.tasks,
+                scenario.thieves
+            );
+        }
+        return Ok(());
+    }
+    Ok(())
+}
+
+fn write_svg(path: &Path, svg: &str) -> Result<()> {
+    std::fs::write(path, svg).with_context(|| format!("could not write {}", path.display()))
+}
+
+fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
+    let cases = cases(arguments.quick);
+    // Two searches side by side: each has a thread of its own, with its own machine.
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut rows: Vec<(usize, CaseRow)> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut rows = Vec::new();
+            loop {
+                // Relaxed: each number goes to one worker; nothing else is shared.
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(case) = cases.get(at) else { return rows };
+                if stop.load(Ordering::Relaxed) {
+                    return rows;
+                }
+                rows.push((at, run_case(case, stop)));
+            }
+        };
+        let count = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    });
+    rows.sort_by_key(|row| row.0);
+    let stopped = rows.len() < cases.len();
+    let rows: Vec<CaseRow> = rows.into_iter().map(|row| row.1).collect();
+    let text = if arguments.json {
+        report::matrix_json(&rows, !stopped)?
+    } else {
+        report::matrix_text(&rows, cases.len())
+    };
+    print(text.as_bytes())?;
+    Ok(!stopped && rows.iter().all(|row| row.ok))
+}
+
+fn run_case(case: &Case, stop: &Arc<AtomicBool>) -> CaseRow {
+    let report = case.run(&Config { stop: Arc::clone(stop), ..case.config() });
+    CaseRow::of(case, &report)
+}
+
+fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
+    let config = Config { stop: Arc::clone(stop), ..Config::default() };
+    let rows: Vec<LitmusRow> = TESTS
+        .iter()
+        .map(|test| {
+            let found = test.run(&config);
+            LitmusRow::of(test, &found)
+        })
+        .collect();
+    let text = if arguments.json { report::litmus_json(&rows)? } else { report::litmus_text(&rows) };
+    print(text.as_bytes())?;
+    Ok(rows.iter().all(|row| row.ok))
+}
+
+fn laws(arguments: &Arguments) -> Result<bool> {
+    if arguments.json {
+        bail!(Usage("laws has no JSON form: leave --json out".to_owned()));
+    }
+    let mut text = "A thief alone with a queue of one task:\n\n".to_owned();
+    for (name, fate, report) in alone::five_runs() {
+        text.push_str(&format!("  {name:10} {fate:16} ({} executions)\n", report.executions));
+    }
+    print(text.as_bytes())?;
+    Ok(true)
+}

@@ -1,0 +1,276 @@
+//! What `poach check` prints: text for people, or one JSON document.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use poach_explore::litmus::{Found, Litmus};
+use poach_explore::queues::matrix::Case;
+use poach_explore::{Report, Verdict};
+use serde_json::{Value, json};
+
+/// The documents' version.
+const SCHEMA: u32 = 1;
+
+/// One scene of one queue.
+pub(super) struct Run {
+    pub(super) scene: &'static str,
+    pub(super) report: Report,
+}
+
+/// What was asked.
+pub(super) struct Head<'a> {
+    pub(super) algorithm: &'a str,
+    pub(super) policy: &'a str,
+    pub(super) store_buffer: u32,
+    pub(super) egress: bool,
+    pub(super) delta: Option<u64>,
+    pub(super) stores_between: u32,
+    pub(super) tasks: u32,
+    pub(super) thieves: u32,
+}
+
+/// The answer about one queue.
+pub(super) struct Document {
+    value: Value,
+    head: String,
+}
+
+fn statistics(report: &Report) -> Value {
+    json!({
+        "executions": report.executions,
+        "complete": report.complete,
+        "completed": report.completed,
+        "states": report.states,
+        "pruned": report.known,
+        "asleep": report.asleep,
+        "steps": report.steps,
+        "depth": report.depth,
+        "restarts": report.restarts,
+        "elapsed_s": report.elapsed.as_secs_f64(),
+    })
+}
+
+fn why(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Clean => None,
+        Verdict::Violation(violation) => Some(violation.to_string()),
+        Verdict::Incomplete(reason) => Some(reason.to_string()),
+    }
+}
+
+/// The verdict on several runs: the worst.
+fn worst(runs: &[Run]) -> &'static str {
+    let words: Vec<&str> = runs.iter().map(|run| run.report.verdict.word()).collect();
+    ["violation", "incomplete"].into_iter().find(|word| words.contains(word)).unwrap_or("clean")
+}
+
+impl Document {
+    pub(super) fn of(head: &Head<'_>, runs: &[Run]) -> Self {
+        let value = json!({
+            "schema": SCHEMA,
+            "algorithm": head.algorithm,
+            "policy": head.policy,
+            "store_buffer": head.store_buffer,
+            "egress": head.egress,
+            "delta": head.delta,
+            "stores_between": head.stores_between,
+            "tasks": head.tasks,
+            "thieves": head.thieves,
+            "verdict": worst(runs),
+            "executions": runs.iter().map(|run| run.report.executions).sum::<u64>(),
+            "complete": runs.iter().all(|run| run.report.complete),
+            "runs": runs.iter().map(run_value).collect::<Vec<_>>(),
+        });
+        let mut text = format!("{}, policy {}, S = {}", head.algorithm, head.policy, head.store_buffer);
+        text.push_str(if head.egress { " and an egress slot" } else { ", no egress slot" });
+        if let Some(delta) = head.delta {
+            let _ = write!(text, ", delta {delta}");
+        }
+        let _ = write!(text, ", {} stores between pops", head.stores_between);
+        Document { value, head: text }
+    }
+
+    pub(super) fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(&self.value)? + "\n")
+    }
+
+    pub(super) fn text(&self, runs: &[Run]) -> String {
+        let mut text = format!("{}\n", self.head);
+        for run in runs {
+            let report = &run.report;
+            let _ = write!(text, "  {}: {}", run.scene, report.verdict.word());
+            if let Some(why) = why(&report.verdict) {
+                let _ = write!(text, ", {why}");
+            }
+            let _ = writeln!(
+                text,
+                "\n    {} executions ({} whole, {} pruned, {} asleep), {} states, depth {}, {:.2} s",
+                report.executions,
+                report.completed,
+                report.known,
+                report.asleep,
+                report.states,
+                report.depth,
+                report.elapsed.as_secs_f64()
+            );
+            if let Some(example) = &report.counterexample {
+                let _ = write!(text, "\n{example}");
+            }
+            if let Some(example) = &report.duplicate {
+                let _ = write!(
+                    text,
+                    "\n    {} executions return a task more than once, which this queue allows. The \
+                     shortest:\n\n{example}",
+                    report.duplicates
+                );
+            }
+        }
+        text
+    }
+}
+
+fn run_value(run: &Run) -> Value {
+    let mut value = statistics(&run.report);
+    value["scene"] = json!(run.scene);
+    value["verdict"] = json!(run.report.verdict.word());
+    value["why"] = json!(why(&run.report.verdict));
+    value["duplicates"] = json!(run.report.duplicates);
+    let example = run.report.counterexample.as_ref().or(run.report.duplicate.as_ref());
+    value["choices"] = json!(example.map(|example| example.choices.clone()));
+    value
+}
+
+/// A row of the matrix, as found.
+pub(super) struct CaseRow {
+    pub(super) ok: bool,
+    value: Value,
+    line: String,
+}
+
+impl CaseRow {
+    pub(super) fn of(case: &Case, report: &Report) -> Self {
+        let ok = case.as_expected(report);
+        let expected = if case.clean { "clean" } else { "violation" };
+        let delta = case.delta.map(core::num::NonZeroU64::get);
+        let mut value = statistics(report);
+        value["algorithm"] = json!(case.name);
+        value["policy"] = json!(case.policy.name());
+        value["store_buffer"] = json!(case.store_buffer);
+        value["stores_between"] = json!(case.stores);
+        value["delta"] = json!(delta);
+        value["scene"] = json!(case.scene);
+        value["tasks"] = json!(case.scenario.tasks);
+        value["expected"] = json!(expected);
+        value["verdict"] = json!(report.verdict.word());
+        value["ok"] = json!(ok);
+        let line = format!(
+            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7.2}",
+            if ok { "ok" } else { "BAD" },
+            case.name,
+            case.policy.name(),
+            case.store_buffer,
+            case.stores,
+            delta.map_or_else(|| "-".to_owned(), |delta| delta.to_string()),
+            case.scene,
+            case.scenario.tasks,
+            expected,
+            report.verdict.word(),
+            report.executions,
+            report.elapsed.as_secs_f64()
+        );
+        CaseRow { ok, value, line }
+    }
+}
+
+/// The matrix for people.
+pub(super) fn matrix_text(rows: &[CaseRow], all: usize) -> String {
+    let mut text = format!(
+        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7}\n",
+        "", "algorithm", "policy", "S", "x", "delta", "scene", "tasks", "expected", "found",
+        "executions", "s"
+    );
+    for row in rows {
+        text.push_str(&row.line);
+        text.push('\n');
+    }
+    let bad = rows.iter().filter(|row| !row.ok).count();
+    let _ = writeln!(text, "\n{} of {all} rows as expected, {bad} not", rows.len() - bad);
+    text
+}
+
+/// The matrix for programs.
+pub(super) fn matrix_json(rows: &[CaseRow], complete: bool) -> Result<String> {
+    let ok = rows.iter().all(|row| row.ok);
+    let verdict = if !ok {
+        "violation"
+    } else if complete {
+        "clean"
+    } else {
+        "incomplete"
+    };
+    let document = json!({
+        "schema": SCHEMA,
+        "verdict": verdict,
+        "executions": rows.iter().filter_map(|row| row.value["executions"].as_u64()).sum::<u64>(),
+        "complete": complete,
+        "rows": rows.iter().map(|row| &row.value).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// A litmus test, as found.
+pub(super) struct LitmusRow {
+    pub(super) ok: bool,
+    value: Value,
+    line: String,
+}
+
+fn allowed(yes: bool) -> &'static str {
+    if yes { "allowed" } else { "forbidden" }
+}
+
+impl LitmusRow {
+    pub(super) fn of(test: &Litmus, found: &Found) -> Self {
+        // An outcome that occurs is allowed, however far the search went; one that does not is
+        // forbidden only if all was covered.
+        let ok = found.occurred == test.allowed && (found.occurred || found.report.complete);
+        let mut value = statistics(&found.report);
+        value["name"] = json!(test.name);
+        value["expected"] = json!(allowed(test.allowed));
+        value["found"] = json!(allowed(found.occurred));
+        value["ok"] = json!(ok);
+        let line = format!(
+            "{:4} {:16} {:9} {:9} {:>6}",
+            if ok { "ok" } else { "BAD" },
+            test.name,
+            allowed(test.allowed),
+            allowed(found.occurred),
+            found.report.executions
+        );
+        LitmusRow { ok, value, line }
+    }
+}
+
+/// The litmus tests for people.
+pub(super) fn litmus_text(rows: &[LitmusRow]) -> String {
+    let mut text =
+        format!("{:4} {:16} {:9} {:9} {:>6}\n", "", "test", "x86-TSO", "found", "executions");
+    for row in rows {
+        text.push_str(&row.line);
+        text.push('\n');
+    }
+    text
+}
+
+/// The litmus tests for programs.
+pub(super) fn litmus_json(rows: &[LitmusRow]) -> Result<String> {
+    let ok = rows.iter().all(|row| row.ok);
+    let document = json!({
+        "schema": SCHEMA,
+        "verdict": if ok { "clean" } else { "violation" },
+        "executions": rows.iter().filter_map(|row| row.value["executions"].as_u64()).sum::<u64>(),
+        "complete": rows.iter().all(|row| row.value["complete"] == true),
+        "tests": rows.iter().map(|row| &row.value).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

@@ -1,0 +1,72 @@
+//! Chase-Lev and THE with full fences, THEP by its echo, and what becomes of them without.
+
+mod model;
+
+use model::{Do, play};
+use poach_deque::{ChaseLev, The, Thep};
+use poach_memory::{Full, Loom, Unbounded, Unfenced};
+
+/// An owner and a thief meet at the last task, then at the one after it.
+const MEET: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Pop];
+/// The owner takes one task at its end while a thief comes for both.
+const SHORT: &[Do] = &[Do::Push, Do::Push, Do::Pop];
+/// One task, to keep the executions few where threads are many.
+const LAST: &[Do] = &[Do::Push, Do::Pop];
+/// A ring of one slot grows twice while a thief is at it, and its slots are used again.
+const GROW: &[Do] = &[Do::Push, Do::Push, Do::Push, Do::Pop];
+
+fn chase_lev() -> ChaseLev<u64, Loom, Full> {
+    ChaseLev::with_capacity(Full, 2).unwrap()
+}
+
+fn the() -> The<u64, Loom, Full> {
+    The::with_capacity(Full, 2).unwrap()
+}
+
+#[test]
+fn chase_lev_at_the_last_task() {
+    play(chase_lev, MEET, 1, 2, true);
+}
+
+#[test]
+fn chase_lev_with_two_thieves() {
+    play(chase_lev, MEET, 2, 1, true);
+}
+
+#[test]
+fn chase_lev_grows_under_a_thief() {
+    play(|| ChaseLev::<u64, Loom, Full>::with_capacity(Full, 1).unwrap(), GROW, 1, 2, true);
+}
+
+#[test]
+#[should_panic(expected = "how often each came out")]
+fn chase_lev_without_its_fences_is_caught() {
+    play(|| ChaseLev::<u64, Loom, _>::with_capacity(Unfenced, 2).unwrap(), SHORT, 1, 2, true);
+}
+
+#[test]
+fn the_at_the_last_task() {
+    play(the, SHORT, 1, 2, true);
+}
+
+#[test]
+fn the_with_two_thieves() {
+    play(the, LAST, 2, 1, true);
+}
+
+#[test]
+#[should_panic(expected = "how often each came out")]
+fn the_without_its_fences_is_caught() {
+    play(|| The::<u64, Loom, _>::with_capacity(Unfenced, 2).unwrap(), LAST, 1, 1, true);
+}
+
+#[test]
+fn thep_at_the_last_task() {
+    play(|| Thep::<u64, Loom, _>::with_capacity(Full, 2).unwrap(), LAST, 1, 1, true);
+}
+
+/// No fence on either side, and no bound: the thief waits for the echo, which any memory model gives.
+#[test]
+fn thep_by_its_echo_alone() {
+    play(|| Thep::<u64, Loom, _>::with_capacity(Unbounded, 2).unwrap(), LAST, 1, 1, true);
+}

@@ -1,0 +1,92 @@
+//! The queues without a fence policy: split, FIFO, mutex, idempotent FIFO.
+//!
+//! The two other idempotent queues are not here. Their owner stores the word that thieves compare and
+//! swap; loom lets such a store precede, in the word's order of changes, an exchange that had read what
+//! the store replaces, and so loses tasks that no execution of C11 loses.
+
+mod model;
+
+use model::{Do, explore, play};
+use poach_deque::{
+    Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Owner, Split, Steal, Thief,
+};
+use poach_memory::Loom;
+
+const MEET: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Pop];
+/// A ring of two slots goes round.
+const AROUND: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Push, Do::Pop];
+
+#[test]
+fn split() {
+    play(|| Split::<u64, Loom>::with_capacity(2).unwrap(), MEET, 1, 3, true);
+}
+
+#[test]
+fn split_goes_round() {
+    play(|| Split::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, true);
+}
+
+#[test]
+fn split_with_two_thieves() {
+    play(|| Split::<u64, Loom>::with_capacity(2).unwrap(), MEET, 2, 2, true);
+}
+
+/// Two thieves, one of which takes half; the owner takes tasks back.
+#[test]
+fn split_in_halves() {
+    explore(|| {
+        let queue = Split::<u64, Loom>::with_capacity(4).unwrap();
+        assert!(queue.thief().steal().is_empty());
+        (0..4).for_each(|task| queue.push(task));
+        let thief = queue.thief();
+        let stolen = loom::thread::spawn(move || {
+            let mine = Split::<u64, Loom>::with_capacity(4).unwrap();
+            let first = thief.steal_half(&mine).success();
+            first.into_iter().chain(std::iter::from_fn(|| mine.pop())).collect::<Vec<_>>()
+        });
+        let mut all: Vec<u64> = std::iter::from_fn(|| queue.pop()).collect();
+        all.extend(stolen.join().unwrap());
+        all.extend(std::iter::from_fn(|| queue.pop()));
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3]);
+    });
+}
+
+#[test]
+fn fifo() {
+    play(|| Fifo::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, true);
+}
+
+#[test]
+fn mutex() {
+    play(Mutex::<u64, Loom>::new, MEET, 1, 2, true);
+}
+
+#[test]
+fn injector() {
+    explore(|| {
+        let injector = std::sync::Arc::new(Injector::<u64, Loom>::with_capacity(1).unwrap());
+        let other = std::sync::Arc::clone(&injector);
+        let pusher = loom::thread::spawn(move || other.push(1));
+        injector.push(2);
+        let mut all: Vec<u64> = injector.steal().success().into_iter().collect();
+        pusher.join().unwrap();
+        while let Steal::Success(task) = injector.steal() {
+            all.push(task);
+        }
+        all.sort_unstable();
+        assert_eq!(all, [1, 2]);
+    });
+}
+
+#[test]
+fn idempotent_fifo() {
+    play(|| IdempotentFifo::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, false);
+}
+
+/// They do hand tasks out again: asked for exactly once, the same model fails.
+#[test]
+#[should_panic(expected = "how often each came out")]
+fn an_idempotent_queue_is_not_exact() {
+    play(|| IdempotentDeque::<u64, Loom>::with_capacity(2).unwrap(), MEET, 1, 2, true);
+}

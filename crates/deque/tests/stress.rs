@@ -1,0 +1,94 @@
+//! A million tasks through each queue and policy, with one to four thieves: each comes out exactly once,
+//! as the ids of all that anyone took must show (at least once, from an idempotent queue).
+
+#[allow(dead_code, clippy::needless_pass_by_value, reason = "shared with the behaviour tests")]
+mod suite;
+
+use poach_deque::{
+    AsymmetricCl, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner,
+    Private, Split, The, Thep,
+};
+#[cfg(all(target_os = "linux", not(miri)))]
+use poach_memory::Displaced;
+use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+
+/// Tasks for each number of thieves. Under a sanitizer or an interpreter each costs a hundred times more.
+fn tasks() -> u64 {
+    if cfg!(miri) { 300 } else { 250_000 }
+}
+
+fn exactly_once<O: Owner<u64>>(make: impl Fn() -> O)
+where
+    O::Thief: 'static,
+{
+    for thieves in 1..=4 {
+        suite::every_task_comes_out_once(&make(), thieves, tasks(), thieves as u64);
+    }
+}
+
+fn at_least_once<O: Owner<u64>>(make: impl Fn() -> O)
+where
+    O::Thief: 'static,
+{
+    for thieves in 1..=4 {
+        suite::every_task_comes_out(&make(), thieves, tasks(), thieves as u64);
+    }
+}
+
+macro_rules! stress {
+    ($($name:ident: $promise:ident($make:expr);)*) => {$(
+        #[test]
+        fn $name() {
+            $promise(|| $make);
+        }
+    )*};
+}
+
+stress! {
+    mutex: exactly_once(Mutex::<_, Machine>::new());
+    the: exactly_once(The::<_, Machine, Full>::new(Full));
+    the_asymmetric: exactly_once(The::<_, Machine, _>::new(Asymmetric::new()));
+    thep_full: exactly_once(Thep::<_, Machine, _>::new(Full));
+    thep_by_echo_alone: exactly_once(Thep::<_, Machine, _>::new(Unbounded));
+    chase_lev: exactly_once(ChaseLev::<_, Machine, Full>::new(Full));
+    asymmetric_cl: exactly_once(AsymmetricCl::new(Asymmetric::new()));
+    split: exactly_once(Split::<_, Machine>::new());
+    private: exactly_once(Private::<_, Machine>::new());
+    fifo: exactly_once(Fifo::<_, Machine>::new());
+    idempotent_lifo: at_least_once(IdempotentLifo::<_, Machine>::new());
+    idempotent_fifo: at_least_once(IdempotentFifo::<_, Machine>::new());
+    idempotent_deque: at_least_once(IdempotentDeque::<_, Machine>::new());
+}
+
+/// Milliseconds a steal, so there are few.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn displaced() {
+    let queue = ChaseLev::<_, Machine, _>::new(Displaced::bind_owner().unwrap());
+    suite::every_task_comes_out_once(&queue, 1, 2000, 1);
+}
+
+/// The policies that rest on total store order, where there is one.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod bounded {
+    use super::*;
+    use poach_deque::{FfCl, FfThe, ResolvedCl};
+    use poach_memory::{Bounded, Delta, Resolved};
+
+    /// What this processor's maker documents, or more than any documents.
+    fn delta() -> Delta {
+        Delta::documented(0).unwrap_or(Delta::new(128, 0).unwrap())
+    }
+
+    fn bounded() -> Bounded<Machine> {
+        Bounded::new(delta()).unwrap()
+    }
+
+    stress! {
+        ff_the: exactly_once(FfThe::new(bounded()));
+        ff_cl: exactly_once(FfCl::new(bounded()));
+        thep: exactly_once(Thep::<_, Machine, _>::new(bounded()));
+        resolved: exactly_once(ResolvedCl::new(Resolved::new(delta()).unwrap()));
+        resolved_the: exactly_once(The::<_, Machine, _>::new(Resolved::new(delta()).unwrap()));
+    }
+}

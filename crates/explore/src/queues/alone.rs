@@ -1,0 +1,88 @@
+//! Section 6 of *Fence-Free Work Stealing on Bounded TSO Processors*, the laws of order, as runs.
+//!
+//! The theorem says that a queue whose operations matter to each other as `take` and `steal` do on a
+//! queue of one task must pay a fence, if every sequential execution of its specification can occur.
+//! The fence-free queues escape because one cannot: a thief that runs alone does not take the only
+//! task. It gets an abort (FF-THE, FF-CL), or never returns (THEP).
+
+use core::fmt;
+use core::num::NonZeroU64;
+
+use poach_deque::{ChaseLev, The, Thep};
+use poach_memory::delta::Delta;
+use poach_memory::{Bounded, Full, Resolved};
+
+use super::{Deque, Subject};
+use crate::history::Outcome;
+use crate::{Config, Report, Simulated, Threads, Verdict, Violation, explore, observe};
+
+/// What became of a thief alone with a queue of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fate {
+    /// It took the task.
+    Took,
+    /// It was refused.
+    Aborted,
+    /// It found no task.
+    Empty,
+    /// It waits for ever.
+    NeverReturns,
+    /// Something else: see the report.
+    Other,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fate::Took => "takes the task",
+            Fate::Aborted => "gets an abort",
+            Fate::Empty => "finds the queue empty",
+            Fate::NeverReturns => "never returns",
+            Fate::Other => "does something else",
+        })
+    }
+}
+
+fn alone<S: Subject>(make: impl Fn() -> S) -> (Fate, Report) {
+    let report = explore(&Config::bounded(1, true), &|threads: &mut Threads| {
+        let queue = make();
+        queue.push(1);
+        let thief = queue.thief();
+        threads.spawn("thief", move || {
+            let outcome = match S::steal(&thief) {
+                Outcome::Task(_) => 1,
+                Outcome::Abort => 2,
+                Outcome::Empty => 3,
+                Outcome::Retry | Outcome::Done => 4,
+            };
+            observe(0, outcome);
+        });
+        // The owner stays, and does nothing.
+        threads.finally(move || drop(queue));
+    });
+    let fate = match (&report.verdict, report.outcomes.first().map(|seen| seen[0])) {
+        (Verdict::Violation(Violation::Deadlock(_)), _) => Fate::NeverReturns,
+        (Verdict::Clean, Some(1)) if report.outcomes.len() == 1 => Fate::Took,
+        (Verdict::Clean, Some(2)) if report.outcomes.len() == 1 => Fate::Aborted,
+        (Verdict::Clean, Some(3)) if report.outcomes.len() == 1 => Fate::Empty,
+        _ => Fate::Other,
+    };
+    (fate, report)
+}
+
+/// The five runs: a queue's name, what became of the thief, and the search.
+pub fn five_runs() -> Vec<(&'static str, Fate, Report)> {
+    const TSO: &str = "the simulated machine has all that the policy asks for";
+    let delta = || Delta::exactly(NonZeroU64::MIN);
+    let bounded = || Bounded::<Simulated>::new(delta()).expect(TSO);
+    let resolved = || Resolved::<Simulated>::new(delta()).expect(TSO);
+    let runs = [
+        ("chase-lev", alone(|| Deque(ChaseLev::<u64, Simulated, Full>::new(Full)))),
+        ("resolved", alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved())))),
+        ("ff-the", alone(|| Deque(The::<u64, Simulated, _>::new(bounded())))),
+        ("ff-cl", alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(bounded())))),
+        ("thep", alone(|| Deque(Thep::<u64, Simulated, _>::new(bounded())))),
+    ];
+    runs.into_iter().map(|(name, (fate, report))| (name, fate, report)).collect()
+}

@@ -1,0 +1,177 @@
+//! Where the workers of a pool run, where their memory lies, and whom each robs first.
+//!
+//! # Memory
+//!
+//! A page lies on the node of the processor that first writes to it. What the pool's maker makes for
+//! a worker, its task stack, its queue and its counters, must be there before any worker starts, for
+//! all look at all. So, when workers are bound, the maker has it made by a short-lived thread bound to
+//! that worker's processor: the pages written to while it is made are on the right node, and so are
+//! those that the worker itself writes to later for the first time (the task stack makes its slots
+//! ready as it grows). The thread also has an arena of its own in most allocators, so that it is not
+//! given memory that was used, and placed, before.
+//!
+//! The alternative, that each worker makes its own, needs all workers to run before the pool is there,
+//! which whoever starts the threads need not grant; `mbind(2)` would be one more unsafe call.
+//!
+//! # Victims
+//!
+//! Each worker has its victims in rings. It tries all of the first ring, beginning at random, then all
+//! of the second. Without an order there is one ring.
+
+use std::io;
+use std::thread;
+
+use crate::affinity;
+use crate::pool::BuildError;
+use crate::topology::{Distance, Placement, Topology};
+
+/// In which order a worker looks at the others for something to steal:
+/// [`Builder::victims`](crate::Builder::victims).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Victims {
+    /// All alike, beginning at random.
+    Random,
+    /// The nearest first; among those that are equally near, beginning at random.
+    Nearest,
+}
+
+/// Whom one worker robs, in which order.
+pub(crate) struct Rings(Box<[Box<[u16]>]>);
+
+impl Rings {
+    /// All others of `workers` in one ring.
+    fn one(index: usize, workers: usize) -> Rings {
+        let others = (0..workers).filter(|&other| other != index).map(|other| other as u16);
+        Rings(Box::new([others.collect()]))
+    }
+
+    /// All others, by their distance from worker `index`.
+    fn nearest(index: usize, distance: &dyn Fn(usize, usize) -> Distance, workers: usize) -> Rings {
+        let others = (0..workers).filter(|&other| other != index);
+        let mut others: Vec<_> =
+            others.map(|other| (distance(index, other), other as u16)).collect();
+        others.sort_unstable();
+        let ring = |ring: &[(Distance, u16)]| ring.iter().map(|&(_, other)| other).collect();
+        Rings(others.chunk_by(|a, b| a.0 == b.0).map(ring).collect())
+    }
+
+    /// All other workers, ring by ring, each ring begun at a place that `random` says.
+    pub(crate) fn order(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().flat_map(move |ring| {
+            let start = random as usize % ring.len().max(1);
+            let (before, after) = ring.split_at(start);
+            after.iter().chain(before).map(|&victim| usize::from(victim))
+        })
+    }
+}
+
+/// Where the workers of a pool run, and whom each robs first.
+pub(crate) struct Plan {
+    workers: usize,
+    /// Each worker's processor, if they are bound.
+    processors: Option<Vec<usize>>,
+    /// By distance, if that is the order.
+    topology: Option<Topology>,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        workers: usize,
+        placement: &Placement,
+        victims: Option<Victims>,
+        topology: Option<Topology>,
+    ) -> Result<Plan, BuildError> {
+        if *placement == Placement::Anywhere {
+            return match victims {
+                Some(Victims::Nearest) => Err(BuildError::NearestUnpinned),
+                _ => Ok(Plan { workers, processors: None, topology: None }),
+            };
+        }
+        let topology = topology.map_or_else(Topology::read, Ok).map_err(BuildError::Topology)?;
+        let processors = topology.place(placement, workers).map_err(BuildError::Topology)?;
+        let nearest = victims != Some(Victims::Random);
+        Ok(Plan { workers, processors, topology: nearest.then_some(topology) })
+    }
+
+    /// The processor that worker `index` is bound to, if it is.
+    pub(crate) fn processor(&self, index: usize) -> Option<usize> {
+        self.processors.as_ref().map(|processors| processors[index])
+    }
+
+    /// Makes what worker `index` uses most, near to it.
+    pub(crate) fn near<T: Send>(
+        &self,
+        index: usize,
+        make: impl FnOnce() -> T + Send,
+    ) -> io::Result<T> {
+        let Some(processor) = self.processor(index) else {
+            return Ok(make());
+        };
+        thread::scope(|scope| {
+            let made = thread::Builder::new().spawn_scoped(scope, || {
+                affinity::bind(processor)?;
+                Ok(make())
+            })?;
+            made.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        })
+    }
+
+    pub(crate) fn rings(&self, index: usize) -> Rings {
+        match (&self.topology, &self.processors) {
+            (Some(topology), Some(processors)) => {
+                let of = |worker: usize| topology.processor(processors[worker]);
+                let distance = |from, to| match (of(from), of(to)) {
+                    (Ok(from), Ok(to)) => topology.distance(from, to),
+                    _ => unreachable!("workers were placed on processors of this topology"),
+                };
+                Rings::nearest(index, &distance, self.workers)
+            }
+            _ => Rings::one(index, self.workers),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight workers in two caches of four, two threads a core.
+    fn distance(from: usize, to: usize) -> Distance {
+        if from / 2 == to / 2 {
+            Distance::Core
+        } else if from / 4 == to / 4 {
+            Distance::Cache
+        } else {
+            Distance::Remote(20)
+        }
+    }
+
+    #[test]
+    fn rings_hold_every_other_worker_once_and_nearer_ones_first() {
+        let rings = Rings::nearest(5, &distance, 8);
+        for random in [0, 1, 7, 12345, u64::MAX] {
+            let mut order: Vec<usize> = rings.order(random).collect();
+            assert_eq!(order[0], 4);
+            order[1..3].sort_unstable();
+            order[3..].sort_unstable();
+            assert_eq!(order, [4, 6, 7, 0, 1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn a_ring_begins_anywhere() {
+        let starts = |rings: &Rings| {
+            let mut starts: Vec<_> = (0..3).map(|random| rings.order(random).next()).collect();
+            starts.sort_unstable();
+            starts
+        };
+        assert_eq!(starts(&Rings::one(1, 4)), [Some(0), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_worker_alone_has_no_victims() {
+        assert_eq!(Rings::one(0, 1).order(3).count(), 0);
+        assert_eq!(Rings::nearest(0, &distance, 1).order(3).count(), 0);
+    }
+}

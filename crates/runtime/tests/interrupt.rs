@@ -1,0 +1,201 @@
+//! Interrupts: everybody stops, one task runs with all of them, everybody goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use poach_runtime::{
+    ThreadPool, broadcast, check, current_num_threads, current_thread_index, interrupt, join,
+    scope, spawn,
+};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+#[test]
+fn it_runs_with_all_workers_on_one_and_on_many() {
+    for threads in [1, 2, 3] {
+        let pool = pool(threads);
+        let inside = |expected| {
+            assert_eq!(current_num_threads(), expected);
+            let indices = broadcast(|context| {
+                assert_eq!(current_thread_index(), Some(context.index()));
+                context.index()
+            });
+            assert!(indices.into_iter().eq(0..expected));
+            fib(if cfg!(miri) { 5 } else { 12 })
+        };
+        let expected = if cfg!(miri) { 5 } else { 144 };
+        assert_eq!(pool.interrupt(|| inside(threads)), expected);
+        assert_eq!(pool.install(|| interrupt(|| inside(threads))), expected);
+        assert_eq!(pool.install(|| pool.interrupt(|| inside(threads))), expected);
+    }
+}
+
+#[test]
+fn nothing_else_runs_meanwhile() {
+    let pool = pool(3);
+    // How many tasks are between two checks: none while an interrupt runs.
+    let running = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    pool.in_place_scope(|s| {
+        for _ in 0..3 {
+            s.spawn(|s| {
+                while !stop.load(Ordering::SeqCst) {
+                    running.fetch_add(1, Ordering::SeqCst);
+                    // Some of it in tasks of their own, to be stolen, left and resumed.
+                    join(|| scope(|t| t.spawn(|_| ())), || ());
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    check();
+                }
+                s.spawn(|_| ());
+            });
+        }
+        // From outside, so that all workers are among the interrupted.
+        for _ in 0..ROUNDS {
+            pool.interrupt(|| {
+                // Whoever is inside stands at a cooperation point, and stays there.
+                let before = running.load(Ordering::SeqCst);
+                assert_eq!(fib(5), 5);
+                assert_eq!(running.load(Ordering::SeqCst), before);
+            });
+        }
+        stop.store(true, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn shared_data_may_be_rebuilt_while_everybody_stands() {
+    // What Sylvan does with it: workers use a table without a lock of its own, between checks; when it
+    // is full, one of them interrupts all and rebuilds it.
+    let pool = pool(2);
+    let (table, rebuilds) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    pool.install(|| {
+        scope(|s| {
+            for i in 0..ROUNDS {
+                let (table, rebuilds) = (&table, &rebuilds);
+                s.spawn(move |_| {
+                    let mut mine = table.try_lock();
+                    if let Ok(mine) = &mut mine {
+                        mine.push(i);
+                    }
+                    drop(mine);
+                    if i % 10 == 0 {
+                        interrupt(|| {
+                            // Nobody holds it, since nobody looks for work while holding it.
+                            table.try_lock().expect("everybody stands").clear();
+                            rebuilds.fetch_add(1, Ordering::Relaxed);
+                        });
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!(rebuilds.into_inner(), ROUNDS.div_ceil(10));
+}
+
+#[test]
+fn interrupts_take_turns_and_nest() {
+    let pool = pool(3);
+    let (inside, total) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let once = || {
+        interrupt(|| {
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+            total.fetch_add(1, Ordering::SeqCst);
+            inside.fetch_sub(1, Ordering::SeqCst);
+        });
+    };
+    for _ in 0..ROUNDS {
+        pool.scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|_| once());
+            }
+        });
+    }
+    assert_eq!(total.into_inner(), ROUNDS * 4);
+    let depth = pool.interrupt(|| {
+        1 + interrupt(|| {
+            // Both halves want the frame below to themselves; the pool's methods mean it too.
+            let (a, b) = join(|| pool.interrupt(|| fib(5)), || interrupt(|| pool.install(|| 6)));
+            a + b
+        })
+    });
+    assert_eq!(depth, 12);
+}
+
+#[test]
+fn strangers_and_other_pools_interrupt() {
+    let (a, b) = (pool(2), pool(1));
+    thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| {
+                for i in 0..ROUNDS as u64 / 2 {
+                    assert_eq!(a.interrupt(|| b.interrupt(|| i)), i);
+                    assert_eq!(b.install(|| a.interrupt(|| i)), i);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_is_spawned_inside_ends_inside() {
+    let pool = pool(2);
+    for _ in 0..ROUNDS {
+        let count = Arc::new(AtomicUsize::new(0));
+        let inner = Arc::clone(&count);
+        pool.interrupt(move || {
+            for _ in 0..10 {
+                let count = Arc::clone(&inner);
+                drop(spawn(move || {
+                    let more = Arc::clone(&count);
+                    drop(spawn(move || more.fetch_add(1, Ordering::SeqCst)));
+                    count.fetch_add(1, Ordering::SeqCst)
+                }));
+            }
+            assert_eq!(spawn(|| 7).join().unwrap(), 7);
+        });
+        assert_eq!(count.load(Ordering::SeqCst), 20);
+    }
+}
+
+#[test]
+fn a_panic_inside_resumes_everybody_and_arrives() {
+    let pool = pool(2);
+    for _ in 0..3 {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.join(|| interrupt(|| -> () { panic!("inside") }), || fib(8))
+        }));
+        assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"inside"));
+        assert_eq!(pool.install(|| fib(8)), 21);
+    }
+    assert_eq!(pool.interrupt(|| 1), 1);
+}
+
+#[test]
+fn everybody_comes_while_a_pool_is_being_dropped() {
+    for _ in 0..ROUNDS / 2 + 1 {
+        let pool = pool(3);
+        let handle = pool.spawn(|| spawn(|| interrupt(|| broadcast(|_| 1))).join().unwrap());
+        drop(pool);
+        assert_eq!(handle.join().unwrap(), [1; 3]);
+    }
+}
+
+#[test]
+fn a_check_outside_any_pool_is_nothing() {
+    check();
+    assert_eq!(interrupt(|| join(|| 1, || 2)), (1, 2)); // The global pool.
+}

@@ -1,0 +1,81 @@
+//! Where workers run, and whom they rob first.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::sync::{Arc, Mutex};
+
+use poach_runtime::{BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, join};
+
+/// Where each worker of the pool finds itself.
+fn processors(threads: usize, placement: impl Into<Placement>) -> Vec<Vec<usize>> {
+    let seen = Arc::new(Mutex::new(vec![Vec::new(); threads]));
+    let places = Arc::clone(&seen);
+    let pool = ThreadPool::builder()
+        .threads(threads)
+        .pin(placement)
+        .on_start(move |index| {
+            let set = rustix::thread::sched_getaffinity(None).unwrap();
+            let mine = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&id| set.is_set(id));
+            places.lock().unwrap()[index] = mine.collect();
+        })
+        .build()
+        .unwrap();
+    drop(pool);
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+#[test]
+fn workers_run_where_the_topology_places_them() {
+    let topology = Topology::read().unwrap();
+    for placement in [Placement::Compact, Placement::Scatter] {
+        let planned = topology.place(&placement, 5).unwrap().unwrap();
+        let planned: Vec<_> = planned.into_iter().map(|id| vec![id]).collect();
+        assert_eq!(processors(5, placement), planned);
+    }
+    let last = topology.processors().last().unwrap().id;
+    assert_eq!(processors(2, Placement::On(vec![last])), [[last], [last]]);
+    assert_eq!(processors(3, true), processors(3, Placement::Compact));
+    let anywhere = processors(1, false);
+    assert_eq!(anywhere[0].len(), topology.processors().len());
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_says_why() {
+    let build = |placement: Placement| ThreadPool::builder().threads(2).pin(placement).build();
+    let error = build(Placement::On(vec![1_000_000])).unwrap_err();
+    assert!(matches!(error, BuildError::Topology(TopologyError::Unknown { id: 1_000_000, .. })));
+    assert!(error.to_string().contains("processor 1000000"), "{error}");
+    let error = build(Placement::On(Vec::new())).unwrap_err();
+    assert!(matches!(error, BuildError::Topology(TopologyError::NoProcessor)), "{error}");
+    let error = ThreadPool::builder().threads(2).victims(Victims::Nearest).build().unwrap_err();
+    assert!(matches!(error, BuildError::NearestUnpinned), "{error}");
+    assert!(error.to_string().contains("pin them"), "{error}");
+    // A topology of another machine: the system knows no such processor.
+    let elsewhere = Topology::flat(&[1020]).unwrap();
+    let error = ThreadPool::builder().threads(1).pin(true).topology(elsewhere).build().unwrap_err();
+    assert!(matches!(error, BuildError::Pin(_)), "{error}");
+}
+
+#[test]
+fn pools_work_in_every_placement_and_order() {
+    fn sum(from: u64, to: u64) -> u64 {
+        if to - from < 10 {
+            return (from..to).sum();
+        }
+        let middle = from.midpoint(to);
+        let (a, b) = join(|| sum(from, middle), || sum(middle, to));
+        a + b
+    }
+    for placement in [Placement::Anywhere, Placement::Compact, Placement::Scatter] {
+        for victims in [Victims::Random, Victims::Nearest] {
+            let builder = ThreadPool::builder().threads(4).pin(placement.clone()).victims(victims);
+            match builder.build() {
+                Ok(pool) => assert_eq!(pool.install(|| sum(0, 20_000)), 199_990_000),
+                Err(error) => assert!(
+                    placement == Placement::Anywhere && victims == Victims::Nearest,
+                    "{placement:?} {victims:?}: {error}"
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Priorities of what comes from outside, and both ways to end a pool.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use poach_runtime::{Cancelled, JoinHandle, Priority, ThreadPool, join, scope, spawn, spawn_at};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+/// A task that occupies one worker until the sender is dropped.
+fn occupy(pool: &ThreadPool) -> (mpsc::Sender<()>, JoinHandle<()>) {
+    let (release, hold) = mpsc::channel::<()>();
+    let (tell, started) = mpsc::channel();
+    let handle = pool.spawn(move || {
+        tell.send(()).unwrap();
+        _ = hold.recv();
+    });
+    started.recv().unwrap();
+    (release, handle)
+}
+
+#[test]
+fn high_ones_go_first_and_each_kind_in_its_order() {
+    let pool = pool(1);
+    let (release, busy) = occupy(&pool);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for i in 0..6 {
+        let priority = if i % 3 == 2 { Priority::High } else { Priority::default() };
+        let seen = Arc::clone(&seen);
+        drop(pool.spawn_at(priority, move || seen.lock().unwrap().push(i)));
+    }
+    drop(release);
+    busy.join().unwrap();
+    drop(pool);
+    assert_eq!(*seen.lock().unwrap(), [2, 5, 0, 1, 3, 4]);
+}
+
+#[test]
+fn a_high_one_goes_before_a_workers_own() {
+    let pool = pool(1);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    pool.install(|| {
+        let push = |name| {
+            let seen = Arc::clone(&seen);
+            move || seen.lock().unwrap().push(name)
+        };
+        let tasks = [
+            spawn(push("own")),
+            spawn_at(Priority::Normal, push("normal")),
+            spawn_at(Priority::High, push("high")),
+        ];
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    });
+    assert_eq!(*seen.lock().unwrap(), ["high", "own", "normal"]);
+    assert_eq!(spawn_at(Priority::High, || 3).join().unwrap(), 3); // The global pool.
+}
+
+#[test]
+fn a_graceful_shutdown_runs_everything() {
+    let tasks = if cfg!(miri) { 20 } else { 1000 };
+    for threads in [1, 3] {
+        let pool = pool(threads);
+        let count = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..tasks)
+            .map(|_| {
+                let count = Arc::clone(&count);
+                pool.spawn(move || {
+                    let more = Arc::clone(&count);
+                    drop(spawn(move || more.fetch_add(1, Ordering::SeqCst)));
+                    count.fetch_add(1, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        pool.shutdown();
+        assert_eq!(count.load(Ordering::SeqCst), 2 * tasks);
+        assert!(handles.iter().all(JoinHandle::is_finished));
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+    }
+}
+
+#[test]
+fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
+    for threads in [1, 2] {
+        let pool = pool(threads);
+        let (tell, started) = mpsc::channel();
+        let busy: Vec<_> = (0..threads)
+            .map(|_| {
+                let tell = tell.clone();
+                pool.spawn(move || {
+                    tell.send(()).unwrap();
+                    // Until the pool is being shut down: then new tasks are dropped.
+                    while spawn(|| ()).join().is_ok() {}
+                    // What it waits for itself is not.
+                    let (a, b) = join(|| 1, || 2);
+                    let mut c = 0;
+                    scope(|s| s.spawn(|_| c = 4));
+                    a + b + c
+                })
+            })
+            .collect();
+        (0..threads).for_each(|_| started.recv().unwrap());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let waiting: Vec<_> = (0..10)
+            .map(|_| {
+                let ran = Arc::clone(&ran);
+                pool.spawn_at(Priority::Normal, move || ran.fetch_add(1, Ordering::SeqCst))
+            })
+            .collect();
+        let weak = Arc::downgrade(&ran);
+        pool.shutdown_now();
+        assert!(busy.into_iter().all(|handle| handle.join().unwrap() == 7));
+        let mut dropped = 0;
+        for handle in waiting {
+            match handle.join() {
+                Ok(_) => {}
+                Err(payload) => {
+                    assert!(payload.is::<Cancelled>());
+                    dropped += 1;
+                }
+            }
+        }
+        // With a thief about, some may have run in a join's wait; all others were dropped.
+        assert_eq!(ran.load(Ordering::SeqCst) + dropped, 10);
+        drop(ran);
+        assert_eq!(weak.strong_count(), 0, "what the closures held is dropped");
+    }
+}
+
+#[test]
+fn who_waits_for_a_dropped_task_is_told() {
+    let pool = pool(1);
+    let (tell, started) = mpsc::channel();
+    let busy = pool.spawn(move || {
+        tell.send(()).unwrap();
+        while spawn(|| ()).join().is_ok() {}
+    });
+    started.recv().unwrap();
+    let waiting = pool.spawn(|| ());
+    let waiter = thread::spawn(move || waiting.join().unwrap_err().is::<Cancelled>());
+    pool.shutdown_now();
+    assert!(waiter.join().unwrap());
+    busy.join().unwrap();
+    assert!(Cancelled.to_string().contains("before it started"));
+}
+
+#[test]
+fn a_pool_shut_down_by_its_own_worker_does_not_wait_for_itself() {
+    for now in [false, true] {
+        let (send, receive) = mpsc::channel();
+        let pool = ThreadPool::builder()
+            .threads(2)
+            .on_exit(move |index| send.send(index).unwrap())
+            .build()
+            .unwrap();
+        let (give, take) = mpsc::channel::<ThreadPool>();
+        let handle = pool.spawn(move || {
+            let pool = take.recv().unwrap();
+            if now {
+                pool.shutdown_now();
+            } else {
+                pool.shutdown();
+            }
+            join(|| 1, || 2)
+        });
+        give.send(pool).unwrap();
+        assert_eq!(handle.join().unwrap(), (1, 2));
+        let mut ended = [receive.recv().unwrap(), receive.recv().unwrap()];
+        ended.sort_unstable();
+        assert_eq!(ended, [0, 1]);
+    }
+}

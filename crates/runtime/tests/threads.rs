@@ -1,0 +1,238 @@
+//! Threads that come from elsewhere: the current one, a handler's, a scope's; and what a thread may
+//! ask about itself.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use poach_runtime::{
+    BuildError, MAX_THREADS, ThreadPool, Yield, broadcast, current_num_threads,
+    current_thread_has_pending_tasks, current_thread_index, join, join_context, max_num_threads,
+    scope, spawn, yield_local, yield_now,
+};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+#[test]
+fn a_thread_knows_where_it_is() {
+    assert_eq!(max_num_threads(), MAX_THREADS);
+    assert_eq!(current_thread_index(), None);
+    assert_eq!(current_thread_has_pending_tasks(), None);
+    assert!(current_num_threads() >= 1);
+    let (a, b) = (pool(3), pool(2));
+    a.install(|| {
+        assert!(current_thread_index().unwrap() < 3);
+        assert_eq!((current_num_threads(), a.threads()), (3, 3));
+        assert_eq!(a.current_thread_index(), current_thread_index());
+        assert_eq!(b.current_thread_index(), None);
+        assert_eq!(b.current_thread_has_pending_tasks(), None);
+        assert_eq!(b.install(current_num_threads), 2);
+        assert_eq!(current_num_threads(), 3);
+    });
+    assert_eq!(a.current_thread_index(), None);
+}
+
+#[test]
+fn pending_tasks_are_seen() {
+    let pool = pool(1);
+    pool.install(|| {
+        assert_eq!(current_thread_has_pending_tasks(), Some(false));
+        let handle = spawn(|| ());
+        assert_eq!(pool.current_thread_has_pending_tasks(), Some(true));
+        handle.join().unwrap();
+        assert_eq!(current_thread_has_pending_tasks(), Some(false));
+        join(|| assert_eq!(current_thread_has_pending_tasks(), Some(true)), || ());
+        assert_eq!(current_thread_has_pending_tasks(), Some(false));
+    });
+}
+
+#[test]
+fn a_yield_runs_one_task() {
+    assert_eq!((yield_now(), yield_local()), (None, None));
+    let (a, b) = (pool(1), pool(1));
+    a.install(|| {
+        assert_eq!((yield_now(), yield_local()), (Some(Yield::Idle), Some(Yield::Idle)));
+        let handles = [spawn(|| 1), spawn(|| 2)];
+        assert_eq!(yield_local(), Some(Yield::Executed));
+        assert_eq!(handles.iter().filter(|handle| handle.is_finished()).count(), 1);
+        assert_eq!(a.yield_now(), Some(Yield::Executed));
+        assert_eq!((b.yield_now(), b.yield_local()), (None, None));
+        assert_eq!(a.yield_local(), Some(Yield::Idle));
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+        // From the injector: not local.
+        let from_outside = thread::scope(|s| s.spawn(|| a.spawn(|| 3)).join().unwrap());
+        assert_eq!(yield_local(), Some(Yield::Idle));
+        assert_eq!(yield_now(), Some(Yield::Executed));
+        assert_eq!(from_outside.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_busy_wait_that_yields_lets_the_others_through() {
+    pool(1).install(|| {
+        let turn = AtomicUsize::new(0);
+        scope(|s| {
+            for i in 0..5 {
+                let turn = &turn;
+                s.spawn(move |_| {
+                    // Youngest first, and each waits for the older ones.
+                    while turn.load(Ordering::SeqCst) != i {
+                        assert_eq!(yield_now(), Some(Yield::Executed));
+                    }
+                    turn.store(i + 1, Ordering::SeqCst);
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn halves_know_whether_they_have_migrated() {
+    let pool = pool(2);
+    // From outside both halves come to another thread.
+    assert_eq!(pool.join_context(|a| a.migrated(), |b| b.migrated()), (true, true));
+    pool.install(|| {
+        assert!(!pool.join_context(|a| a.migrated(), |_| ()).0);
+        let home = thread::current().id();
+        let mut stolen = false;
+        while !stolen {
+            let taken = AtomicUsize::new(0);
+            let ((), (migrated, elsewhere)) = join_context(
+                |a| {
+                    assert!(!a.migrated());
+                    for _ in 0..1000 {
+                        if taken.load(Ordering::SeqCst) == 0 {
+                            thread::yield_now();
+                        }
+                    }
+                },
+                |b| {
+                    taken.store(1, Ordering::SeqCst);
+                    (b.migrated(), thread::current().id() != home)
+                },
+            );
+            assert_eq!(migrated, elsewhere);
+            stolen = migrated;
+        }
+    });
+    let result = catch_unwind(AssertUnwindSafe(|| join_context(|_| panic!("a"), |_| ())));
+    assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"a"));
+}
+
+#[test]
+#[cfg(not(miri))] // The thread's part of the pool is never freed.
+fn a_pool_uses_the_thread_that_builds_it() {
+    // Each on a thread of its own: it never leaves its pool.
+    thread::spawn(|| {
+        let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
+        assert_eq!((current_thread_index(), current_num_threads()), (Some(0), 2));
+        let here = thread::current().id();
+        assert_eq!(pool.install(|| thread::current().id()), here);
+        let answers = broadcast(|context| (context.index(), thread::current().id() == here));
+        assert_eq!(answers, [(0, true), (1, false)]);
+        assert_eq!(join(|| 1, || scope(|_| 2)), (1, 2));
+        let error = ThreadPool::builder().threads(1).use_current_thread().build().unwrap_err();
+        assert!(matches!(error, BuildError::CurrentThreadInPool), "{error}");
+        assert!(error.to_string().contains("another thread"), "{error}");
+        let left = spawn(|| 5);
+        drop(pool);
+        assert_eq!(left.join().unwrap(), 5);
+        // A pool that was dropped here says so.
+        while let Ok(text) = catch_unwind(|| spawn(|| ())) {
+            drop(text); // The other worker has not ended yet.
+        }
+    })
+    .join()
+    .unwrap();
+    thread::spawn(|| {
+        let pool = ThreadPool::builder().threads(1).use_current_thread().build().unwrap();
+        let done = pool.spawn(|| 1);
+        assert_eq!(pool.interrupt(|| join(|| 2, || 3)), (2, 3));
+        assert!(!done.is_finished(), "nobody else works here");
+        assert_eq!(yield_now(), Some(Yield::Executed));
+        assert_eq!(done.join().unwrap(), 1);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_handler_starts_the_threads() {
+    let threads = Arc::new(Mutex::new(Vec::new()));
+    let started = Arc::clone(&threads);
+    let pool = ThreadPool::builder()
+        .threads(2)
+        .spares(1)
+        .name(|index| format!("hired {index}"))
+        .stack_size(1 << 20)
+        .spawn_handler(move |worker| {
+            assert_eq!(worker.stack_size(), Some(1 << 20));
+            assert_eq!(worker.name(), format!("hired {}", worker.index()));
+            let thread = thread::Builder::new().name(worker.name().into());
+            started.lock().unwrap().push(thread.spawn(|| worker.run())?);
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    let names = pool.broadcast(|_| thread::current().name().unwrap().to_owned());
+    assert_eq!(names, ["hired 0", "hired 1"]);
+    drop(pool);
+    let threads = std::mem::take(&mut *threads.lock().unwrap());
+    assert_eq!(threads.len(), 3);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_handler_that_fails_is_reported_and_the_others_end() {
+    let (tell, told) = mpsc::channel();
+    let error = ThreadPool::builder()
+        .threads(3)
+        .on_exit(move |index| tell.send(index).unwrap())
+        .spawn_handler(|worker| {
+            if worker.index() == 2 {
+                return Err(io::Error::other("no more hands"));
+            }
+            thread::spawn(|| worker.run());
+            Ok(())
+        })
+        .build()
+        .unwrap_err();
+    assert!(matches!(error, BuildError::Spawn { index: 2, .. }));
+    assert!(error.to_string().contains("no more hands"), "{error}");
+    let mut ended: Vec<_> = told.iter().collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1]);
+}
+
+#[test]
+fn a_scoped_pools_threads_borrow_and_end() {
+    let started = AtomicUsize::new(0);
+    let ended = AtomicUsize::new(0);
+    let answer = ThreadPool::builder()
+        .threads(3)
+        .build_scoped(
+            |worker| {
+                started.fetch_add(1, Ordering::SeqCst);
+                worker.run();
+                ended.fetch_add(1, Ordering::SeqCst);
+            },
+            |pool| {
+                drop(pool.spawn(|| ()));
+                pool.broadcast(|context| context.index())
+            },
+        )
+        .unwrap();
+    assert_eq!(answer, [0, 1, 2]);
+    assert_eq!((started.into_inner(), ended.into_inner()), (3, 3));
+    let error = ThreadPool::builder().threads(0).build_scoped(|worker| worker.run(), |_| ());
+    assert!(matches!(error, Err(BuildError::Threads(0))));
+    let result = catch_unwind(|| {
+        let builder = ThreadPool::builder().threads(2);
+        builder.build_scoped(|worker| worker.run(), |_| panic!("with the pool"))
+    });
+    assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"with the pool"));
+}
