@@ -4,7 +4,7 @@
 //! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program, without
 //! waiting for the sample that is being taken.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +15,12 @@ use std::thread;
 use anyhow::{Context as _, Result, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use poach_bench::{Document, Event, Peer, Plan, Session, Size, Suite, figure, find, suites, table};
+
+use crate::output::{self, AMISS, USAGE, print};
+
+/// The call stack of the thread that measures, in bytes of address space: the sequential programs run
+/// on it, and the deepest goes through some ten thousand levels.
+const STACK: usize = 256 << 20;
 
 /// Run the papers' programs side by side with other schedulers.
 #[derive(Debug, clap::Args)]
@@ -87,9 +93,9 @@ const SAMPLES: &str = "samples.json";
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match prepare(arguments) {
-        Ok(Prepared::Listing(text)) => report(print(&text).map(|()| ExitCode::SUCCESS)),
+        Ok(Prepared::Listing(text)) => report(print(text.as_bytes()).map(|()| ExitCode::SUCCESS)),
         Ok(Prepared::Run(suite, session)) => report(measure(arguments, suite, &session)),
-        Err(error) => complain(&error, 2),
+        Err(error) => complain(&error, USAGE),
     }
 }
 
@@ -154,6 +160,7 @@ fn measure(
     let working = Arc::clone(session);
     thread::Builder::new()
         .name("bench".to_owned())
+        .stack_size(STACK)
         .spawn(move || {
             let watch = |event| drop(sender.send(Message::Event(event)));
             let run = AssertUnwindSafe(|| working.run(suite.as_ref(), &watch));
@@ -172,16 +179,17 @@ fn measure(
         figure::write(&document, &command, directory)?;
     }
     if arguments.json {
-        print(&document.to_json()?)?;
+        print(document.to_json()?.as_bytes())?;
     } else {
         let width = terminal_size::terminal_size().map_or(100, |(width, _)| width.0);
-        print(&table::render(&document, width))?;
+        print(table::render(&document, width).as_bytes())?;
         if let Some(directory) = out {
-            print(&format!("The samples and figures are in {}\n", directory.display()))?;
+            let text = format!("The samples and figures are in {}\n", directory.display());
+            print(text.as_bytes())?;
         }
     }
     let well = document.complete && document.failures.is_empty();
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(AMISS) })
 }
 
 /// Shows progress until the session is done, or Ctrl-C is pressed.
@@ -212,20 +220,11 @@ fn follow(messages: &Receiver<Message>, session: &Session, out: Option<&Path>) -
     outcome
 }
 
-/// Writes to stdout; a pipe that nobody reads any more is no error.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("could not write to stdout"),
-    }
-}
-
 fn report(outcome: Result<ExitCode>) -> ExitCode {
-    outcome.unwrap_or_else(|error| complain(&error, 1))
+    outcome.unwrap_or_else(|error| complain(&error, AMISS))
 }
 
 fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
-    eprintln!("poach bench: {error:#}");
+    output::complain("bench", &format!("{error:#}"));
     ExitCode::from(code)
 }

@@ -37,7 +37,6 @@ pub(crate) const RULES: [Rule; 9] = [
         found: |tokens| {
             tokens[0].text.strip_prefix("Atomic").is_some_and(|kind| ATOMICS.contains(&kind))
                 || is_row(tokens, &["atomic", ":", ":"])
-                || is_row(tokens, &["UnsafeCell"])
         },
     },
     Rule {
@@ -80,7 +79,7 @@ pub(crate) const RULES: [Rule; 9] = [
         concerns: |path| path.starts_with("crates/deque/src/"),
         tests_too: false,
         found: |tokens| {
-            imports(tokens, "thread", &["park", "park_timeout", "sleep", "yield_now"])
+            imports(tokens, "thread", &["park", "park_timeout", "sleep"])
                 || ["Instant", "SystemTime", "Condvar"].contains(&tokens[0].text.as_str())
         },
     },

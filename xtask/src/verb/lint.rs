@@ -11,14 +11,14 @@ pub(crate) fn run() -> Result<()> {
     for finding in &report.findings {
         eprintln!("{finding}");
     }
-    if !report.findings.is_empty() {
-        bail!("{} findings against the absences of ARCHITECTURE.md", report.findings.len());
-    }
-    eprintln!("lint: {} absences hold in {} files", absence::RULES.len(), report.files);
-
     need_component("clippy", "clippy")?;
     Step::cargo("clippy --workspace --all-targets --quiet -- -D warnings")
         .run("clippy has something to say")?;
     eprintln!("lint: clippy has nothing to say");
+
+    if !report.findings.is_empty() {
+        bail!("{} findings against the absences of ARCHITECTURE.md", report.findings.len());
+    }
+    eprintln!("lint: {} absences hold in {} files", absence::RULES.len(), report.files);
     Ok(())
 }
