@@ -69,6 +69,27 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     }
 }
 
+impl<T, M: Memory, P> Shared<T, M, P> {
+    /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
+    /// task is its own after all. It takes what is shared and not the owner's handle, so that a
+    /// compiler may keep the handle's fields in registers while an owner pops in a loop.
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, index: u64) -> bool {
+        let held = self.thieves.lock.lock();
+        let next = index.wrapping_add(1);
+        // Relaxed: `head` is written under the lock only.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let gone = head.wrapping_sub(next) as i64 >= 0;
+        if gone {
+            // Release: see "What hands a task over".
+            self.owner.tail.store(next, Ordering::Release);
+        }
+        drop(held);
+        !gone
+    }
+}
+
 impl<T, M: Memory, P> Drop for Shared<T, M, P> {
     fn drop(&mut self) {
         // Relaxed, both: the last handle's going synchronised with all others'.
@@ -160,25 +181,6 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
     pub fn policy(&self) -> &P {
         &self.shared.owner.policy
     }
-
-    /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
-    /// task is its own after all.
-    #[cold]
-    #[inline(never)]
-    fn meet(&self, index: u64) -> bool {
-        let shared = &*self.shared;
-        let held = shared.thieves.lock.lock();
-        let next = index.wrapping_add(1);
-        // Relaxed: `head` is written under the lock only.
-        let head = shared.thieves.head.load(Ordering::Relaxed);
-        let gone = head.wrapping_sub(next) as i64 >= 0;
-        if gone {
-            // Release: see "What hands a task over".
-            shared.owner.tail.store(next, Ordering::Release);
-        }
-        drop(held);
-        !gone
-    }
 }
 
 impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
@@ -211,7 +213,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
         // but what the owner wrote itself.
         let head = shared.thieves.head.load(Ordering::Relaxed);
-        if (index.wrapping_sub(head) as i64) < 0 && !self.meet(index) {
+        if (index.wrapping_sub(head) as i64) < 0 && !shared.meet(index) {
             return None;
         }
         self.tail.set(index);

@@ -20,6 +20,8 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::ops::RangeInclusive;
 
+use crate::profile::{Profile, ProfileError};
+
 /// Entries in flight between a store buffer and the cache: they hold stores back as the buffer does.
 pub const EGRESS: u64 = 1;
 
@@ -48,10 +50,8 @@ impl Delta {
         if capacity == 0 {
             return Err(DeltaError::NoCapacity);
         }
-        let x = stores.max(1);
-        let pops = capacity.saturating_add(EGRESS).div_ceil(x.saturating_add(1));
-        let pops = NonZeroU64::new(pops).unwrap_or(NonZeroU64::MIN);
-        Ok(Delta { pops, fill: stores == 0 })
+        let bound = capacity.saturating_add(EGRESS);
+        Ok(Delta::for_bound(NonZeroU64::new(bound).unwrap_or(NonZeroU64::MIN), stores))
     }
 
     /// The bound on the processor that this program runs on, from the capacity that its maker
@@ -69,6 +69,25 @@ impl Delta {
             },
             None => Err(DeltaError::Undocumented(None)),
         }
+    }
+
+    /// The bound on this processor, from a profile that was measured on it.
+    ///
+    /// The measured reordering bound stands for `S + 1`: a processor may hold more stores back between
+    /// its store buffer and the cache than the one entry that [`new`](Delta::new) allows for.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Foreign`] if the profile is another processor's.
+    pub fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
+        profile.check_here()?;
+        Ok(Delta::for_bound(profile.bound, stores))
+    }
+
+    fn for_bound(bound: NonZeroU64, stores: u64) -> Delta {
+        let between = stores.max(1).saturating_add(1);
+        let pops = NonZeroU64::new(bound.get().div_ceil(between)).unwrap_or(NonZeroU64::MIN);
+        Delta { pops, fill: stores == 0 }
     }
 
     /// A bound that the caller has from elsewhere, with the queue making one store at each pop.

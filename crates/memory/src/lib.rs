@@ -33,6 +33,7 @@ pub mod displace;
 pub mod machine;
 pub mod membarrier;
 pub mod order;
+pub mod profile;
 
 #[cfg(feature = "loom")]
 mod loom_memory;
@@ -46,6 +47,7 @@ pub use displace::Displaced;
 pub use loom_memory::Loom;
 pub use machine::Machine;
 pub use order::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
+pub use profile::Profile;
 
 /// A kind of shared memory: its cells, and its fences.
 ///

@@ -1,0 +1,166 @@
+//! The probe's machine code: written by an assembler at run time, since its length is what is varied.
+//!
+//! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, Figure 6.
+//!
+//! ```text
+//! repeat:  mov [buffer + 0 * stride], counter      run stores
+//!          ...
+//!          sqrtsd xmm0, xmm0                       chain square roots, each waiting for the last
+//!          ...
+//!          dec counter
+//!          jnz repeat
+//! ```
+//!
+//! Square roots touch no memory, have a latency of a dozen cycles or more on every x86-64, and so take
+//! few entries of the reorder buffer for the time they last; integer multiplications would fill it
+//! before the store buffer is full. The chain goes on from one repeat to the next, so the time of a
+//! repeat is the chain's, unless stores that find no entry keep the next chain out of the pipeline.
+//!
+//! The pages are writable until the code is in them, then executable, never both.
+
+use core::ffi::c_void;
+use core::ptr;
+
+use iced_x86::IcedError;
+use iced_x86::code_asm::{CodeAssembler, eax, qword_ptr, rax, rdi, rsi, xmm0};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+use super::{CannotMeasure, Pattern};
+
+/// Bytes between two stores to distinct lines.
+const LINE: usize = 64;
+
+/// A loop of a run of stores and a chain of square roots, in pages of its own.
+#[derive(Debug)]
+pub(super) struct Probe {
+    mapping: Mapping,
+    reach: usize,
+}
+
+impl Probe {
+    /// The loop with `run` stores in `pattern`, and `chain` square roots.
+    pub(super) fn new(pattern: Pattern, run: usize, chain: usize) -> Result<Probe, CannotMeasure> {
+        let code = assemble(pattern, run, chain).map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
+        let reach = offset(pattern, run.saturating_sub(1)) + 8;
+        Ok(Probe { mapping: Mapping::new(&code)?, reach })
+    }
+
+    /// Bytes of a buffer that the stores need.
+    pub(super) fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// Runs the loop `repeats` times (at least once) over `buffer`.
+    pub(super) fn run(&self, buffer: &mut [u64], repeats: u64) {
+        assert!(size_of_val(buffer) >= self.reach, "the probe's buffer is shorter than its reach");
+        let entry = self.mapping.start.cast_const();
+        // SAFETY: `entry` is the start of the code of `assemble`, which follows the System V calling
+        // convention, takes a pointer and a count, and returns nothing; the pages are executable and
+        // stay mapped as long as `self`.
+        let probe = unsafe {
+            core::mem::transmute::<*const c_void, unsafe extern "sysv64" fn(*mut u64, u64)>(entry)
+        };
+        // SAFETY: the code writes the first `reach` bytes behind its first argument, which are the
+        // caller's alone (checked above), changes no other memory and only registers that a callee
+        // may; it ends after the count has reached 0, and the count is at least 1.
+        unsafe { probe(buffer.as_mut_ptr(), repeats.max(1)) }
+    }
+}
+
+fn offset(pattern: Pattern, store: usize) -> usize {
+    match pattern {
+        Pattern::Lines => store * LINE,
+        Pattern::Words => store * 8,
+        Pattern::One | Pattern::None => 0,
+    }
+}
+
+fn assemble(pattern: Pattern, run: usize, chain: usize) -> Result<Vec<u8>, IcedError> {
+    let mut code = CodeAssembler::new(64)?;
+    let mut repeat = code.create_label();
+    // 3 converges on 1 within the warm-up's first repeats, and a root of 1 takes the same time ever after.
+    code.mov(eax, 3)?;
+    code.cvtsi2sd(xmm0, eax)?;
+    code.set_label(&mut repeat)?;
+    for store in 0..run {
+        match pattern {
+            Pattern::None => code.lea(rax, qword_ptr(rsi + 1))?,
+            _ => code.mov(qword_ptr(rdi + offset(pattern, store)), rsi)?,
+        }
+    }
+    for _ in 0..chain {
+        code.sqrtsd(xmm0, xmm0)?;
+    }
+    code.dec(rsi)?;
+    code.jnz(repeat)?;
+    code.ret()?;
+    code.assemble(0)
+}
+
+#[derive(Debug)]
+struct Mapping {
+    start: *mut c_void,
+    length: usize,
+}
+
+impl Mapping {
+    fn new(code: &[u8]) -> Result<Mapping, CannotMeasure> {
+        let refused = |error: rustix::io::Errno| CannotMeasure::Mapping(error.into());
+        let length = code.len().next_multiple_of(rustix::param::page_size());
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address (null, and no MAP_FIXED), so no mapping is replaced.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), length, writable, MapFlags::PRIVATE) }
+            .map_err(refused)?;
+        let mapping = Mapping { start, length };
+        // SAFETY: the source is a slice of that length, the target a new mapping at least as long,
+        // which is writable and overlaps nothing.
+        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start.cast(), code.len()) };
+        let executable = MprotectFlags::READ | MprotectFlags::EXEC;
+        // SAFETY: the range is the mapping made above, to which no reference exists.
+        unsafe { mprotect(start, length, executable) }.map_err(refused)?;
+        Ok(mapping)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is the mapping that `new` made, and nothing runs in it: `run` borrows it.
+        let unmapped = unsafe { munmap(self.start, self.length) };
+        debug_assert!(unmapped.is_ok(), "the probe's mapping could not be undone: {unmapped:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_stores_where_the_pattern_says_and_nowhere_else() {
+        for (pattern, run, written) in [
+            (Pattern::Lines, 3, vec![0, 8, 16]),
+            (Pattern::Words, 3, vec![0, 1, 2]),
+            (Pattern::One, 3, vec![0]),
+            (Pattern::None, 3, vec![]),
+        ] {
+            let probe = Probe::new(pattern, run, 4).unwrap();
+            let mut buffer = vec![u64::MAX; 32];
+            probe.run(&mut buffer, 5);
+            // The last repeat stores what the counter held: 1.
+            let touched: Vec<usize> =
+                buffer.iter().enumerate().filter(|(_, word)| **word == 1).map(|(at, _)| at).collect();
+            assert_eq!(touched, written, "{pattern:?}");
+            assert_eq!(buffer.iter().filter(|word| **word == u64::MAX).count(), 32 - touched.len());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "shorter than its reach")]
+    fn a_buffer_that_is_too_short_is_refused() {
+        Probe::new(Pattern::Lines, 2, 1).unwrap().run(&mut [0; 8], 1);
+    }
+
+    #[test]
+    fn a_run_of_no_stores_is_a_probe_too() {
+        Probe::new(Pattern::Words, 0, 2).unwrap().run(&mut [0; 1], 3);
+    }
+}

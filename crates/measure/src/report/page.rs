@@ -1,0 +1,233 @@
+//! The document as one page: its style and its figures are in it, and it loads nothing.
+
+use std::fmt::Write as _;
+
+use super::Document;
+use super::plot::Plot;
+use crate::capacity::{Capacity, Pattern};
+use crate::knee::Finding;
+use crate::litmus::grid;
+use crate::litmus::program::Target;
+
+const STYLE: &str = "
+:root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#59636e;--rule:#d5dae0;--card:#f5f7f9;
+--lines:#0b5fa5;--words:#b35900;--one:#00785a;--none:#8a8f96;--good:#00785a;--bad:#c2331f}
+@media(prefers-color-scheme:dark){:root{--ground:#14171b;--ink:#e8eaed;--soft:#a3abb5;--rule:#363c44;
+--card:#1d2127;--lines:#6db7ff;--words:#ffb057;--one:#4ed1a7;--none:#8a929c;--good:#4ed1a7;--bad:#ff7d6b}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:46rem;background:var(--ground);color:var(--ink);
+font:16px/1.55 system-ui,sans-serif}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}
+p{margin:.5rem 0}.soft,figcaption{color:var(--soft);font-size:.9rem}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.7rem;margin:1.2rem 0}
+.facts div{background:var(--card);border-radius:8px;padding:.7rem .9rem}
+.facts b{display:block;font-size:1.7rem;line-height:1.2}.facts span{color:var(--soft);font-size:.85rem}
+figure{margin:1rem 0}.scroll{overflow-x:auto}
+svg{display:block;width:100%;min-width:34rem;height:auto;font:13px system-ui,sans-serif}
+svg text{fill:var(--soft)}svg .strong{fill:var(--ink);font-weight:600}
+.grid{stroke:var(--rule);stroke-width:1}.mark{stroke:var(--ink);stroke-dasharray:4 3}
+.line{fill:none;stroke-width:1.8}.l-lines{stroke:var(--lines)}.l-words{stroke:var(--words)}
+.l-one{stroke:var(--one)}.l-none{stroke:var(--none)}.diagonal{stroke:var(--soft);stroke-dasharray:2 4}
+.good{fill:var(--good)}.bad{stroke:var(--bad);stroke-width:2.2;fill:none}
+.key{display:inline-block;width:1.4em;border-top:3px solid;margin:0 .4em .25em 0}
+ul.legend{list-style:none;padding:0;margin:.4rem 0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
+th,td{text-align:right;padding:.3rem .55rem;border-bottom:1px solid var(--rule);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}th{font-weight:600}
+";
+
+/// Text as HTML has it.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+pub(super) fn render(document: &Document) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write(&mut page, document);
+    page
+}
+
+fn write(page: &mut String, document: &Document) -> std::fmt::Result {
+    let host = &document.host;
+    write!(
+        page,
+        "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n\
+         <meta name=viewport content='width=device-width,initial-scale=1'>\n\
+         <title>The store buffer of {0}</title>\n<style>{STYLE}</style></head><body>\n\
+         <h1>The store buffer of {0}</h1>\n<p class=soft>{1} · {2} · {3} processors{4}</p>\n",
+        escape(&host.cpu),
+        escape(host.identity.as_deref().unwrap_or("unknown model")),
+        escape(&host.kernel),
+        host.processors.len(),
+        if host.virtual_machine { " · virtual machine" } else { "" },
+    )?;
+    let number = |value: Option<u64>| value.map_or("–".to_owned(), |value| value.to_string());
+    page.push_str("<div class=facts>\n");
+    for (value, name) in [
+        (number(document.capacity), "entries of the store buffer"),
+        (number(document.bound), "stores a load may overtake"),
+        (number(document.safe_delta.first().copied()), "safe delta, one store between pops"),
+    ] {
+        writeln!(page, "<div><b>{value}</b><span>{name}</span></div>")?;
+    }
+    page.push_str("</div>\n");
+    for sentence in document.verdict() {
+        writeln!(page, "<p>{}</p>", escape(&sentence))?;
+    }
+    if let Some(sweeps) = &document.sweeps {
+        capacity(page, sweeps)?;
+    }
+    if !document.litmus.is_empty() {
+        litmus(page, document)?;
+    }
+    if !document.classic.is_empty() {
+        page.push_str("<h2>Classic litmus tests</h2>\n<div class=scroll><table><tr><th>Test<th>seen<th>runs<th>total store order\n");
+        for c in &document.classic {
+            let allowed = if c.allowed { "allows it" } else { "forbids it" };
+            writeln!(page, "<tr><td>{}<td>{}<td>{}<td>{allowed}", c.test, c.seen, c.runs)?;
+        }
+        page.push_str("</table></div>\n");
+    }
+    if !document.safe_delta.is_empty() {
+        delta(page, document)?;
+    }
+    writeln!(
+        page,
+        "<p class=soft>Made by poach measure, seed {}. After Morrison and Afek, <i>Fence-Free Work \
+         Stealing on Bounded TSO Processors</i>, section 7.</p>\n</body></html>",
+        document.seed
+    )
+}
+
+fn capacity(page: &mut String, sweeps: &Capacity) -> std::fmt::Result {
+    page.push_str("<h2>Capacity</h2>\n");
+    let levels: Vec<(Pattern, Vec<f64>)> =
+        sweeps.patterns.iter().map(|m| (m.pattern, m.sweep.levels())).collect();
+    let all = || levels.iter().flat_map(|(_, levels)| levels.iter().copied());
+    let longest = levels.iter().map(|(_, levels)| levels.len()).max().unwrap_or(1);
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let room = (high - low).max(1.0) / 12.0;
+    let mut plot = Plot::new(
+        (1.0, longest as f64),
+        ((low - room).max(0.0), high + room),
+        ("stores in a run", "ns for a run and a chain"),
+        "Time by the number of stores in a run",
+    );
+    for (pattern, levels) in levels.iter().rev() {
+        let points = levels.iter().enumerate().map(|(at, level)| ((at + 1) as f64, *level));
+        plot.line(&format!("l-{}", pattern.name()), points);
+    }
+    if let Some(entries) = sweeps.entries {
+        plot.upright(entries as f64, &format!("{entries}"));
+    }
+    write!(page, "<figure>{}<ul class=legend>", plot.finish())?;
+    for measured in &sweeps.patterns {
+        let knee = match &measured.finding {
+            Finding::Knee(knee) => {
+                format!("knee at {}, confidence {:.0} %", knee.at, knee.confidence * 100.0)
+            }
+            Finding::None { .. } => "no knee".to_owned(),
+        };
+        let (name, about) = (measured.pattern.name(), measured.pattern.about());
+        writeln!(page, "<li><span class=key style='color:var(--{name})'></span>{about}: {knee}")?;
+    }
+    page.push_str(
+        "</ul><figcaption>As long as a run of stores fits into the store buffer it costs nothing. Lower \
+         quartiles of interleaved samples (Figure 7 of the paper).</figcaption></figure>\n",
+    );
+    Ok(())
+}
+
+fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
+    page.push_str("<h2>Reordering bound</h2>\n");
+    let points = document.points();
+    let names: Vec<&str> = document.litmus.iter().map(|run| run.placement.name()).collect();
+    let supposed = document.capacity.map(|capacity| capacity + 1);
+    let mut bounds: Vec<u64> = supposed.into_iter().chain(document.bound).collect();
+    bounds.dedup();
+    for bound in bounds {
+        let figure = grid::figure(&points, bound);
+        let high = figure.iter().map(|(alpha, delta, _)| *alpha.max(delta)).max().unwrap_or(1) as f64;
+        let mut plot = Plot::new(
+            (0.0, high + 2.0),
+            (0.0, high + 2.0),
+            ("delta that the bound makes safe", "delta of the thief"),
+            "Points of the litmus test by predicted and tested delta",
+        );
+        plot.line("diagonal", [(0.0, 0.0), (high + 2.0, high + 2.0)].into_iter());
+        for (alpha, delta, correct) in figure {
+            plot.mark((alpha as f64, delta as f64), correct);
+        }
+        write!(
+            page,
+            "<figure>{}<figcaption>Supposed bound {bound}: if it is right, everything on the dotted line \
+             and above it is correct (dots), and only what is below may go wrong (crosses). Placements: \
+             {}. Figure 8 of the paper.</figcaption></figure>\n",
+            plot.finish(),
+            names.join(", ")
+        )?;
+    }
+    page.push_str(
+        "<div class=scroll><table><tr><th>Stores between pops<th>rounds<th>incorrect<th>most twice\
+         <th>greatest delta violated<th>predicted safe\n",
+    );
+    for column in &document.columns {
+        let of = || points.iter().filter(|o| (o.point.stores, o.point.target) == (column.stores, column.target));
+        let name = match (column.stores, column.target) {
+            (0, _) => "0 (may coalesce)".to_owned(),
+            (stores, Target::Lines) => stores.to_string(),
+            (stores, Target::Words) => format!("{stores}, one line"),
+            (stores, Target::One) => format!("{stores}, one word"),
+        };
+        writeln!(
+            page,
+            "<tr><td>{name}<td>{}<td>{}<td>{}<td>{}<td>{}",
+            of().map(|o| o.outcome.rounds).sum::<u64>(),
+            of().map(|o| o.outcome.incorrect).sum::<u64>(),
+            of().map(|o| o.outcome.largest_duplicate).max().unwrap_or(0),
+            column.highest_violation.map_or("none".to_owned(), |delta| delta.to_string()),
+            column.predicted
+        )?;
+    }
+    page.push_str("</table></div>\n");
+    Ok(())
+}
+
+fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
+    page.push_str(
+        "<h2>What to use</h2>\n<div class=scroll><table><tr><th>Stores between pops, x",
+    );
+    for x in 1..=document.safe_delta.len() {
+        write!(page, "<th>{x}")?;
+    }
+    page.push_str("\n<tr><td>Safe delta");
+    for delta in &document.safe_delta {
+        write!(page, "<td>{delta}")?;
+    }
+    page.push_str("\n</table></div>\n");
+    if let Some(cost) = &document.cost {
+        write!(
+            page,
+            "<p>A push and a pop take {:.2} ns with a fence, {:.2} ns bounded, and {:.2} ns bounded where \
+             the client makes the store between pops. In exchange thieves leave the last {} tasks of a \
+             queue to their owner.</p>\n",
+            cost.full,
+            cost.bounded,
+            cost.bounded_without_fill,
+            document.safe_delta.first().copied().unwrap_or(0)
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! A processor's store buffer as it was measured, in a few lines of text that a program can keep.
+//!
+//! `poach measure` writes one; a program that would rather use the bound measured on its own machine
+//! than the one that the maker documents reads it and asks [`Delta::measured`](crate::Delta::measured).
+//!
+//! ```text
+//! poach-profile 1
+//! processor GenuineIntel 6 47
+//! capacity 32
+//! bound 33
+//! check 1d0bcf6bfb45d8a3
+//! ```
+//!
+//! The last line is the FNV-1a sum of what stands before it: a profile that lost a digit would break
+//! each queue that trusts it.
+
+use core::fmt;
+use core::num::NonZeroU64;
+use core::str::FromStr;
+
+use crate::delta::{Maker, Processor};
+
+const HEAD: &str = "poach-profile 1";
+
+/// A measured store buffer.
+///
+/// ```
+/// use poach_memory::{Profile, delta::{Maker, Processor}};
+///
+/// let processor = Processor { maker: Maker::Intel, family: 6, model: 47 };
+/// let profile = Profile::new(processor, 32, 33)?;
+/// assert_eq!(profile.to_string().parse::<Profile>()?, profile);
+/// # Ok::<(), poach_memory::profile::ProfileError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    processor: Processor,
+    capacity: NonZeroU64,
+    pub(crate) bound: NonZeroU64,
+}
+
+/// Why a text is no profile, or not one for this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// It does not begin as a profile does.
+    NotAProfile,
+    /// A line is missing, changed, or too many.
+    Damaged,
+    /// A capacity of 0, or a bound not above it.
+    Senseless {
+        /// Entries.
+        capacity: u64,
+        /// Stores.
+        bound: u64,
+    },
+    /// It was measured on another processor.
+    Foreign {
+        /// The one that it was measured on.
+        of: Processor,
+        /// The one that this program runs on, if it is known.
+        here: Option<Processor>,
+    },
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProfileError::NotAProfile => {
+                write!(f, "this is no profile of poach measure: one begins with \"{HEAD}\"")
+            }
+            ProfileError::Damaged => {
+                f.write_str("the profile is damaged: measure again with poach measure all")
+            }
+            ProfileError::Senseless { capacity, bound } => write!(
+                f,
+                "a store buffer of {capacity} entries cannot have a reordering bound of {bound}"
+            ),
+            ProfileError::Foreign { of, here } => {
+                let name = |f: &mut fmt::Formatter<'_>, p: &Processor| {
+                    write!(f, "{:?} family {:#x} model {:#x}", p.maker, p.family, p.model)
+                };
+                f.write_str("the profile was measured on ")?;
+                name(f, of)?;
+                f.write_str(" and this is ")?;
+                match here {
+                    Some(here) => name(f, here)?,
+                    None => f.write_str("another processor")?,
+                }
+                f.write_str(": measure here")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ProfileError {}
+
+impl Profile {
+    /// A profile of `processor`, with `capacity` entries and loads that overtake at most `bound` stores.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Senseless`] if the capacity is 0, or the bound not above it.
+    pub fn new(processor: Processor, capacity: u64, bound: u64) -> Result<Profile, ProfileError> {
+        match (NonZeroU64::new(capacity), NonZeroU64::new(bound)) {
+            (Some(entries), Some(stores)) if capacity < bound => {
+                Ok(Profile { processor, capacity: entries, bound: stores })
+            }
+            _ => Err(ProfileError::Senseless { capacity, bound }),
+        }
+    }
+
+    /// The processor that it was measured on.
+    pub fn processor(&self) -> Processor {
+        self.processor
+    }
+
+    /// Entries of the store buffer.
+    pub fn capacity(&self) -> u64 {
+        self.capacity.get()
+    }
+
+    /// The paper's S of TSO\[S\]: how many stores a load may overtake.
+    pub fn bound(&self) -> u64 {
+        self.bound.get()
+    }
+
+    /// Whether it is a profile of the processor that this program runs on.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Foreign`] if it is not, or that processor is not known.
+    pub fn check_here(&self) -> Result<(), ProfileError> {
+        let here = Processor::here();
+        if here == Some(self.processor) {
+            Ok(())
+        } else {
+            Err(ProfileError::Foreign { of: self.processor, here })
+        }
+    }
+
+    fn body(&self) -> String {
+        let Processor { maker, family, model } = self.processor;
+        let maker = match maker {
+            Maker::Amd => "AuthenticAMD",
+            Maker::Intel => "GenuineIntel",
+        };
+        format!(
+            "{HEAD}\nprocessor {maker} {family} {model}\ncapacity {}\nbound {}\n",
+            self.capacity, self.bound
+        )
+    }
+}
+
+fn sum(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = self.body();
+        writeln!(f, "{body}check {:016x}", sum(&body))
+    }
+}
+
+impl FromStr for Profile {
+    type Err = ProfileError;
+
+    fn from_str(text: &str) -> Result<Profile, ProfileError> {
+        if !text.starts_with(HEAD) {
+            return Err(ProfileError::NotAProfile);
+        }
+        let profile = parse(text).ok_or(ProfileError::Damaged)??;
+        // One way to write it: whatever else stands in the text, or is missing from it, shows here.
+        if profile.to_string().trim_end() == text.trim_end() {
+            Ok(profile)
+        } else {
+            Err(ProfileError::Damaged)
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<Result<Profile, ProfileError>> {
+    let mut lines = text.lines().skip(1);
+    let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+    let mut words = field("processor")?.split(' ');
+    let maker = match words.next()? {
+        "AuthenticAMD" => Maker::Amd,
+        "GenuineIntel" => Maker::Intel,
+        _ => return None,
+    };
+    let (family, model) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let (capacity, bound) = (field("capacity")?.parse().ok()?, field("bound")?.parse().ok()?);
+    Some(Profile::new(Processor { maker, family, model }, capacity, bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Profile {
+        let processor = Processor { maker: Maker::Intel, family: 6, model: 47 };
+        Profile::new(processor, 32, 33).unwrap()
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_missing_end_is_found() {
+        let text = sample().to_string();
+        assert_eq!(text.parse(), Ok(sample()));
+        for at in 0..text.trim_end().len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'7' { b'8' } else { b'7' };
+            let changed = String::from_utf8(bytes).unwrap();
+            assert!(changed.parse::<Profile>().is_err(), "{changed}");
+            assert!(text[..at].parse::<Profile>().is_err(), "cut at {at}");
+        }
+        assert_eq!(format!("{text}more").parse::<Profile>(), Err(ProfileError::Damaged));
+        assert_eq!("{}".parse::<Profile>(), Err(ProfileError::NotAProfile));
+    }
+
+    #[test]
+    fn a_bound_within_the_capacity_is_refused() {
+        let processor = sample().processor();
+        for (capacity, bound) in [(0, 5), (32, 32), (32, 0)] {
+            let refused = Profile::new(processor, capacity, bound);
+            assert_eq!(refused, Err(ProfileError::Senseless { capacity, bound }));
+        }
+    }
+
+    #[test]
+    fn another_processors_profile_is_refused_by_name() {
+        let processor = Processor { maker: Maker::Amd, family: 0x7f, model: 1 };
+        let foreign = Profile::new(processor, 32, 33).unwrap();
+        let said = foreign.check_here().unwrap_err().to_string();
+        assert!(said.contains("Amd family 0x7f model 0x1"), "{said}");
+    }
+}
