@@ -143,7 +143,11 @@ impl Spec {
             }
             // Progress is for the model's own checks: being outrun changes nothing.
             (_, Some(Outcome::Retry)) => {
-                if steals { same() } else { Vec::new() }
+                if steals {
+                    same()
+                } else {
+                    Vec::new()
+                }
             }
             (_, Some(Outcome::Empty)) => {
                 let overlooked = |item: &Item| item.given || (steals && !item.visible);

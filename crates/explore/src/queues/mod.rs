@@ -107,7 +107,9 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
     match policy {
         Policy::Full => run(algorithm, policy, scenario, config, || Full),
-        Policy::Asymmetric => run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new),
+        Policy::Asymmetric => {
+            run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new)
+        }
         Policy::Bounded { delta: pops, fill } => run(algorithm, policy, scenario, config, || {
             Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
         }),

@@ -142,8 +142,7 @@ type Client = Vec<<Simulated as Memory>::Word>;
 fn own<S: Subject>(queue: &S, scenario: &Scenario, client: Client) {
     let mut next = u64::from(scenario.tasks);
     let pop = || {
-        let outcome =
-            operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
+        let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
         if outcome != Outcome::Empty {
             for word in &client {
                 word.store(0, Relaxed);
