@@ -31,7 +31,7 @@ impl<M: Memory> Shared<M> {
         assert_eq!(count.get(), 1, "task {task} was run twice");
     }
 
-    fn push(&self, head: Head<M>, task: u64) -> Head<M> {
+    fn push(head: Head<M>, task: u64) -> Head<M> {
         // SAFETY: the model's owner thread owns the stack and pops in reverse order.
         unsafe { head.push(descriptor(), &raw const task) }.expect("the model's stack has room")
     }
@@ -74,10 +74,10 @@ fn model<M: Memory>(threads: &mut Threads) {
     threads.spawn("owner", move || {
         // SAFETY: this thread is the one owner, and the stack outlives its heads.
         let bottom = unsafe { owner.stack.bottom() };
-        let one = owner.push(bottom, 0);
-        let _ = owner.push(one, 1);
+        let one = Shared::push(bottom, 0);
+        let _ = Shared::push(one, 1);
         owner.pop(one, 1);
-        let _ = owner.push(one, 2);
+        let _ = Shared::push(one, 2);
         owner.pop(one, 2);
         owner.pop(bottom, 0);
     });

@@ -178,7 +178,7 @@ impl Config {
 /// The threads of a model, and what to check when they have all ended.
 #[derive(Default)]
 pub struct Threads {
-    jobs: Vec<(&'static str, Box<dyn FnOnce()>)>,
+    jobs: Vec<(&'static str, engine::Job)>,
     after: Option<Box<dyn FnOnce()>>,
     words: Vec<Naming>,
 }
@@ -228,11 +228,10 @@ pub enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::Panic(text) => f.write_str(text),
+            Violation::Panic(text) | Violation::History(text) => f.write_str(text),
             Violation::Deadlock(text) => write!(f, "deadlock: {text}"),
             Violation::Livelock(steps) => write!(f, "no end after {steps} events"),
             Violation::Race(text) => write!(f, "data race: {text}"),
-            Violation::History(text) => f.write_str(text),
             Violation::Replay(at) => {
                 write!(f, "the choice string does not fit this model: event {at} cannot happen")
             }

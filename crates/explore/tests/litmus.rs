@@ -156,7 +156,7 @@ mod interpreter {
                     if !buffer.is_empty() {
                         continue;
                     }
-                    let others = (1 << programs.len()) - 1 & !(1 << thread);
+                    let others = ((1 << programs.len()) - 1) & !(1 << thread);
                     next.barrier[thread] = Some(others);
                     next.at[thread] -= 1;
                 }

@@ -237,11 +237,12 @@ fn a_scoped_pools_threads_borrow_and_end() {
         .unwrap();
     assert_eq!(answer, [0, 1, 2]);
     assert_eq!((started.into_inner(), ended.into_inner()), (3, 3));
-    let error = ThreadPool::builder().threads(0).build_scoped(|worker| worker.run(), |_| ());
+    let error =
+        ThreadPool::builder().threads(0).build_scoped(poach_runtime::ThreadBuilder::run, |_| ());
     assert!(matches!(error, Err(BuildError::Threads(0))));
     let result = catch_unwind(|| {
         let builder = ThreadPool::builder().threads(2);
-        builder.build_scoped(|worker| worker.run(), |_| panic!("with the pool"))
+        builder.build_scoped(poach_runtime::ThreadBuilder::run, |_| panic!("with the pool"))
     });
     assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"with the pool"));
 }

@@ -216,7 +216,7 @@ fn refuse_endless(
         // What was begun is a lower bound; what is left multiplies at least as it did before.
         let growth = match known.as_slice() {
             [.., before, last] => (last / before).max(8.0),
-            [last] => last.max(8.0).min(200.0),
+            [last] => last.clamp(8.0, 200.0),
             [] => 200.0,
         };
         let left = (steps - known.len()) as f64;
@@ -305,7 +305,8 @@ fn laws(arguments: &Arguments) -> Result<bool> {
     }
     let mut text = "A thief alone with a queue of one task:\n\n".to_owned();
     for (name, fate, report) in alone::five_runs() {
-        text.push_str(&format!("  {name:10} {fate:16} ({} executions)\n", report.executions));
+        let executions = report.executions;
+        text += &["  ", &format!("{name:10} {fate:16} ({executions} executions)"), "\n"].concat();
     }
     print(text.as_bytes())?;
     Ok(true)

@@ -72,6 +72,10 @@ fn alone<S: Subject>(make: impl Fn() -> S) -> (Fate, Report) {
 }
 
 /// The five runs: a queue's name, what became of the thief, and the search.
+///
+/// # Panics
+///
+/// If the simulated machine refuses a policy: it never does.
 pub fn five_runs() -> Vec<(&'static str, Fate, Report)> {
     const TSO: &str = "the simulated machine has all that the policy asks for";
     let delta = || Delta::exactly(NonZeroU64::MIN);

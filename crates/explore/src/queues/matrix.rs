@@ -185,8 +185,8 @@ fn find(name: &str) -> Named {
 /// The rows of FF-THE and FF-CL: clean at the bound, refuted one below; without stores between pops,
 /// refuted at every delta up to the number of tasks.
 pub fn bounds(
-    sizes: impl Iterator<Item = u32> + Clone,
-    stores: impl Iterator<Item = u32> + Clone,
+    sizes: &(impl Iterator<Item = u32> + Clone),
+    stores: &(impl Iterator<Item = u32> + Clone),
 ) -> Vec<Case> {
     let mut rows = Vec::new();
     for name in ["ff-the", "ff-cl"] {
@@ -261,9 +261,9 @@ pub fn cases(quick: bool) -> Vec<Case> {
         cases.extend(rows(find("resolved"), 1, Some(delta(size, true, 1)), &[size], true, quick));
     }
     if quick {
-        cases.extend(bounds(1..=3, 0..=2));
+        cases.extend(bounds(&(1..=3), &(0..=2)));
     } else {
-        cases.extend(bounds(1..=8, 0..=3));
+        cases.extend(bounds(&(1..=8), &(0..=3)));
     }
     cases
 }

@@ -138,6 +138,10 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 
 /// Explores one scenario of one queue under one policy. The specification is the queue's own,
 /// whatever `config` says.
+///
+/// # Panics
+///
+/// If the simulated machine refuses a policy: it never does.
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
     match policy {
         Policy::Full => run(algorithm, policy, scenario, config, || Full),

@@ -129,7 +129,7 @@ pub fn model<S: Subject>(
         }
         let thief = queue.thief();
         let plan = Arc::clone(&scenario);
-        threads.spawn("owner", move || own(&queue, &plan, client));
+        threads.spawn("owner", move || own(&queue, &plan, &client));
         for name in THIEVES.iter().take(scenario.thieves as usize) {
             let thief = thief.clone();
             let steals = scenario.steals;
@@ -146,12 +146,12 @@ pub fn model<S: Subject>(
 
 type Client = Vec<<Simulated as Memory>::Word>;
 
-fn own<S: Subject>(queue: &S, scenario: &Scenario, client: Client) {
+fn own<S: Subject>(queue: &S, scenario: &Scenario, client: &Client) {
     let mut next = u64::from(scenario.tasks);
     let pop = || {
         let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
         if outcome != Outcome::Empty {
-            for word in &client {
+            for word in client {
                 word.store(0, Relaxed);
             }
         }

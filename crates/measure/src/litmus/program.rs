@@ -9,7 +9,7 @@
 //!
 //! The queue is the one that ships, on the memory that ships. What it counts on is the number of stores
 //! between two stores of `tail`, so the worker makes no other store: its counters are in registers, and
-//! so is the queue's private copy of `tail` ([`drain`] owns the queue, and nothing else knows where it
+//! so is the queue's private copy of `tail` (`drain` owns the queue, and nothing else knows where it
 //! is).
 //!
 //! *Counting.* The worker takes the highest index that is left and the thief the lowest, so each has

@@ -171,11 +171,11 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         for (alpha, delta, correct) in figure {
             plot.mark((alpha as f64, delta as f64), correct);
         }
-        write!(
+        writeln!(
             page,
             "<figure>{}<figcaption>Supposed bound {bound}: if it is right, everything on the dotted line \
              and above it is correct (dots), and only what is below may go wrong (crosses). Placements: \
-             {}. Figure 8 of the paper.</figcaption></figure>\n",
+             {}. Figure 8 of the paper.</figcaption></figure>",
             plot.finish(),
             names.join(", ")
         )?;
@@ -221,11 +221,11 @@ fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
     }
     page.push_str("\n</table></div>\n");
     if let Some(cost) = &document.cost {
-        write!(
+        writeln!(
             page,
             "<p>A push and a pop take {:.2} ns with a fence, {:.2} ns bounded, and {:.2} ns bounded where \
              the client makes the store between pops. In exchange thieves leave the last {} tasks of a \
-             queue to their owner.</p>\n",
+             queue to their owner.</p>",
             cost.full,
             cost.bounded,
             cost.bounded_without_fill,

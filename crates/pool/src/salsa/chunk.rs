@@ -253,6 +253,23 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
     }
 }
 
+/// Reads the task out of a slot that is the caller's alone to take.
+#[inline(always)]
+pub(super) fn read<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> T {
+    // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
+    let slot = unsafe { slots.add(slot as usize) };
+    // SAFETY: the chunk lives in the pool's registry.
+    let slot = unsafe { &*slot };
+    slot.with(|task| {
+        // SAFETY: the producer's write happened before the `filled` that the caller read; nobody
+        // writes the slot before the chunk is reset, which the caller's hazard pointer prevents.
+        let task = unsafe { task.read() };
+        // SAFETY: it was written, and no other consumer reads it: points 1 to 3 of the module
+        // comment.
+        unsafe { task.assume_init() }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@
 //! | paper | here |
 //! |---|---|
 //! | `tasks[i]` is ⊥, a task, `TAKEN` (38) | `filled` > i; the slot, a plain cell; a bit of `claims` |
-//! | `owner` with its tag (39) | owner and tag of the chunk's [`Term`] |
+//! | `owner` with its tag (39) | owner and tag of the chunk's `Term` |
 //! | a `Node` of the owner's, its `idx` (41-43) | `taken[owner]` = `idx` + 1, a word in the chunk |
 //! | "replace prevNode with newNode" (131) | the term's `source`: whose `taken` word counts |
 //! | `prevNode.c` ← ⊥ (132) | nothing: a list entry whose chunk is another's is dead |
@@ -98,6 +98,7 @@
 //! not yet returned is that consumer's; if it stalls for ever, so does that one task.
 
 mod cas;
+mod checks;
 mod chunk;
 mod core;
 mod list;
@@ -107,10 +108,11 @@ use ::core::marker::PhantomData;
 use ::core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use poach_memory::{Asymmetric, Cell, Machine, Memory, Ordering, StoreLoad, Word};
+use poach_memory::{Asymmetric, Machine, Memory, Ordering, StoreLoad, Word};
 
 pub use self::cas::{SalsaCas, SalsaCasConsumer};
-use self::chunk::{Chunk, Slot, Term};
+pub use self::checks::{Checks, EveryCheck};
+use self::chunk::{Chunk, Slot, Term, read};
 pub use self::core::ProducerEnd as SalsaProducer;
 use self::core::{CURRENT, ConsumerRecord, Core, RecordPointer, TARGET, protect, unprotect};
 use self::list::Fifo;
@@ -131,25 +133,6 @@ pub struct Salsa<
     core: Arc<Core<T, M, F>>,
     checks: PhantomData<fn() -> C>,
 }
-
-/// Which of the paper's checks are made. Programs make [`EveryCheck`]; each of them left out is a
-/// bug that a model has to find, or the model proves nothing.
-pub trait Checks: Send + Sync {
-    /// Lines 87-88: the owner looks at the term after it saw the task and before it publishes.
-    const FIRST_LOOK: bool = true;
-    /// Line 91: the owner looks again after it published.
-    const SECOND_LOOK: bool = true;
-    /// Line 125: the thief gives up where the chunk was stolen from it and had been taken from.
-    const RECHECK: bool = true;
-    /// Section 5.3: each change of owner gives the term a new tag.
-    const TAG: bool = true;
-}
-
-/// All [`Checks`]: the algorithm.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EveryCheck;
-
-impl Checks for EveryCheck {}
 
 impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C> {
     /// Pools of chunks of `chunk_length` tasks; `None` where there is no memory.
@@ -595,23 +578,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         }
         task
     }
-}
-
-/// Reads the task out of a slot that is the caller's alone to take.
-#[inline(always)]
-fn read<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> T {
-    // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
-    let slot = unsafe { slots.add(slot as usize) };
-    // SAFETY: the chunk lives in the pool's registry.
-    let slot = unsafe { &*slot };
-    slot.with(|task| {
-        // SAFETY: the producer's write happened before the `filled` that the caller read; nobody
-        // writes the slot before the chunk is reset, which the caller's hazard pointer prevents.
-        let task = unsafe { task.read() };
-        // SAFETY: it was written, and no other consumer reads it: points 1 to 3 of the module
-        // comment.
-        unsafe { task.assume_init() }
-    })
 }
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M, F, C> {

@@ -45,65 +45,14 @@ use crate::machine::{
 use crate::spec::Spec;
 use crate::{Config, Incomplete, Report, Strategy, Verdict, Violation};
 
+mod conclude;
+mod node;
+
+pub(crate) use node::End;
+use node::{ByFingerprint, Node, Shortest, enabled, possible, unnoticed};
+
 /// Marks an event of a trace that was no choice.
 pub(crate) const EAGER: u8 = 0x80;
-
-/// A hasher for keys that are fingerprints already.
-#[derive(Default)]
-pub(crate) struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = mix(self.0, u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
-type ByFingerprint = BuildHasherDefault<Identity>;
-
-/// How an execution ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Every thread has finished and every buffer is empty.
-    Complete,
-    /// It came to a state that is explored already.
-    Known,
-    /// All that could happen next sleeps.
-    Asleep,
-    /// It can no longer beat the shortest counterexample.
-    TooLong,
-    /// A violation.
-    Violation,
-    /// What the reduction relied on does not hold: from the beginning again.
-    Restart,
-}
-
-/// A state at which there was a choice.
-struct Node {
-    /// Its place in the trace.
-    at: usize,
-    todo: Events,
-    done: Events,
-    sleep: Events,
-    /// Which of `done` and `sleep` return, or make a push visible.
-    returns: Events,
-}
-
-struct Shortest {
-    length: usize,
-    switches: usize,
-    trace: Vec<u8>,
-    violation: Violation,
-}
 
 pub(crate) struct Search {
     config: Config,
@@ -589,117 +538,4 @@ impl Search {
     pub(crate) fn found(&self) -> Option<Violation> {
         self.found.clone()
     }
-
-    /// Counts an execution.
-    pub(crate) fn conclude(&mut self, observed: &[u64]) {
-        self.executions += 1;
-        self.steps += (self.trace.len() - self.fixed.min(self.trace.len())) as u64;
-        self.depth = self.depth.max(self.trace.len());
-        if self.end == Some(End::Complete) {
-            self.completed += 1;
-            if !observed.is_empty() && !self.outcomes.contains(observed) {
-                self.outcomes.insert(observed.to_vec());
-            }
-        }
-        if let Some(violation) = self.found.take() {
-            if matches!(violation, Violation::Deadlock(_)) && self.stuck_at > 0 {
-                // A replay finds the rounds of waiting by itself.
-                self.trace.truncate(self.stuck_at);
-            }
-            let length = self.trace.len();
-            let steps = self.trace.iter().map(|event| event & !EAGER);
-            let steps: Vec<u8> = steps.filter(|event| (*event as usize) < MAX_THREADS).collect();
-            let switches = steps.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            let better = self
-                .shortest
-                .as_ref()
-                .is_none_or(|best| (length, switches) < (best.length, best.switches));
-            if better {
-                if self.shortest.is_none() {
-                    self.found_at = self.executions;
-                }
-                self.shortest =
-                    Some(Shortest { length, switches, trace: self.trace.clone(), violation });
-            }
-        }
-    }
-
-    pub(crate) fn report(&mut self) -> (Report, Option<(Violation, Vec<u8>)>) {
-        let limit = self.limit();
-        let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
-        let complete = exhaustive && limit.is_none() && !self.bounded;
-        let verdict = if let Some(best) = &self.shortest {
-            Verdict::Violation(best.violation.clone())
-        } else if complete {
-            Verdict::Clean
-        } else {
-            Verdict::Incomplete(match (limit, &self.config.strategy) {
-                (Some(limit), _) => limit,
-                (None, Strategy::Random { seed, .. }) => Incomplete::Random(*seed),
-                (None, Strategy::Replay(_)) => Incomplete::Replay,
-                (None, Strategy::Exhaustive { preemptions, .. }) => {
-                    Incomplete::Preemptions(preemptions.unwrap_or_default())
-                }
-            })
-        };
-        let report = Report {
-            verdict,
-            complete,
-            executions: self.executions,
-            completed: self.completed,
-            states: self.states.len() as u64,
-            known: self.known,
-            asleep: self.asleep,
-            steps: self.steps,
-            depth: self.depth,
-            restarts: self.restarts,
-            elapsed: self.started.elapsed(),
-            outcomes: std::mem::take(&mut self.outcomes),
-            duplicates: self.duplicates,
-            counterexample: None,
-            duplicate: None,
-        };
-        let shortest = self.shortest.take().map(|best| (best.violation, best.trace));
-        (report, shortest)
-    }
-}
-
-fn enabled(machine: &Machine) -> Events {
-    let mut events = 0;
-    for thread in 0..machine.count {
-        if machine.enabled(thread) {
-            events |= bit(step(thread));
-        }
-        if !machine.buffer(thread).is_empty() {
-            events |= bit(drain(thread));
-        }
-        if machine.can_coalesce(thread) {
-            events |= bit(coalesce(thread));
-        }
-    }
-    events
-}
-
-/// An event that nobody can notice, if there is one.
-fn unnoticed(machine: &Machine) -> Option<Event> {
-    (0..machine.count).find_map(|thread| {
-        if machine.enabled(thread) && !machine.noticeable(thread) {
-            Some(step(thread))
-        } else if machine.drains_unnoticed(thread) {
-            Some(drain(thread))
-        } else {
-            None
-        }
-    })
-}
-
-/// Whether an event of a replayed choice sequence can happen here.
-fn possible(machine: &Machine, event: Event) -> bool {
-    let (kind, thread) = decode(event & !EAGER);
-    thread < machine.count
-        && match kind {
-            Kind::Step => machine.enabled(thread) || machine.threads[thread].pending == Op::Pause,
-            Kind::Drain => !machine.buffer(thread).is_empty(),
-            Kind::Coalesce => machine.can_coalesce(thread),
-        }
 }

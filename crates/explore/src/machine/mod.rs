@@ -35,186 +35,10 @@
 //! [`coalesce`]: Machine::coalesce
 
 use std::panic::Location;
+mod parts;
 
-/// The most threads that a model may have.
-pub const MAX_THREADS: usize = 8;
-
-/// The words that one model thread may create, and the words that the set-up may create.
-pub const MAX_WORDS: usize = 1 << 10;
-
-/// A word's place: its creator's arena, and a number within it. Deterministic: it depends on the
-/// creating thread's own history alone.
-pub(crate) type Loc = u32;
-
-/// The arena of the words that the set-up creates; thread `i` has arena `i + 1`.
-const SETUP: usize = 0;
-
-/// A vector clock.
-pub(crate) type Clock = [u16; MAX_THREADS];
-
-/// Mixes a word into a fingerprint: the folded product of the two halves.
-#[inline(always)]
-pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    let product = u128::from(hash ^ 0x9e37_79b9_7f4a_7c15)
-        .wrapping_mul(u128::from(value ^ 0xd6e8_feb8_6659_fd93) | 1 << 64);
-    (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
-}
-
-/// How a read-modify-write changes its word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Swap(u64),
-    Add(u64),
-    Or(u64),
-    And(u64),
-    CompareExchange(u64, u64),
-}
-
-/// What a thread does next: the step at which it is suspended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// It has not begun.
-    Start,
-    Load(Loc),
-    Store(Loc, u64),
-    Change(Loc, Change),
-    /// A full fence.
-    Full,
-    HeavyStart,
-    HeavyFinish,
-    /// It waits until something that it has read since its last pause has changed.
-    Pause,
-    /// An operation that nobody could observe returns: its place in the history is chosen here.
-    Mark,
-    /// It has ended.
-    Finished,
-}
-
-/// A store on its way to memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) loc: Loc,
-    pub(crate) value: u64,
-    /// The number, within its thread, of the operation that issued it.
-    pub(crate) operation: u32,
-    /// How many delayed operations have become visible once this entry has drained.
-    pub(crate) flushes: u8,
-}
-
-/// A thread of the model, as the machine sees it.
-#[derive(Debug)]
-pub(crate) struct Thread {
-    /// Every store of this execution; those from `head` on are in the buffer.
-    pub(crate) log: Vec<Entry>,
-    pub(crate) head: usize,
-    /// The stores issued before this thread's last observable step.
-    stable: usize,
-    /// While it waits in a process-wide barrier: how far each thread's log must have drained.
-    targets: [u32; MAX_THREADS],
-    pub(crate) pending: Op,
-    /// Where in the source the pending step stands.
-    pub(crate) site: &'static Location<'static>,
-    /// The fingerprint of all that this thread has done and read. Its local state is a function of
-    /// that: it is deterministic, and reads are all it takes in.
-    pub(crate) hash: u64,
-    /// What it has read since its last pause.
-    reads: Vec<(Loc, u64)>,
-    /// The number of operations that it has begun, and whether the last one's call awaits its place
-    /// in the history.
-    pub(crate) operation: u32,
-    pub(crate) call_waits: bool,
-    pub(crate) clock: Clock,
-    /// The clocks of the entries of `log`, if clocks are kept.
-    log_clocks: Vec<Clock>,
-    words: usize,
-}
-
-/// Who has touched a word, in any execution of this search so far: bit `i` is thread `i`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    by: u8,
-    written_by: u8,
-}
-
-/// What the last observable step did to the history.
-pub(crate) const CALLED: u8 = 1;
-/// See [`CALLED`].
-pub(crate) const RETURNED: u8 = 2;
-
-/// Whose step an event is, and of what kind: `kind * MAX_THREADS + thread`.
-pub(crate) type Event = u8;
-/// A set of events.
-pub(crate) type Events = u32;
-
-/// The three kinds of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A thread performs its pending step.
-    Step,
-    /// The oldest entry of a thread's buffer (of its egress slot, if there is one) goes to memory.
-    Drain,
-    /// The two oldest entries of a thread's buffer, to one word, become one.
-    Coalesce,
-}
-
-pub(crate) const fn step(thread: usize) -> Event {
-    thread as u8
-}
-
-pub(crate) const fn drain(thread: usize) -> Event {
-    (MAX_THREADS + thread) as u8
-}
-
-pub(crate) const fn coalesce(thread: usize) -> Event {
-    (2 * MAX_THREADS + thread) as u8
-}
-
-pub(crate) const fn bit(event: Event) -> Events {
-    1 << event
-}
-
-pub(crate) fn decode(event: Event) -> (Kind, usize) {
-    let thread = event as usize % MAX_THREADS;
-    match event as usize / MAX_THREADS {
-        0 => (Kind::Step, thread),
-        1 => (Kind::Drain, thread),
-        _ => (Kind::Coalesce, thread),
-    }
-}
-
-/// What an event touches that another event could notice.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Footprint {
-    pub(crate) loc: Option<Loc>,
-    pub(crate) writes: bool,
-    /// It is a process-wide barrier: it notices how far every thread has come.
-    pub(crate) all: bool,
-    /// A thread's step, not a drain.
-    pub(crate) steps: bool,
-    /// [`CALLED`] and [`RETURNED`].
-    pub(crate) marks: u8,
-}
-
-impl Footprint {
-    /// Whether the order of two events of different threads can be noticed.
-    pub(crate) fn conflicts(&self, other: &Footprint) -> bool {
-        let same_word =
-            self.loc.is_some() && self.loc == other.loc && (self.writes || other.writes);
-        same_word
-            || (self.all && other.steps)
-            || (other.all && self.steps)
-            || (self.marks & RETURNED != 0 && other.marks & CALLED != 0)
-            || (self.marks & CALLED != 0 && other.marks & RETURNED != 0)
-    }
-}
-
-/// The machine's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
-    /// Entries a buffer can hold, the egress slot included; 0 for sequential consistency.
-    pub(crate) capacity: usize,
-    pub(crate) egress: bool,
-}
+pub(crate) use parts::*;
+pub use parts::{MAX_THREADS, MAX_WORDS};
 
 pub(crate) struct Machine {
     pub(crate) size: Size,
@@ -494,9 +318,9 @@ impl Machine {
     #[inline]
     pub(crate) fn drains_unnoticed(&self, index: usize) -> bool {
         self.buffer(index).first().is_some_and(|entry| {
-            !self.shared(index, entry.loc)
-                && !(entry.operation == self.threads[index].operation
-                    && self.threads[index].call_waits)
+            let thread = &self.threads[index];
+            let of_a_waiting_call = entry.operation == thread.operation && thread.call_waits;
+            !self.shared(index, entry.loc) && !of_a_waiting_call
         })
     }
 

@@ -1,0 +1,123 @@
+//! The model's threads as coroutines: made once, used by every execution, and how one that was cut short
+//! ends.
+
+use super::{
+    Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End, Fiber, GivenUp,
+    Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Yielder, catch_unwind, slot, with,
+};
+
+pub(super) fn fiber(thread: usize) -> Fiber {
+    let stack = DefaultStack::new(STACK_BYTES).expect("no memory for a model thread's stack");
+    Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+        loop {
+            let (job, closing) = with(|engine| (engine.jobs[thread].take(), engine.closing));
+            match job {
+                Some(job) => {
+                    with(|engine| {
+                        if engine.mode == Mode::Run {
+                            engine.perform(thread);
+                        }
+                    });
+                    let run = AssertUnwindSafe(|| slot(thread).set(yielder, job));
+                    let panic = catch_unwind(run).err().and_then(|panic| message(&*panic));
+                    with(|engine| engine.ended(panic));
+                }
+                None if closing => return,
+                None => {}
+            }
+            yielder.suspend(());
+        }
+    })
+}
+
+/// A panic's message; `None` for the unwinding of an execution that was given up.
+pub(super) fn message(panic: &(dyn Any + Send)) -> Option<String> {
+    if panic.is::<GivenUp>() {
+        return None;
+    }
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Some(text.unwrap_or_else(|| "a value that is no text".to_owned()))
+}
+
+/// Keeps the panics of models, which are verdicts, off the standard error stream.
+pub(super) fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let mode = ENGINE.try_with(|engine| engine.try_borrow().map(|engine| engine.mode));
+            if !matches!(mode, Ok(Ok(Mode::Run | Mode::Teardown | Mode::Unwind | Mode::After))) {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// Ends the coroutines, and leaves the engine ready for the next search, however this one ends.
+pub(super) struct Closing(pub(super) Vec<Fiber>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        with(|engine| {
+            engine.mode = Mode::Unwind;
+            engine.closing = true;
+        });
+        for (thread, fiber) in self.0.iter_mut().enumerate() {
+            drop(with(|engine| {
+                engine.current = thread;
+                engine.jobs[thread].take()
+            }));
+            while !fiber.done() {
+                fiber.resume(());
+            }
+        }
+        with(|engine| {
+            engine.mode = Mode::Idle;
+            engine.closing = false;
+            engine.recording = None;
+        });
+    }
+}
+#[cold]
+pub(super) fn tear_down(fibers: &mut [Fiber], count: usize) {
+    with(|engine| {
+        let broken = matches!(engine.search.end, Some(End::Violation));
+        engine.mode = if broken { Mode::Unwind } else { Mode::Teardown };
+        engine.teardown_steps = TEARDOWN_STEPS;
+    });
+    loop {
+        let mut left = 0;
+        for (thread, fiber) in fibers[..count].iter_mut().enumerate() {
+            let unfinished = with(|engine| {
+                engine.current = thread;
+                engine.machine.threads[thread].pending != Op::Finished
+            });
+            if unfinished {
+                left += 1;
+                match with(|engine| engine.drop_unstarted(thread)) {
+                    Some(job) => {
+                        drop(job);
+                        with(|engine| engine.mode = Mode::Unwind);
+                    }
+                    None => resume(fiber),
+                }
+            }
+        }
+        if left == 0 {
+            return;
+        }
+        with(|engine| {
+            if engine.teardown_steps == 0 {
+                engine.mode = Mode::Unwind;
+            }
+            engine.teardown_steps = engine.teardown_steps.saturating_sub(1);
+        });
+    }
+}
+
+pub(super) fn resume(fiber: &mut Fiber) {
+    if let CoroutineResult::Return(()) = fiber.resume(()) {
+        unreachable!("a coroutine returns only when the engine closes");
+    }
+}

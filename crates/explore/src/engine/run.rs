@@ -1,0 +1,122 @@
+//! A search from its first execution to its report.
+
+use super::{
+    AssertUnwindSafe, Closing, Config, End, Fiber, Mode, Recording, Report, Threads, Violation,
+    catch_unwind, fiber, message, quiet_panics, resume, tear_down, with,
+};
+
+pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
+    quiet_panics();
+    with(|engine| {
+        assert!(engine.mode == Mode::Idle, "a model may not explore another one");
+        engine.machine.size = config.size();
+        engine.machine.forget();
+        engine.search.begin(config);
+    });
+    let mut fibers = Closing(Vec::new());
+    while with(|engine| engine.search.prepare()) {
+        execute(&mut fibers.0, model);
+        with(|engine| {
+            if engine.search.end == Some(End::Restart) {
+                engine.machine.knowledge_grew = false;
+            }
+            engine.search.conclude(&engine.observed);
+        });
+    }
+    let (mut report, shortest) = with(|engine| engine.search.report());
+    if let Some((violation, choices)) = shortest {
+        report.counterexample = Some(record(&mut fibers.0, model, &choices, Some(violation)));
+    }
+    if let Some(choices) = with(|engine| engine.search.duplicate.take()) {
+        report.duplicate = Some(record(&mut fibers.0, model, &choices, None));
+    }
+    report
+}
+
+fn record(
+    fibers: &mut Vec<Fiber>,
+    model: &dyn Fn(&mut Threads),
+    choices: &[u8],
+    violation: Option<Violation>,
+) -> crate::Counterexample {
+    with(|engine| {
+        engine.recording = Some(Recording::default());
+        engine.search.replay(choices.to_vec());
+    });
+    execute(fibers, model);
+    with(|engine| {
+        let recording = engine.recording.take().unwrap_or_default();
+        let found = violation.or_else(|| engine.search.found());
+        recording.finish(&engine.search.names, &engine.history, engine.machine.size, found, choices)
+    })
+}
+
+/// One execution, from the set-up to the final check.
+fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
+    with(|engine| {
+        engine.machine.reset();
+        engine.history.clear();
+        engine.observed.clear();
+        engine.forced_wakes = 0;
+        engine.forced_at = 0;
+        engine.mode = Mode::SetUp;
+    });
+    let mut threads = Threads::default();
+    model(&mut threads);
+    let Threads { jobs, after, words } = threads;
+    let count = jobs.len();
+    while fibers.len() < count {
+        fibers.push(fiber(fibers.len()));
+    }
+    let mut next = with(|engine| {
+        for (index, (name, job)) in jobs.into_iter().enumerate() {
+            engine.machine.add_thread();
+            engine.search.names[index] = name;
+            engine.jobs[index] = Some(job);
+        }
+        if let Some(recording) = &mut engine.recording {
+            recording.begin(&engine.machine, words);
+        }
+        engine.mode = Mode::Run;
+        engine.search.start(&mut engine.machine);
+        engine.advance()
+    });
+    while let Some(thread) = next {
+        with(|engine| engine.current = thread);
+        resume(&mut fibers[thread]);
+        next = with(|engine| engine.next.take());
+    }
+    let complete = with(|engine| {
+        engine.search.close(&engine.machine);
+        let complete = engine.search.end == Some(End::Complete);
+        if complete && engine.search.wants_duplicates() && !engine.history.duplicates().is_empty() {
+            engine.search.note_duplicate();
+        }
+        engine.machine.drain_all();
+        complete
+    });
+    if complete {
+        if let Some(after) = after {
+            with(|engine| engine.mode = Mode::After);
+            if let Some(text) =
+                catch_unwind(AssertUnwindSafe(after)).err().and_then(|panic| message(&*panic))
+            {
+                with(|engine| {
+                    engine.search.violate(Violation::Panic(format!("the final check: {text}")));
+                });
+            }
+        }
+    } else {
+        tear_down(fibers, count);
+        if with(|engine| engine.search.end == Some(End::Violation)) {
+            // What is broken must not be dropped: a queue whose indices have crossed would walk from
+            // one to the other. The search ends soon after a violation, so little leaks.
+            std::mem::forget(after);
+        } else {
+            // What it owns may look at words once more when it is dropped.
+            with(|engine| engine.mode = Mode::After);
+            drop(after);
+        }
+    }
+    with(|engine| engine.mode = Mode::Idle);
+}

@@ -1,0 +1,102 @@
+//! What the search keeps of a state at which there was a choice, and what can come next in one.
+
+use super::{
+    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Op, Violation, bit, coalesce,
+    decode, drain, mix, step,
+};
+
+/// A hasher for keys that are fingerprints already.
+#[derive(Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0, u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+pub(super) type ByFingerprint = BuildHasherDefault<Identity>;
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Every thread has finished and every buffer is empty.
+    Complete,
+    /// It came to a state that is explored already.
+    Known,
+    /// All that could happen next sleeps.
+    Asleep,
+    /// It can no longer beat the shortest counterexample.
+    TooLong,
+    /// A violation.
+    Violation,
+    /// What the reduction relied on does not hold: from the beginning again.
+    Restart,
+}
+
+/// A state at which there was a choice.
+pub(super) struct Node {
+    /// Its place in the trace.
+    pub(super) at: usize,
+    pub(super) todo: Events,
+    pub(super) done: Events,
+    pub(super) sleep: Events,
+    /// Which of `done` and `sleep` return, or make a push visible.
+    pub(super) returns: Events,
+}
+
+pub(super) struct Shortest {
+    pub(super) length: usize,
+    pub(super) switches: usize,
+    pub(super) trace: Vec<u8>,
+    pub(super) violation: Violation,
+}
+pub(super) fn enabled(machine: &Machine) -> Events {
+    let mut events = 0;
+    for thread in 0..machine.count {
+        if machine.enabled(thread) {
+            events |= bit(step(thread));
+        }
+        if !machine.buffer(thread).is_empty() {
+            events |= bit(drain(thread));
+        }
+        if machine.can_coalesce(thread) {
+            events |= bit(coalesce(thread));
+        }
+    }
+    events
+}
+
+/// An event that nobody can notice, if there is one.
+pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
+    (0..machine.count).find_map(|thread| {
+        if machine.enabled(thread) && !machine.noticeable(thread) {
+            Some(step(thread))
+        } else if machine.drains_unnoticed(thread) {
+            Some(drain(thread))
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether an event of a replayed choice sequence can happen here.
+pub(super) fn possible(machine: &Machine, event: Event) -> bool {
+    let (kind, thread) = decode(event & !EAGER);
+    thread < machine.count
+        && match kind {
+            Kind::Step => machine.enabled(thread) || machine.threads[thread].pending == Op::Pause,
+            Kind::Drain => !machine.buffer(thread).is_empty(),
+            Kind::Coalesce => machine.can_coalesce(thread),
+        }
+}

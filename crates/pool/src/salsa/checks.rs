@@ -1,0 +1,20 @@
+//! Which of the paper's checks a SALSA makes: all of them, but in models that must fail.
+
+/// Which of the paper's checks are made. Programs make [`EveryCheck`]; each of them left out is a
+/// bug that a model has to find, or the model proves nothing.
+pub trait Checks: Send + Sync {
+    /// Lines 87-88: the owner looks at the term after it saw the task and before it publishes.
+    const FIRST_LOOK: bool = true;
+    /// Line 91: the owner looks again after it published.
+    const SECOND_LOOK: bool = true;
+    /// Line 125: the thief gives up where the chunk was stolen from it and had been taken from.
+    const RECHECK: bool = true;
+    /// Section 5.3: each change of owner gives the term a new tag.
+    const TAG: bool = true;
+}
+
+/// All [`Checks`]: the algorithm.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryCheck;
+
+impl Checks for EveryCheck {}
