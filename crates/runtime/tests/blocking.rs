@@ -19,7 +19,7 @@ const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
 #[test]
 fn without_spares_or_workers_it_is_a_call() {
     assert_eq!(blocking(|| 1), 1);
-    assert_eq!(pool(1, 0).install(|| blocking(|| current_thread_index())), Some(0));
+    assert_eq!(pool(1, 0).install(|| blocking(current_thread_index)), Some(0));
     assert_eq!(pool(1, 2).install(|| blocking(|| join(|| 1, || 2))), (1, 2));
 }
 
@@ -112,7 +112,7 @@ fn interrupts_reach_spares_and_come_to_an_end() {
                 let (count, interrupts) = (&count, &interrupts);
                 s.spawn(move |_| {
                     if i % 2 == 0 {
-                        blocking(|| thread::yield_now());
+                        blocking(thread::yield_now);
                         count.fetch_add(1, Ordering::SeqCst);
                     } else {
                         let still = interrupt(|| {
