@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_runtime::{BuildError, ThreadPool, join, scope, spawn, worker};
+use poach_runtime::{
+    BuildError, Priority, ThreadPool, broadcast, check, current_num_threads, in_place_scope,
+    interrupt, join, join_context, par_for, scope, spawn, spawn_at, worker,
+};
 
 #[test]
 fn it_is_configured_once() {
@@ -25,4 +28,26 @@ fn it_serves_outside_any_pool() {
         });
     });
     assert_eq!(count.into_inner(), 1);
+}
+
+#[test]
+fn it_serves_the_other_ways_too() {
+    assert!(current_num_threads() >= 1);
+    let mut parts = [0; 4];
+    in_place_scope(|s| {
+        for part in &mut parts {
+            s.spawn(|_| *part = 1);
+        }
+    });
+    assert_eq!(parts, [1; 4]);
+    assert_eq!(join_context(|_| 1, |_| 2), (1, 2));
+    assert_eq!(interrupt(|| join(|| 1, || 2)), (1, 2));
+    assert_eq!(spawn_at(Priority::High, || 3).join().unwrap(), 3);
+    assert_eq!(broadcast(|context| context.num_threads()).len(), current_num_threads());
+    let sum = AtomicUsize::new(0);
+    par_for(0..10, |i| {
+        check();
+        sum.fetch_add(i, Ordering::Relaxed);
+    });
+    assert_eq!(sum.into_inner(), 45);
 }

@@ -6,9 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use poach_runtime::{
-    Scope, ThreadPool, current_thread_index, in_place_scope, in_place_scope_fifo, join, scope,
-};
+use poach_runtime::{Scope, ThreadPool, current_thread_index, in_place_scope, in_place_scope_fifo};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -116,17 +114,4 @@ fn panics_of_body_and_tasks_wait_for_the_others() {
         assert_eq!(ended.into_inner(), 1);
     }
     assert_eq!(pool.join(|| 1, || 2), (1, 2));
-}
-
-#[test]
-fn the_global_pool_serves_outside_any() {
-    let mut parts = [0; 4];
-    in_place_scope(|s| {
-        for part in &mut parts {
-            s.spawn(|_| *part = 1);
-        }
-    });
-    assert_eq!(parts, [1; 4]);
-    let (a, b) = join(|| scope(|_| 1), || in_place_scope(|_| 2));
-    assert_eq!((a, b), (1, 2));
 }

@@ -51,7 +51,7 @@ fn folds_keep_their_order() {
         });
         assert!(all.into_iter().eq(0..ITEMS));
     }
-    assert_eq!(par_reduce(0..0, || 7, |_, _| 8, |a, _| a), 7); // The global pool.
+    assert_eq!(pool(1).install(|| par_reduce(0..0, || 7, |_, _| 8, |a, _| a)), 7);
 }
 
 #[test]
@@ -59,10 +59,12 @@ fn chunks_cover_a_slice() {
     let numbers: Vec<_> = (0..ITEMS).collect();
     for size in [1, 3, 64, ITEMS, usize::MAX] {
         let sum = AtomicUsize::new(0);
-        par_chunks(&numbers, size, |number, chunk| {
-            assert_eq!(chunk[0], number * size);
-            assert!(chunk.len() == size || chunk[chunk.len() - 1] == ITEMS - 1);
-            sum.fetch_add(chunk.iter().sum(), Ordering::Relaxed);
+        pool(2).install(|| {
+            par_chunks(&numbers, size, |number, chunk| {
+                assert_eq!(chunk[0], number * size);
+                assert!(chunk.len() == size || chunk[chunk.len() - 1] == ITEMS - 1);
+                sum.fetch_add(chunk.iter().sum(), Ordering::Relaxed);
+            });
         });
         assert_eq!(sum.into_inner(), ITEMS * (ITEMS - 1) / 2);
         let mut copy = vec![0; ITEMS];
@@ -75,8 +77,10 @@ fn chunks_cover_a_slice() {
         });
         assert_eq!(copy, numbers);
     }
-    par_chunks::<u8>(&[], 5, |_, _| panic!("no chunk"));
-    par_chunks_mut::<u8>(&mut [], 5, |_, _| panic!("no chunk"));
+    pool(1).install(|| {
+        par_chunks::<u8>(&[], 5, |_, _| panic!("no chunk"));
+        par_chunks_mut::<u8>(&mut [], 5, |_, _| panic!("no chunk"));
+    });
 }
 
 #[test]

@@ -57,7 +57,6 @@ fn a_high_one_goes_before_a_workers_own() {
         }
     });
     assert_eq!(*seen.lock().unwrap(), ["high", "own", "normal"]);
-    assert_eq!(spawn_at(Priority::High, || 3).join().unwrap(), 3); // The global pool.
 }
 
 #[test]
