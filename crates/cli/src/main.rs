@@ -10,6 +10,7 @@
 //! all do with the terminal is in `output`.
 
 mod bench;
+mod measure;
 mod output;
 mod scan;
 
@@ -28,12 +29,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Bench(bench::Arguments),
+    Measure(measure::Arguments),
     Scan(scan::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Bench(arguments) => bench::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Scan(arguments) => scan::run(&arguments),
     }
 }

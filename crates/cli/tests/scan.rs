@@ -51,7 +51,9 @@ fn all_well_is_0_and_the_largest_stands_first() {
     let shown = text(&output.stdout);
     let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name} in\n{shown}"));
     assert!(at("100.0%") < at("─ large") && at("─ large") < at("─ inner"));
-    assert!(at("─ inner") < at("─ small") && at("─ small") < at("4 directories, 2 files, 1 symlink"));
+    assert!(
+        at("─ inner") < at("─ small") && at("─ small") < at("4 directories, 2 files, 1 symlink")
+    );
     assert!(!shown.contains('\x1b'), "colour without a terminal");
 }
 
@@ -98,7 +100,10 @@ fn a_path_that_is_not_there_is_1_and_the_others_are_shown() {
     assert!(said.contains("no such thing: cannot find the path: No such file"), "{said}");
     let document = json(&output);
     assert_eq!(document["errors"][0]["path"], missing.to_str().expect("a plain path"));
-    assert_eq!((&document["totals"]["errors"], &document["totals"]["files"]), (&1.into(), &2.into()));
+    assert_eq!(
+        (&document["totals"]["errors"], &document["totals"]["files"]),
+        (&1.into(), &2.into())
+    );
 }
 
 #[test]
@@ -187,7 +192,10 @@ fn an_unreadable_directory_is_1_and_listed() {
     let message = document["errors"][0]["message"].as_str().expect("a message");
     assert!(message.contains("cannot open the directory: Permission denied"), "{message}");
     // The directory itself is counted, what is in it is not: a file less, but the copy of the program.
-    assert_eq!((&document["totals"]["directories"], &document["totals"]["files"]), (&4.into(), &2.into()));
+    assert_eq!(
+        (&document["totals"]["directories"], &document["totals"]["files"]),
+        (&4.into(), &2.into())
+    );
 }
 
 #[test]

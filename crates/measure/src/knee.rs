@@ -103,9 +103,8 @@ impl Sweep {
         let fit = Fit::best(&levels);
         fit.judge(&levels)?;
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut places: Vec<usize> = (0..RESAMPLES)
-            .map(|_| Fit::best(&smooth(&self.resample(&mut random))).at)
-            .collect();
+        let mut places: Vec<usize> =
+            (0..RESAMPLES).map(|_| Fit::best(&smooth(&self.resample(&mut random))).at).collect();
         places.sort_unstable();
         let agreeing = places.iter().filter(|place| **place == fit.at).count();
         let confidence = agreeing as f64 / RESAMPLES as f64;

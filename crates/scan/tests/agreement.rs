@@ -32,7 +32,10 @@ fn all_engines_find_the_same() {
         let scan = way.scan(&[tree.path().into()], &options);
         assert_eq!(scan.totals, expected, "{way:?}");
         assert!(!scan.interrupted && scan.errors.is_empty() && scan.repeated.is_empty());
-        assert_eq!((scan.engine, scan.tree.directories()), (way.engine, expected.directories as usize));
+        assert_eq!(
+            (scan.engine, scan.tree.directories()),
+            (way.engine, expected.directories as usize)
+        );
         let portrait = portrait(&scan);
         assert_eq!(*first.get_or_insert_with(|| portrait.clone()), portrait, "{way:?}");
     }

@@ -22,9 +22,8 @@ fn grown() -> tempfile::TempDir {
 
 fn paths(scan: &Scan) -> Vec<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    let path = |failure: &poach_scan::Failure| {
-        PathBuf::from(std::ffi::OsStr::from_bytes(&failure.path))
-    };
+    let path =
+        |failure: &poach_scan::Failure| PathBuf::from(std::ffi::OsStr::from_bytes(&failure.path));
     scan.errors.iter().map(path).collect()
 }
 

@@ -40,7 +40,8 @@ pub(super) struct Probe {
 impl Probe {
     /// The loop with `run` stores in `pattern`, and `chain` square roots.
     pub(super) fn new(pattern: Pattern, run: usize, chain: usize) -> Result<Probe, CannotMeasure> {
-        let code = assemble(pattern, run, chain).map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
+        let code = assemble(pattern, run, chain)
+            .map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
         let reach = offset(pattern, run.saturating_sub(1)) + 8;
         Ok(Probe { mapping: Mapping::new(&code)?, reach })
     }
@@ -146,8 +147,12 @@ mod tests {
             let mut buffer = vec![u64::MAX; 32];
             probe.run(&mut buffer, 5);
             // The last repeat stores what the counter held: 1.
-            let touched: Vec<usize> =
-                buffer.iter().enumerate().filter(|(_, word)| **word == 1).map(|(at, _)| at).collect();
+            let touched: Vec<usize> = buffer
+                .iter()
+                .enumerate()
+                .filter(|(_, word)| **word == 1)
+                .map(|(at, _)| at)
+                .collect();
             assert_eq!(touched, written, "{pattern:?}");
             assert_eq!(buffer.iter().filter(|word| **word == u64::MAX).count(), 32 - touched.len());
         }

@@ -122,7 +122,10 @@ impl Capacity {
     /// Draws the conclusion from sweeps of all patterns.
     pub fn conclude(patterns: Vec<Measured>) -> Capacity {
         let finding = |wanted| {
-            patterns.iter().find(|measured| measured.pattern == wanted).map(|measured| &measured.finding)
+            patterns
+                .iter()
+                .find(|measured| measured.pattern == wanted)
+                .map(|measured| &measured.finding)
         };
         let (entries, why_not) = match (finding(Pattern::Lines), finding(Pattern::None)) {
             (Some(Finding::Knee(knee)), Some(Finding::Knee(control))) if control.at <= knee.at => (

@@ -98,7 +98,8 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
         let of_column =
             || seen.iter().filter(|o| (o.point.stores, o.point.target) == (stores, target));
         let highest = of_column().filter(|o| o.violated()).map(|o| o.point.delta).max();
-        let clean = of_column().filter(|o| Some(o.point.delta) > highest).map(|o| o.point.delta).min();
+        let clean =
+            of_column().filter(|o| Some(o.point.delta) > highest).map(|o| o.point.delta).min();
         columns.push(Column {
             stores,
             target,
@@ -128,7 +129,8 @@ pub fn points(capacity: u64, every: bool) -> Vec<Point> {
         );
     }
     let edge = capacity + 1;
-    for delta in [edge / 4, edge / 2, edge - 1, edge, edge + 1, edge + edge / 4, edge * 2, edge * 4] {
+    for delta in [edge / 4, edge / 2, edge - 1, edge, edge + 1, edge + edge / 4, edge * 2, edge * 4]
+    {
         // Figure 9's queue has 512 tasks: a thief that keeps away from all of them steals nothing.
         if (1..super::program::TASKS).contains(&delta) {
             points.push(Point { stores: 0, delta, target: Target::Lines });
@@ -152,7 +154,11 @@ mod tests {
         let violated = |point: Point| point.stores == 0 || point.delta * (point.stores + 1) < bound;
         let see = |point| Observation {
             point,
-            outcome: Outcome { rounds: 10, incorrect: u64::from(violated(point)), ..Outcome::default() },
+            outcome: Outcome {
+                rounds: 10,
+                incorrect: u64::from(violated(point)),
+                ..Outcome::default()
+            },
         };
         points(capacity, true).into_iter().map(see).collect()
     }

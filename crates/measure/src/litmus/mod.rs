@@ -44,7 +44,9 @@ impl fmt::Display for CannotTest {
             CannotTest::Refused(error) => error.fmt(f),
             CannotTest::Queue(error) => error.fmt(f),
             CannotTest::Thread(error) => write!(f, "a thread could not be started ({error})"),
-            CannotTest::NoDelta => f.write_str("delta is at least 1: 0 would be a queue without a bound"),
+            CannotTest::NoDelta => {
+                f.write_str("delta is at least 1: 0 would be a queue without a bound")
+            }
             CannotTest::Panicked => f.write_str("a thread of the litmus test has panicked"),
         }
     }

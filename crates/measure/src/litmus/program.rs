@@ -100,7 +100,8 @@ impl Outcome {
         let sum = |from: u64, to: u64| (from..to).sum::<u64>();
         let (taken, stolen) = (worker.0.min(TASKS), thief.0.min(TASKS));
         let both = worker.0 + thief.0;
-        let ordered = worker == (taken, sum(TASKS - taken, TASKS)) && thief == (stolen, sum(0, stolen));
+        let ordered =
+            worker == (taken, sum(TASKS - taken, TASKS)) && thief == (stolen, sum(0, stolen));
         let (twice, lost) = (both.saturating_sub(TASKS), TASKS.saturating_sub(both));
         self.rounds += 1;
         self.incorrect += u64::from(twice > 0 || lost > 0 || !ordered);

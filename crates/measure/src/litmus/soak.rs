@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use poach_memory::Delta;
 
 use super::CannotTest;
-use super::program::{Outcome, Target, TASKS, run_with};
+use super::program::{Outcome, TASKS, Target, run_with};
 
 /// Lets `tasks` tasks at least go through a queue with the bound `pops`.
 ///

@@ -203,9 +203,12 @@ impl Document {
                 ),
                 (Some(shown), None) => format!("Loads overtook at least {shown} stores."),
             });
-            let lost: u64 = self.points().iter().map(|o| o.outcome.losses + o.outcome.disordered).sum();
+            let lost: u64 =
+                self.points().iter().map(|o| o.outcome.losses + o.outcome.disordered).sum();
             if lost > 0 {
-                said.push(format!("{lost} tasks were lost or out of order, which no bound explains."));
+                said.push(format!(
+                    "{lost} tasks were lost or out of order, which no bound explains."
+                ));
             }
         }
         for counts in self.classic.iter().filter(|counts| !counts.allowed && counts.seen > 0) {

@@ -159,7 +159,8 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
     bounds.dedup();
     for bound in bounds {
         let figure = grid::figure(&points, bound);
-        let high = figure.iter().map(|(alpha, delta, _)| *alpha.max(delta)).max().unwrap_or(1) as f64;
+        let high =
+            figure.iter().map(|(alpha, delta, _)| *alpha.max(delta)).max().unwrap_or(1) as f64;
         let mut plot = Plot::new(
             (0.0, high + 2.0),
             (0.0, high + 2.0),
@@ -184,7 +185,11 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
          <th>greatest delta violated<th>predicted safe\n",
     );
     for column in &document.columns {
-        let of = || points.iter().filter(|o| (o.point.stores, o.point.target) == (column.stores, column.target));
+        let of = || {
+            points
+                .iter()
+                .filter(|o| (o.point.stores, o.point.target) == (column.stores, column.target))
+        };
         let name = match (column.stores, column.target) {
             (0, _) => "0 (may coalesce)".to_owned(),
             (stores, Target::Lines) => stores.to_string(),
@@ -206,9 +211,7 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
 }
 
 fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
-    page.push_str(
-        "<h2>What to use</h2>\n<div class=scroll><table><tr><th>Stores between pops, x",
-    );
+    page.push_str("<h2>What to use</h2>\n<div class=scroll><table><tr><th>Stores between pops, x");
     for x in 1..=document.safe_delta.len() {
         write!(page, "<th>{x}")?;
     }

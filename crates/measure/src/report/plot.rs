@@ -20,8 +20,14 @@ pub(super) struct Plot {
 
 impl Plot {
     /// Axes with these ranges and names. `description` is what one who does not see it is told.
-    pub(super) fn new(x: (f64, f64), y: (f64, f64), names: (&str, &str), description: &str) -> Plot {
-        let widen = |(low, high): (f64, f64)| if high > low { (low, high) } else { (low, low + 1.0) };
+    pub(super) fn new(
+        x: (f64, f64),
+        y: (f64, f64),
+        names: (&str, &str),
+        description: &str,
+    ) -> Plot {
+        let widen =
+            |(low, high): (f64, f64)| if high > low { (low, high) } else { (low, low + 1.0) };
         let mut plot = Plot {
             x: widen(x),
             y: widen(y),

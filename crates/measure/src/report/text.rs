@@ -39,7 +39,11 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
         }
     }
     for run in &document.litmus {
-        writeln!(text, "\nworker and thief, placement {}: x violated, . clean, | predicted", run.placement.name())?;
+        writeln!(
+            text,
+            "\nworker and thief, placement {}: x violated, . clean, | predicted",
+            run.placement.name()
+        )?;
         for column in &document.columns {
             let mut row: Vec<(u64, bool)> = run
                 .points
@@ -59,7 +63,8 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
                 }
                 cells.push(if *violated { 'x' } else { '.' });
             }
-            let highest = row.iter().filter(|(_, violated)| *violated).map(|(delta, _)| *delta).max();
+            let highest =
+                row.iter().filter(|(_, violated)| *violated).map(|(delta, _)| *delta).max();
             writeln!(
                 text,
                 "L {:2} {:5} {cells}  highest {}, predicted {}",

@@ -217,7 +217,8 @@ impl Graph<'_> {
             if ends && at + 1 < function.last {
                 blocks.insert(at + 1);
             }
-            let target = near_target(instruction).filter(|to| (function.start..function.end).contains(to));
+            let target =
+                near_target(instruction).filter(|to| (function.start..function.end).contains(to));
             blocks.extend(target.and_then(|target| self.program.instruction_at(target)));
         }
         blocks.into_iter()

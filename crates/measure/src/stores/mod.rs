@@ -126,10 +126,9 @@ impl fmt::Display for CannotAnalyse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CannotAnalyse::NotElf(why) => write!(f, "it is no ELF file that can be read: {why}"),
-            CannotAnalyse::Unsuitable(why) => write!(
-                f,
-                "it is {why}: give a linked x86-64 ELF program or shared library"
-            ),
+            CannotAnalyse::Unsuitable(why) => {
+                write!(f, "it is {why}: give a linked x86-64 ELF program or shared library")
+            }
             CannotAnalyse::Stripped => f.write_str(
                 "it has no symbols of functions: build it without stripping (strip = false)",
             ),

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::elf::{EM_X86_64, ET_DYN, ET_EXEC, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
+use object::{
+    Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind,
+};
 
 use super::CannotAnalyse;
 
@@ -55,16 +57,17 @@ impl Program {
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
             if symbol.kind() == SymbolKind::Text && symbol.size() > 0 && !symbol.is_undefined() {
                 let name = symbol.name().map_err(broken)?;
-                named
-                    .entry(symbol.address())
-                    .or_insert_with(|| (symbol.size(), format!("{:#}", rustc_demangle::demangle(name))));
+                named.entry(symbol.address()).or_insert_with(|| {
+                    (symbol.size(), format!("{:#}", rustc_demangle::demangle(name)))
+                });
             }
         }
         let mut program =
             Program { functions: Vec::new(), instructions: Vec::new(), at: HashMap::new() };
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let code = section.data().map_err(broken)?;
-            let (from, to) = (section.address(), section.address().saturating_add(code.len() as u64));
+            let (from, to) =
+                (section.address(), section.address().saturating_add(code.len() as u64));
             let mut within = named.range(from..to).peekable();
             while let Some((&start, (size, name))) = within.next() {
                 // A symbol that reaches into the next one ends where that begins.
@@ -114,9 +117,9 @@ impl Program {
         seen.extend(relocations.map(|(_, relocation)| relocation.addend() as u64));
         for section in file.sections() {
             let data = match section.kind() {
-                SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::ReadOnlyDataWithRel => {
-                    section.data().unwrap_or_default()
-                }
+                SectionKind::Data
+                | SectionKind::ReadOnlyData
+                | SectionKind::ReadOnlyDataWithRel => section.data().unwrap_or_default(),
                 _ => continue,
             };
             seen.extend(data.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));

@@ -96,12 +96,23 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(7);
         let mut seen = std::collections::HashMap::new();
         let pieces: [&[u8]; 12] = [
-            b"a", b"\\", b"n", b"\n", b"x", b"0", b"\xff", b"e", b"\x1b", b"u{202e}", b"\\x",
+            b"a",
+            b"\\",
+            b"n",
+            b"\n",
+            b"x",
+            b"0",
+            b"\xff",
+            b"e",
+            b"\x1b",
+            b"u{202e}",
+            b"\\x",
             "\u{202e}".as_bytes(),
         ];
         for _ in 0..20_000 {
             let length = random.usize(..5);
-            let name: Vec<u8> = (0..length).flat_map(|_| pieces[random.usize(..12)].to_vec()).collect();
+            let name: Vec<u8> =
+                (0..length).flat_map(|_| pieces[random.usize(..12)].to_vec()).collect();
             let shown = escape(&name).into_owned();
             assert!(!shown.chars().any(char::is_control), "{shown:?}");
             let before = seen.insert(shown, name.clone());

@@ -29,7 +29,11 @@ const BEFORE: usize = 2 + 10 + 2 + 6 + 2 + 2;
 
 impl Look {
     fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.into() }
+        if self.colour && !text.is_empty() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.into()
+        }
     }
 
     fn bar(&self) -> usize {
@@ -56,12 +60,7 @@ pub fn text(scan: &Scan, extent: &Extent, look: Look, out: &mut impl Write) -> i
     totals(scan, look, out)
 }
 
-fn tree(
-    rows: &[Row<'_>],
-    measure: Measure,
-    look: Look,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn tree(rows: &[Row<'_>], measure: Measure, look: Look, out: &mut impl Write) -> io::Result<()> {
     // For each level above the row at hand, whether a line runs on there; and the root's value.
     let mut runs: Vec<bool> = Vec::new();
     let mut whole = 0;

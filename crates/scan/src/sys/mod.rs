@@ -116,11 +116,7 @@ pub trait Sys: Sync {
     /// # Errors
     ///
     /// The system's own.
-    fn open_below(
-        &self,
-        parent: Self::Directory,
-        names: &[&CStr],
-    ) -> io::Result<Self::Directory> {
+    fn open_below(&self, parent: Self::Directory, names: &[&CStr]) -> io::Result<Self::Directory> {
         names.iter().try_fold(parent, |above, name| self.open(&above, name))
     }
 
