@@ -11,6 +11,7 @@
 
 mod bench;
 mod check;
+mod measure;
 mod output;
 mod scan;
 
@@ -30,6 +31,7 @@ struct Arguments {
 enum Verb {
     Bench(bench::Arguments),
     Check(check::Arguments),
+    Measure(measure::Arguments),
     Scan(scan::Arguments),
 }
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Scan(arguments) => scan::run(&arguments),
     }
 }

@@ -1,0 +1,438 @@
+//! `poach measure`: this processor's store buffer and its reordering bound.
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::{Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use poach_measure::capacity::{self, Capacity, Plan};
+use poach_measure::cost;
+use poach_measure::litmus::grid::{self, Observation};
+use poach_measure::litmus::{classic, program, soak};
+use poach_measure::place::{self, CannotPlace, Placement, Topology};
+use poach_measure::report::{Document, Host, Run};
+use poach_measure::stores::{self, Way};
+use poach_memory::delta::Processor;
+use poach_memory::{Delta, Machine, Memory as _, Profile};
+use serde_json::json;
+
+use crate::output::{AMISS, USAGE, complain, print};
+
+/// Measure this processor's store buffer, and how many stores a load may overtake.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  poach measure all --out here             everything, a page, a document and a profile
+  poach measure capacity --times 5 --busy  five times, while another core is busy
+  poach measure litmus --long              a million rounds a point
+  poach measure stores ./program --queue The::pop
+  poach measure soak --profile here/profile.txt
+
+Exit code: 0 if all is as it should be, 1 if something could not be measured or was violated,
+2 for usage.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+    /// Print one JSON document.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Seeds everything random.
+    #[arg(long, global = true, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Capacity, litmus tests and costs, and a report of them.
+    All {
+        #[command(flatten)]
+        grid: Grid,
+        /// Write report.html, measure.json and profile.txt into this directory.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// The entries of the store buffer.
+    Capacity {
+        /// Measure so many times; exit code 1 if they differ.
+        #[arg(long, value_name = "N", default_value = "1")]
+        times: NonZeroU64,
+        /// Keep another processor busy with stores meanwhile.
+        #[arg(long)]
+        busy: bool,
+    },
+    /// A worker and a thief on the FF-THE queue, over stores between pops and delta.
+    Litmus(Grid),
+    /// SB, MP, LB and IRIW.
+    Classic {
+        /// Runs of each.
+        #[arg(long, value_name = "N", default_value = "1000000")]
+        runs: NonZeroU64,
+    },
+    /// The fewest stores that a program makes between two pops.
+    Stores {
+        /// A linked x86-64 ELF program, with its symbols.
+        #[arg(value_name = "BINARY")]
+        binary: PathBuf,
+        /// The function that pops: a symbol, or the end of a Rust path.
+        #[arg(long, value_name = "NAME", default_value = "pop")]
+        queue: String,
+    },
+    /// Tasks through a queue with the bound of a profile, each of them counted.
+    Soak {
+        /// The profile that `all` wrote.
+        #[arg(long, value_name = "FILE")]
+        profile: PathBuf,
+        /// Tasks, at least.
+        #[arg(long, value_name = "N", default_value = "100000000")]
+        tasks: NonZeroU64,
+        /// Halve delta: a bound that should fail.
+        #[arg(long)]
+        halve: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Grid {
+    /// Every delta, and a million rounds of each.
+    #[arg(long)]
+    long: bool,
+    /// Rounds of a point [default: 40000, or 1000000 with --long].
+    #[arg(long, value_name = "N")]
+    runs: Option<NonZeroU64>,
+    /// Only these placements [default: those that the machine has].
+    #[arg(long, value_enum, value_name = "PLACE", value_delimiter = ',')]
+    placement: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Place {
+    /// Wherever the system puts the threads.
+    Os,
+    /// On two hyperthreads of one core.
+    Siblings,
+    /// On two cores.
+    Cores,
+}
+
+impl Place {
+    fn placement(self) -> Placement {
+        match self {
+            Place::Os => Placement::Os,
+            Place::Siblings => Placement::Siblings,
+            Place::Cores => Placement::Cores,
+        }
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match measure(arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(AMISS),
+        Err(error) => {
+            complain("measure", &format!("{error:#}"));
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { AMISS })
+        }
+    }
+}
+
+/// Marks an error of the arguments.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn measure(arguments: &Arguments) -> Result<bool> {
+    if let What::Stores { binary, queue } = &arguments.what {
+        return program_stores(binary, queue, arguments.json);
+    }
+    if !Machine::total_store_order() {
+        bail!(
+            "this is a {} processor, and no total store order: nothing bounds the stores that a load \
+             overtakes, so there is no capacity that would help, and Bounded refuses to be made here; use \
+             Full or Asymmetric",
+            std::env::consts::ARCH
+        );
+    }
+    let topology = Topology::here()?;
+    let processor = Processor::here();
+    let outcome = match &arguments.what {
+        What::All { grid, out } => {
+            // Before minutes of measuring, not after.
+            if let Some(directory) = out {
+                fs::create_dir_all(directory).map_err(|e| {
+                    Usage(format!("--out: could not make {}: {e}", directory.display()))
+                })?;
+            }
+            let sweeps = sweep(&topology, arguments.seed, false)?;
+            let litmus = litmus(&topology, grid, sweeps.entries, arguments.seed)?;
+            let classic = classic::run(200_000, &topology.processors)?;
+            let host = Host::here(&topology);
+            let mut document =
+                Document::conclude(host, Some(sweeps), litmus, classic, arguments.seed);
+            if let Some(delta) = document.delta() {
+                document.cost = Some(cost::measure(delta)?);
+            }
+            stayed(processor)?;
+            if let Some(directory) = out {
+                write(&document, directory)?;
+            }
+            show(&document, arguments.json)
+        }
+        What::Capacity { times, busy } => capacity_only(&topology, *times, *busy, arguments),
+        What::Litmus(grid) => {
+            let litmus = litmus(&topology, grid, None, arguments.seed)?;
+            let host = Host::here(&topology);
+            show(
+                &Document::conclude(host, None, litmus, Vec::new(), arguments.seed),
+                arguments.json,
+            )
+        }
+        What::Classic { runs } => {
+            let counts = classic::run(runs.get(), &topology.processors)?;
+            let host = Host::here(&topology);
+            show(
+                &Document::conclude(host, None, Vec::new(), counts, arguments.seed),
+                arguments.json,
+            )
+        }
+        What::Soak { profile, tasks, halve } => {
+            soak_profile(&topology, profile, tasks.get(), *halve, arguments)
+        }
+        What::Stores { .. } => unreachable!("answered above, on every processor"),
+    };
+    stayed(processor)?;
+    outcome
+}
+
+/// A virtual machine may be moved under a measurement.
+fn stayed(before: Option<Processor>) -> Result<()> {
+    if Processor::here() != before {
+        bail!(
+            "the processor changed while it was measured (a virtual machine that was moved): run again"
+        );
+    }
+    Ok(())
+}
+
+fn show(document: &Document, json: bool) -> Result<bool> {
+    let width = terminal_size::terminal_size().map_or(100, |(width, _)| width.0);
+    let text = if json { document.to_json()? } else { document.to_text(width.into()) };
+    print(text.as_bytes())?;
+    Ok(document.well())
+}
+
+/// Sweeps on a thread of its own, bound to the first processor, while another one may be kept busy.
+fn sweep(topology: &Topology, seed: u64, busy: bool) -> Result<Capacity> {
+    let (here, other) = match &topology.processors[..] {
+        [first, .., last] => (*first, Some(*last)),
+        [only] => (*only, None),
+        [] => return Err(CannotPlace::OneProcessor.into()),
+    };
+    if busy && other.is_none() {
+        return Err(CannotPlace::OneProcessor.into());
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        if let Some(other) = other.filter(|_| busy) {
+            let stop = &stop;
+            scope.spawn(move || {
+                // If it cannot be bound, it is busy wherever it is.
+                let _ = place::bind(other);
+                let mut lines = vec![0_u64; 1 << 16];
+                while !stop.load(Relaxed) {
+                    lines.iter_mut().step_by(8).for_each(|word| *word = word.wrapping_add(1));
+                    std::hint::black_box(&mut lines);
+                }
+            });
+        }
+        let sweeps = scope.spawn(move || {
+            place::bind(here)?;
+            capacity::measure(Plan::standard(seed)).map_err(anyhow::Error::from)
+        });
+        let sweeps = sweeps.join();
+        stop.store(true, Relaxed);
+        sweeps.unwrap_or_else(|_| Err(anyhow!("the thread that measures has panicked")))
+    })
+}
+
+fn capacity_only(
+    topology: &Topology,
+    times: NonZeroU64,
+    busy: bool,
+    arguments: &Arguments,
+) -> Result<bool> {
+    let mut all = Vec::new();
+    for time in 0..times.get() {
+        all.push(sweep(topology, arguments.seed.wrapping_add(time), busy)?);
+    }
+    let found: Vec<Option<u64>> = all.iter().map(|sweeps| sweeps.entries).collect();
+    let same = found.windows(2).all(|pair| pair[0] == pair[1]);
+    let host = Host::here(topology);
+    let last = all.pop();
+    let well = show(
+        &Document::conclude(host, last, Vec::new(), Vec::new(), arguments.seed),
+        arguments.json,
+    )?;
+    if times.get() > 1 && !arguments.json {
+        let found: Vec<String> =
+            found.iter().map(|f| f.map_or("none".to_owned(), |f| f.to_string())).collect();
+        print(format!("{} times: {}\n", times, found.join(" ")).as_bytes())?;
+    }
+    if !same {
+        complain("measure", &format!("the capacity differs from time to time: {found:?}"));
+    }
+    Ok(well && same)
+}
+
+fn litmus(topology: &Topology, grid: &Grid, capacity: Option<u64>, seed: u64) -> Result<Vec<Run>> {
+    if cfg!(debug_assertions) {
+        complain(
+            "measure",
+            "this is a debug build, whose worker makes stores that are not counted",
+        );
+    }
+    let documented = Processor::here().and_then(Processor::documented).map(|row| row.capacity);
+    let Some(capacity) = capacity.or(documented) else {
+        bail!("there is neither a measured nor a documented capacity to choose the points by");
+    };
+    let rounds = grid.runs.map_or(if grid.long { 1_000_000 } else { 40_000 }, NonZeroU64::get);
+    let asked: Vec<Placement> = grid.placement.iter().map(|place| place.placement()).collect();
+    let mut pairs = Vec::new();
+    for placement in if asked.is_empty() { &Placement::ALL[..] } else { &asked } {
+        match topology.pair(*placement) {
+            Ok(pair) => pairs.push((*placement, pair)),
+            Err(CannotPlace::NoSiblings | CannotPlace::OneCore) if asked.is_empty() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let points = grid::points(capacity, grid.long);
+    let bar = if io::stderr().is_terminal() {
+        ProgressBar::new((pairs.len() * points.len()) as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?);
+    let never = AtomicBool::new(false);
+    let mut runs = Vec::new();
+    for (placement, pair) in pairs {
+        bar.set_message(format!("placement {}", placement.name()));
+        let mut seen = Vec::with_capacity(points.len());
+        for (at, point) in points.iter().enumerate() {
+            let seed = seed.wrapping_add(at as u64);
+            let outcome = program::run(*point, rounds, pair, seed, &never)?;
+            seen.push(Observation { point: *point, outcome });
+            bar.inc(1);
+        }
+        runs.push(Run { placement, points: seen });
+    }
+    bar.finish_and_clear();
+    Ok(runs)
+}
+
+/// Writes the report: each file whole or not at all.
+fn write(document: &Document, directory: &Path) -> Result<()> {
+    let mut files =
+        vec![("report.html", document.to_html()), ("measure.json", document.to_json()?)];
+    match document.profile() {
+        Some(profile) => files.push(("profile.txt", profile.to_string())),
+        None => complain(
+            "measure",
+            "no profile is written: it takes a capacity and violations to make one",
+        ),
+    }
+    for (name, text) in files {
+        let path = directory.join(name);
+        let half = directory.join(format!(".{name}.{}", std::process::id()));
+        let written = fs::File::create(&half)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&half, &path));
+        if written.is_err() {
+            // What there is of it is of no use to anyone; if it cannot be removed it keeps its own name.
+            let _ = fs::remove_file(&half);
+        }
+        written.with_context(|| format!("--out: could not write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
+    let unreadable = |why: String| Usage(format!("BINARY: {}: {why}", binary.display()));
+    let bytes = fs::read(binary).map_err(|error| unreadable(error.to_string()))?;
+    let found = stores::analyse(&bytes, queue).map_err(|error| unreadable(error.to_string()))?;
+    if json {
+        let text = serde_json::to_string_pretty(&json!({ "schema": 1, "stores": found }))?;
+        print(format!("{text}\n").as_bytes())?;
+        return Ok(true);
+    }
+    let mut text = format!("{}: {} direct calls\n", found.functions.join(", "), found.calls);
+    let mut way = |title: &str, way: &Option<Way>| match way {
+        None => text.push_str(&format!("\n{title}: no way leads from a pop to the next\n")),
+        Some(way) => {
+            text.push_str(&format!(
+                "\n{title}: x >= {} ({} of them by push and call)\n",
+                way.stores, way.on_stack
+            ));
+            for step in &way.steps {
+                let unknown = step.unknown.map_or(String::new(), |what| format!("  ({what})"));
+                text.push_str(&format!(
+                    "  {:#x} {:2} {:40} {}{unknown}\n",
+                    step.address, step.stores, step.instruction, step.function
+                ));
+            }
+        }
+    };
+    way("whatever is not seen may pop", &found.certain);
+    way("unknown calls return and do not pop", &found.likely);
+    text.push_str(&format!(
+        "\ncounted as no store: {} calls that cannot be followed, {} jumps through pointers; not followed: \
+         {} returns to callers that are not known\n",
+        found.unknown_calls, found.indirect_jumps, found.unknown_returns
+    ));
+    print(text.as_bytes())?;
+    Ok(true)
+}
+
+fn soak_profile(
+    topology: &Topology,
+    path: &Path,
+    tasks: u64,
+    halve: bool,
+    arguments: &Arguments,
+) -> Result<bool> {
+    let unusable = |why: String| Usage(format!("--profile: {}: {why}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let profile: Profile = text.parse().map_err(|error| unusable(format!("{error}")))?;
+    let delta = Delta::measured(&profile, 0).map_err(|error| unusable(error.to_string()))?.pops();
+    let pops = NonZeroU64::new(if halve { delta / 2 } else { delta }).unwrap_or(NonZeroU64::MIN);
+    let pair = topology.pair(Placement::Cores)?;
+    let outcome = soak::soak(pops, tasks, pair, arguments.seed, &AtomicBool::new(false))?;
+    let text = if arguments.json {
+        let document = json!({ "schema": 1, "delta": pops, "profile": {
+            "capacity": profile.capacity(), "bound": profile.bound() }, "soak": outcome });
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        format!(
+            "delta {pops}: {} tasks, {} stolen; {} rounds of {} went wrong, {} tasks taken twice, {} lost\n",
+            outcome.rounds * program::TASKS,
+            outcome.stolen,
+            outcome.incorrect,
+            outcome.rounds,
+            outcome.duplicates,
+            outcome.losses
+        )
+    };
+    print(text.as_bytes())?;
+    Ok(outcome.incorrect == 0)
+}
