@@ -1,5 +1,6 @@
 //! `poach measure`: this processor's store buffer and its reordering bound.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroU64;
@@ -380,26 +381,29 @@ fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
     let mut way = |title: &str, way: &Option<Way>| match way {
         None => text.push_str(&format!("\n{title}: no way leads from a pop to the next\n")),
         Some(way) => {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\n{title}: x >= {} ({} of them by push and call)\n",
                 way.stores, way.on_stack
-            ));
+            );
             for step in &way.steps {
                 let unknown = step.unknown.map_or(String::new(), |what| format!("  ({what})"));
-                text.push_str(&format!(
-                    "  {:#x} {:2} {:40} {}{unknown}\n",
+                let _ = writeln!(
+                    text,
+                    "  {:#x} {:2} {:40} {}{unknown}",
                     step.address, step.stores, step.instruction, step.function
-                ));
+                );
             }
         }
     };
     way("whatever is not seen may pop", &found.certain);
     way("unknown calls return and do not pop", &found.likely);
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "\ncounted as no store: {} calls that cannot be followed, {} jumps through pointers; not followed: \
          {} returns to callers that are not known\n",
         found.unknown_calls, found.indirect_jumps, found.unknown_returns
-    ));
+    );
     print(text.as_bytes())?;
     Ok(true)
 }

@@ -28,7 +28,7 @@
 //! resolve, and else aborts (Figure 4).
 //!
 //! *What hands a task over.* Each store of `tail` releases, pops' too, since the tail that a thief
-//! reads may be a pop's; a thief acquires it. What happens to the slot is [`ring`](crate::ring)'s
+//! reads may be a pop's; a thief acquires it. What happens to the slot is `ring`'s
 //! affair.
 //!
 //! *The end of the owner.* An owner that is dropped sets `closed` after its last store of `tail`. A

@@ -24,7 +24,7 @@
 //!
 //! A LIFO worker is a [`ChaseLev`](crate::ChaseLev) deque with the [`Asymmetric`] policy, which is
 //! sound wherever the system has a process-wide barrier and falls back to full fences elsewhere. A FIFO
-//! worker is a [`Fifo`](crate::Fifo). What differs from the original:
+//! worker is a [`Fifo`]. What differs from the original:
 //!
 //! - tasks must be `Send` to be pushed at all;
 //! - queues grow and do not shrink;

@@ -1,7 +1,7 @@
 //! A queue in which the owner, too, takes the oldest task: no end of it is the owner's alone, and no
 //! fence policy is needed.
 //!
-//! Source: the FIFO flavour of crossbeam-deque; on the ring of [`ring`](crate::ring).
+//! Source: the FIFO flavour of crossbeam-deque; on the ring of `ring`.
 //!
 //! # How it works, and why it is correct
 //!

@@ -173,7 +173,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// # Safety
     ///
     /// The calling thread owns the stack; [`pop`](Head::pop) of this head returned
-    /// [`Popped::Stolen`]; the thief has set [`Status::DONE`], the caller has acquired it and will not
+    /// [`Popped::Stolen`]; the thief has set [`DONE`](super::Status::DONE), the caller has acquired it and will not
     /// touch the slot again; everything pushed above it has been popped.
     #[cold]
     pub unsafe fn retire(self) {

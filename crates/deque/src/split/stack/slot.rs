@@ -26,7 +26,7 @@ impl Status {
 #[repr(C, align(16))]
 pub(super) struct Payload([MaybeUninit<u8>; PAYLOAD]);
 
-/// One task of a [`Stack`]: 64 bytes on a real machine.
+/// One task of a [`Stack`](super::Stack): 64 bytes on a real machine.
 #[repr(C, align(64))]
 pub struct Slot<M: Memory> {
     /// The task's descriptor, with [`PRESENT`] while the slot is occupied.
