@@ -379,7 +379,9 @@ fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
     }
     let mut text = format!("{}: {} direct calls\n", found.functions.join(", "), found.calls);
     let mut way = |title: &str, way: &Option<Way>| match way {
-        None => text.push_str(&format!("\n{title}: no way leads from a pop to the next\n")),
+        None => {
+            let _ = writeln!(text, "\n{title}: no way leads from a pop to the next");
+        }
         Some(way) => {
             let _ = write!(
                 text,
