@@ -107,9 +107,12 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         && arguments.seconds.is_none()
     {
         for (scene, scenario) in &scenes {
-            refuse_endless(scene, scenario, |scenario, config| {
-                check(queue.algorithm, policy, scenario, config)
-            }, &config)?;
+            refuse_endless(
+                scene,
+                scenario,
+                |scenario, config| check(queue.algorithm, policy, scenario, config),
+                &config,
+            )?;
         }
     }
     let mut runs = Vec::new();
@@ -122,9 +125,9 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         }
     }
     if let Some(path) = &arguments.svg {
-        let shown = runs.iter().find_map(|run| {
-            run.report.counterexample.as_ref().or(run.report.duplicate.as_ref())
-        });
+        let shown = runs
+            .iter()
+            .find_map(|run| run.report.counterexample.as_ref().or(run.report.duplicate.as_ref()));
         match shown {
             Some(example) => write_svg(path, &example.svg())?,
             None => complain("check", "there is no counterexample to draw: --svg wrote nothing"),
@@ -143,7 +146,9 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     };
     let document = Document::of(&head, &runs);
     print(if arguments.json { document.json()? } else { document.text(&runs) }.as_bytes())?;
-    Ok(runs.iter().all(|run| run.report.verdict == Verdict::Clean || bounded_search(&run.report, &config)))
+    Ok(runs
+        .iter()
+        .all(|run| run.report.verdict == Verdict::Clean || bounded_search(&run.report, &config)))
 }
 
 /// A search that was asked to be partial, and found nothing.
@@ -288,7 +293,8 @@ fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
             LitmusRow::of(test, &found)
         })
         .collect();
-    let text = if arguments.json { report::litmus_json(&rows)? } else { report::litmus_text(&rows) };
+    let text =
+        if arguments.json { report::litmus_json(&rows)? } else { report::litmus_text(&rows) };
     print(text.as_bytes())?;
     Ok(rows.iter().all(|row| row.ok))
 }

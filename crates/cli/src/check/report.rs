@@ -81,7 +81,8 @@ impl Document {
             "complete": runs.iter().all(|run| run.report.complete),
             "runs": runs.iter().map(run_value).collect::<Vec<_>>(),
         });
-        let mut text = format!("{}, policy {}, S = {}", head.algorithm, head.policy, head.store_buffer);
+        let mut text =
+            format!("{}, policy {}, S = {}", head.algorithm, head.policy, head.store_buffer);
         text.push_str(if head.egress { " and an egress slot" } else { ", no egress slot" });
         if let Some(delta) = head.delta {
             let _ = write!(text, ", delta {delta}");
@@ -186,8 +187,18 @@ impl CaseRow {
 pub(super) fn matrix_text(rows: &[CaseRow], all: usize) -> String {
     let mut text = format!(
         "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7}\n",
-        "", "algorithm", "policy", "S", "x", "delta", "scene", "tasks", "expected", "found",
-        "executions", "s"
+        "",
+        "algorithm",
+        "policy",
+        "S",
+        "x",
+        "delta",
+        "scene",
+        "tasks",
+        "expected",
+        "found",
+        "executions",
+        "s"
     );
     for row in rows {
         text.push_str(&row.line);
