@@ -84,7 +84,7 @@ struct Input {
 impl Input {
     fn graph(&self) -> Result<&Graph> {
         if self.made.get().is_none() {
-            let nodes = self.size.pick(2_500, 90_000, 1_000_000, 4_000_000);
+            let nodes = self.size.pick(2_500, 250_000, 1_000_000, 4_000_000);
             need_memory(64 * nodes as u64)?;
             return Ok(self.made.get_or_init(|| Graph::new(self.shape, nodes)));
         }

@@ -88,36 +88,45 @@ impl<'g> Search<'g> {
         start.elapsed().as_secs_f64()
     }
 
-    /// Searches with a worker for each queue; returns the seconds, without the threads' start.
+    /// Searches with a worker for each queue; returns the seconds from the first worker's start to
+    /// the last one's end.
     pub(super) fn together<O: Owner<Task>>(&self, queues: Vec<O>) -> (f64, Counts) {
         let thieves: Vec<O::Thief> = queues.iter().map(Owner::thief).collect();
         let idle = AtomicUsize::new(0);
-        let ready = Barrier::new(queues.len() + 1);
+        let ready = Barrier::new(queues.len());
         self.claim(0, 0);
         if let Some(first) = queues.first() {
             first.push(0);
         }
-        let mut counts = Counts::default();
-        let mut seconds = 0.0;
-        thread::scope(|scope| {
-            let mut workers = Vec::new();
-            for (index, queue) in queues.into_iter().enumerate() {
-                let (thieves, idle, ready) = (&thieves[..], &idle, &ready);
-                workers.push(scope.spawn(move || {
-                    ready.wait();
-                    self.work(&queue, index, thieves, idle)
-                }));
-            }
-            ready.wait();
-            let start = Instant::now();
-            for worker in workers {
-                let done = worker.join().expect("a worker has nothing to panic about");
-                counts.tasks += done.tasks;
-                counts.stolen += done.stolen;
-                counts.aborted += done.aborted;
-            }
-            seconds = start.elapsed().as_secs_f64();
+        // The workers read the clock: the thread that started them may wait for a processor meanwhile.
+        let done: Vec<(Instant, Instant, Counts)> = thread::scope(|scope| {
+            let started: Vec<_> = queues
+                .into_iter()
+                .enumerate()
+                .map(|(index, queue)| {
+                    let (thieves, idle, ready) = (&thieves[..], &idle, &ready);
+                    scope.spawn(move || {
+                        ready.wait();
+                        let start = Instant::now();
+                        let counts = self.work(&queue, index, thieves, idle);
+                        (start, Instant::now(), counts)
+                    })
+                })
+                .collect();
+            started
+                .into_iter()
+                .map(|worker| worker.join().expect("a worker has nothing to panic about"))
+                .collect()
         });
+        let mut counts = Counts::default();
+        for (_, _, worker) in &done {
+            counts.tasks += worker.tasks;
+            counts.stolen += worker.stolen;
+            counts.aborted += worker.aborted;
+        }
+        let first = done.iter().map(|(start, _, _)| *start).min();
+        let last = done.iter().map(|(_, end, _)| *end).max();
+        let seconds = first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64());
         (seconds, counts)
     }
 
