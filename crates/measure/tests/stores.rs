@@ -5,6 +5,9 @@ use poach_measure::stores::{CannotAnalyse, End, Stores, analyse};
 
 const BASE: u64 = 0x40_0000;
 
+/// Name, type, flags, address, link, entry size, content.
+type Section<'a> = (u32, u32, u64, u64, u32, u64, &'a [u8]);
+
 /// An ELF executable of the functions given by name, start and end, within `code`.
 fn elf(code: &[u8], functions: &[(&str, u64, u64)], kind: u16, machine: u16) -> Vec<u8> {
     let mut strings = vec![0_u8];
@@ -20,8 +23,7 @@ fn elf(code: &[u8], functions: &[(&str, u64, u64)], kind: u16, machine: u16) -> 
     let names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0";
     let mut file = vec![0_u8; 64];
     let mut headers = vec![0_u8; 64];
-    // Name, type, flags, address, link, entry size, content.
-    let sections: [(u32, u32, u64, u64, u32, u64, &[u8]); 4] = [
+    let sections: [Section<'_>; 4] = [
         (1, 1, 6, BASE, 0, 0, code),
         (7, 2, 0, 0, 3, 24, &symbols),
         (15, 3, 0, 0, 0, 0, &strings),
