@@ -12,7 +12,7 @@
 //! - two lines leave less than half the square error that one line leaves: a curve or a slope has
 //!   no knee;
 //! - the second line lies above the first one's continuation by more than six times the residual noise,
-//!   and by a twentieth of the level: a wiggle is none;
+//!   and by a fiftieth of the level: a wiggle is none;
 //! - what the first line rises by is less than half of what lies above it: before a knee runs are free;
 //! - most bootstrap resamples of the samples have it at that same length. That share is the confidence.
 
@@ -96,10 +96,12 @@ impl Sweep {
         if self.samples.len() < 2 * STRETCH || self.samples.iter().any(Vec::is_empty) {
             return Err("there are too few lengths, or a length without samples".to_owned());
         }
-        let levels = smooth(&self.levels());
-        if levels.iter().any(|level| !level.is_finite()) {
+        let levels = self.levels();
+        // Checked before anything compares them.
+        if self.samples.iter().flatten().any(|time| !time.is_finite()) {
             return Err("a time is not a number".to_owned());
         }
+        let levels = smooth(&levels);
         let fit = Fit::best(&levels);
         fit.judge(&levels)?;
         let mut random = fastrand::Rng::with_seed(seed);
@@ -259,7 +261,7 @@ impl Fit {
         let middle = usize::midpoint(self.at, last);
         let above = self.after.at(middle) - self.before.at(middle);
         let level = self.before.at(self.at);
-        if above < 6.0 * noise || above < level / 20.0 {
+        if above < 6.0 * noise || above < level / 50.0 {
             return Err(format!(
                 "after {} stores the times differ, but by no more than noise ({above:.1} at a level of \
                  {level:.1})",

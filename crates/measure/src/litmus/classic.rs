@@ -39,6 +39,27 @@ type Word64 = <Machine as Memory>::Word;
 struct Cell {
     x: CachePadded<Word64>,
     y: CachePadded<Word64>,
+    /// How many threads have come to this run.
+    come: CachePadded<Word64>,
+}
+
+impl Cell {
+    /// Waits until `threads` threads have come, so that they set out together.
+    fn gather(&self, threads: u64) {
+        // SeqCst: no store of an earlier run is left in the buffer when this one begins.
+        self.come.fetch_add(1, Ordering::SeqCst);
+        let mut spins = 0_u32;
+        // Relaxed: nothing is handed over; the processor's own order is what is asked about.
+        while self.come.load(Ordering::Relaxed) < threads {
+            spins += 1;
+            if spins < 1 << 10 {
+                Machine::pause();
+            } else {
+                // The one that is missing may need this processor.
+                thread::yield_now();
+            }
+        }
+    }
 }
 
 type Role = fn(&Cell) -> (u64, u64);
@@ -132,7 +153,7 @@ const TESTS: [Test; 4] = [
     },
 ];
 
-/// Runs of a batch: each has its own words, and the threads meet before and after a batch only.
+/// Runs of a batch: each has its own words.
 const BATCH: usize = 1 << 12;
 
 /// Runs each test at least `runs` times, its threads bound in turn to `processors` (or not at all, if
@@ -150,6 +171,9 @@ fn one(test: &Test, runs: u64, processors: &[usize]) -> Result<Counts, CannotTes
     let batches = runs.div_ceil(BATCH as u64).max(1);
     let (cells, meet) = (RwLock::new(fresh()), Barrier::new(test.roles.len() + 1));
     let (cells, meet) = (&cells, &meet);
+    // More threads than processors would wait for each other's time slices at every run.
+    let fits = thread::available_parallelism().is_ok_and(|here| here.get() >= test.roles.len());
+    let together = if fits { test.roles.len() as u64 } else { 0 };
     thread::scope(|scope| {
         let threads: Vec<_> = test
             .roles
@@ -164,7 +188,10 @@ fn one(test: &Test, runs: u64, processors: &[usize]) -> Result<Counts, CannotTes
                     for _ in 0..batches {
                         meet.wait();
                         let batch = cells.read().unwrap_or_else(PoisonError::into_inner);
-                        read.extend(batch.iter().map(role));
+                        read.extend(batch.iter().map(|cell| {
+                            cell.gather(together);
+                            role(cell)
+                        }));
                         drop(batch);
                         meet.wait();
                     }

@@ -23,7 +23,7 @@ p{margin:.5rem 0}.soft,figcaption{color:var(--soft);font-size:.9rem}
 .facts div{background:var(--card);border-radius:8px;padding:.7rem .9rem}
 .facts b{display:block;font-size:1.7rem;line-height:1.2}.facts span{color:var(--soft);font-size:.85rem}
 figure{margin:1rem 0}.scroll{overflow-x:auto}
-svg{display:block;width:100%;min-width:34rem;height:auto;font:13px system-ui,sans-serif}
+svg{display:block;width:100%;min-width:30rem;height:auto;font:13px system-ui,sans-serif}
 svg text{fill:var(--soft)}svg .strong{fill:var(--ink);font-weight:600}
 .grid{stroke:var(--rule);stroke-width:1}.mark{stroke:var(--ink);stroke-dasharray:4 3}
 .line{fill:none;stroke-width:1.8}.l-lines{stroke:var(--lines)}.l-words{stroke:var(--words)}
@@ -34,6 +34,7 @@ ul.legend{list-style:none;padding:0;margin:.4rem 0;display:flex;flex-wrap:wrap;g
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
 th,td{text-align:right;padding:.3rem .55rem;border-bottom:1px solid var(--rule);white-space:nowrap}
 th:first-child,td:first-child{text-align:left}th{font-weight:600}
+@media(max-width:36rem){svg{min-width:0;font-size:20px}th,td{padding:.25rem .3rem;font-size:.82rem}}
 ";
 
 /// Text as HTML has it.
@@ -181,8 +182,8 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         )?;
     }
     page.push_str(
-        "<div class=scroll><table><tr><th>Stores between pops<th>rounds<th>incorrect<th>most twice\
-         <th>greatest delta violated<th>predicted safe\n",
+        "<div class=scroll><table><tr><th>Stores<th>rounds<th>wrong<th>at once\
+         <th>up to delta<th>predicted\n",
     );
     for column in &document.columns {
         let of = || {
@@ -191,7 +192,7 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
                 .filter(|o| (o.point.stores, o.point.target) == (column.stores, column.target))
         };
         let name = match (column.stores, column.target) {
-            (0, _) => "0 (may coalesce)".to_owned(),
+            (0, _) => "none (coalesce)".to_owned(),
             (stores, Target::Lines) => stores.to_string(),
             (stores, Target::Words) => format!("{stores}, one line"),
             (stores, Target::One) => format!("{stores}, one word"),
@@ -206,12 +207,16 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
             column.predicted
         )?;
     }
-    page.push_str("</table></div>\n");
+    page.push_str(
+        "</table></div>\n<p class=soft>Stores between two pops, to distinct lines unless it says otherwise; rounds \
+         that went wrong; the most tasks taken twice in one; the greatest delta that did not help, and the \
+         least that capacity + 1 makes safe.</p>\n",
+    );
     Ok(())
 }
 
 fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
-    page.push_str("<h2>What to use</h2>\n<div class=scroll><table><tr><th>Stores between pops, x");
+    page.push_str("<h2>What to use</h2>\n<div class=scroll><table><tr><th>Stores between, x");
     for x in 1..=document.safe_delta.len() {
         write!(page, "<th>{x}")?;
     }
