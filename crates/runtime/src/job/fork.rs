@@ -59,7 +59,7 @@ impl Descriptor {
 /// A worker of a pool, as a value: the way to fork without looking for one's worker first.
 ///
 /// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
-/// it down: [`join`](Worker::join) gives each half its own. It is two machine words; pass it by value.
+/// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
 ///
 /// ```
 /// use poach_runtime::Worker;
@@ -179,7 +179,7 @@ impl Worker<'_> {
                 let result_b = half(unsafe { Worker::new(head) });
                 (result_a, result_b)
             }
-            Popped::Stolen => match wait(head, above) {
+            Popped::Stolen => match wait(head) {
                 Ok(result_b) => (result_a, result_b),
                 Err(payload) => panic::resume_unwind(payload),
             },
@@ -236,11 +236,7 @@ where
                 drop(half(unsafe { Worker::new(head) }));
             });
         }
-        Popped::Stolen => {
-            // SAFETY: this thread owns the stack, and the slot at `head` is the topmost occupied one.
-            let above = unsafe { head.locate() };
-            quietly(|| drop(wait::<R>(head, above)));
-        }
+        Popped::Stolen => quietly(|| drop(wait::<R>(head))),
     }
 }
 
@@ -272,7 +268,9 @@ where
 /// The second half at `head` was stolen: works for others until it is done.
 #[cold]
 #[inline(never)]
-fn wait<R>(head: Head, above: Head) -> Outcome<R> {
+fn wait<R>(head: Head) -> Outcome<R> {
+    // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
+    let above = unsafe { head.above() };
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
     // retired.
     let slot = unsafe { head.slot() };
