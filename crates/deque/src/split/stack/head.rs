@@ -211,7 +211,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     #[must_use]
     #[inline(always)]
     pub unsafe fn locate(self) -> Head<M, C> {
-        if !self.is_occupied() && (self.index() == 0 || self.below(1).is_occupied()) {
+        // (Below the first slot stands the sentinel.)
+        if !self.is_occupied() && self.below(1).is_occupied() {
             return self;
         }
         self.search()

@@ -151,8 +151,11 @@ struct Header<M: Memory, C> {
 }
 
 impl<M: Memory, C> Header<M, C> {
+    /// Bytes from the header to the sentinel: a slot that is always occupied, below the first.
+    const SENTINEL: usize = size_of::<Self>().next_multiple_of(align_of::<Slot<M>>());
+
     /// Bytes from the header to the first slot.
-    const SLOTS_START: usize = size_of::<Self>().next_multiple_of(align_of::<Slot<M>>());
+    const SLOTS_START: usize = Self::SENTINEL + size_of::<Slot<M>>();
 }
 
 /// Places of heads, so that they compare with a head.
@@ -263,7 +266,10 @@ impl<M: Memory, C: Context> Stack<M, C> {
         unsafe { header.write(content) };
         // SAFETY: nobody else knows the allocation yet, which has so many slots and more.
         unsafe { make_ready(first, ready) };
-        Ok(Stack { header, owns: PhantomData })
+        let stack = Stack { header, owns: PhantomData };
+        // SAFETY: within the allocation, which nobody else knows yet.
+        unsafe { stack.sentinel().write(Slot::occupied()) };
+        Ok(stack)
     }
 
     /// The head of the empty stack, from which its owner starts.
@@ -407,6 +413,11 @@ impl<M: Memory, C> Stack<M, C> {
         NonNull::new(slot).expect("an address space does not end with a task stack")
     }
 
+    fn sentinel(&self) -> NonNull<Slot<M>> {
+        // SAFETY: within the allocation, between the header and the first slot.
+        unsafe { self.header.byte_add(Header::<M, C>::SENTINEL) }.cast()
+    }
+
     fn layout(slots: usize) -> Layout {
         let bytes = Header::<M, C>::SLOTS_START + size_of::<Slot<M>>() * (slots + SPARE);
         // The model checkers' slots are larger than the machine's, and their stacks small.
@@ -430,6 +441,8 @@ impl<M: Memory, C> Drop for Stack<M, C> {
             // SAFETY: slots up to `own_limit` are initialised; nobody uses them any more.
             unsafe { slot.drop_in_place() };
         }
+        // SAFETY: initialised in `new`, and not used again.
+        unsafe { self.sentinel().drop_in_place() };
         // SAFETY: initialised, and not used again.
         unsafe { self.header.drop_in_place() };
         // SAFETY: allocated in `new` with this layout.

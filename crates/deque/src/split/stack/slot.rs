@@ -44,6 +44,12 @@ impl<M: Memory> Slot<M> {
         }
     }
 
+    /// A slot in which something stands that nobody takes.
+    pub(super) fn occupied() -> Self {
+        let task = M::Pointer::new(core::ptr::without_provenance_mut(PRESENT));
+        Slot { task, ..Self::free() }
+    }
+
     /// Whether a value of type `T` can be held in a slot.
     #[inline(always)]
     pub const fn fits<T>() -> bool {
