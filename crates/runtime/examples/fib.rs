@@ -15,7 +15,7 @@ fn token(mut worker: Worker<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = worker.join(|w| token(w, n - 1), |w| token(w, n - 2));
+    let (a, b) = worker.join(move |w| token(w, n - 1), move |w| token(w, n - 2));
     a + b
 }
 
@@ -23,7 +23,7 @@ fn plain(n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = poach_runtime::join(|| plain(n - 1), || plain(n - 2));
+    let (a, b) = poach_runtime::join(move || plain(n - 1), move || plain(n - 2));
     a + b
 }
 
