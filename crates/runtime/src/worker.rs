@@ -11,7 +11,7 @@ use poach_memory::{CachePadded, Machine, Memory};
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
-use crate::job::task::{AbortOnUnwind, Fresh, Task};
+use crate::job::task::{AbortOnUnwind, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
@@ -97,13 +97,7 @@ impl Local {
     /// Runs one spawned task of this worker's own, if it has one.
     #[inline]
     pub(crate) fn run_own(&self) -> bool {
-        let task = self.pop_own();
-        let found = task.is_some();
-        if let Some(task) = task {
-            let _running = self.watch.runs(Activity::OwnTask);
-            task.run();
-        }
-        found
+        run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
     }
 
     /// Works until the pool has closed and nothing is left to do.

@@ -57,6 +57,24 @@ impl<F: FnOnce() + Send> Fresh<F> {
     }
 }
 
+/// Runs the youngest task of a queue, if there is one, as `Task::run` does, straight out of its slot.
+/// `found` is called first, and what it returns lives as long as the task runs.
+#[inline(always)]
+pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> bool {
+    let run = |place: *mut Task| {
+        let _running = found();
+        // SAFETY: a task stands in the place.
+        let vtable = unsafe { (*place).vtable };
+        // SAFETY: as above.
+        let payload = unsafe { &raw mut (*place).payload };
+        // SAFETY: the payload is what `new` or `write` put there with this vtable, and is used once.
+        unsafe { (vtable.run)(payload) };
+    };
+    // SAFETY: what the vtable runs moves the closure out of the payload before it calls it; `found` knows
+    // nothing of the queue.
+    unsafe { queue.pop_in_place(run) }.is_some()
+}
+
 struct Vtable {
     run: unsafe fn(*mut Payload),
     drop: unsafe fn(*mut Payload),

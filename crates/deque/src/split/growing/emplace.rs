@@ -1,7 +1,9 @@
-//! Pushing a task that is made in its slot.
+//! Pushing a task that is made in its slot, and popping one that is taken apart there.
 //!
 //! A task of which only the first words matter (a small closure in room for a large one) is cheap to make
 //! and dear to move: moved, all of it is copied, and the copy waits for the stores that made it.
+
+use core::mem::ManuallyDrop;
 
 use poach_memory::Memory;
 
@@ -49,5 +51,25 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
             self.share();
         }
         Ok(())
+    }
+
+    /// Pops the task that was pushed last, if there is one, by `take`, which is given the place where it is.
+    ///
+    /// As [`pop`](crate::Owner::pop) in all else. Only on a memory whose cells do not mind that the place is
+    /// used after they have shown it: the real one.
+    ///
+    /// # Safety
+    ///
+    /// `take` moves the task out, and before it has done that it does not use this queue.
+    #[inline(always)]
+    pub unsafe fn pop_in_place<R>(&self, take: impl FnOnce(*mut T) -> R) -> Option<R> {
+        if !self.undisturbed(self.head.get()) {
+            let mut task = ManuallyDrop::new(self.pop_disturbed()?);
+            return Some(take(&raw mut *task));
+        }
+        let index = self.head.get().wrapping_sub(1);
+        self.head.set(index);
+        // SAFETY: `bottom <= index < head`: a task, and no thief can claim it; and the caller's promise.
+        Some(unsafe { self.room.read_with(index, take) })
     }
 }
