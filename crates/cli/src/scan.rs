@@ -3,7 +3,7 @@
 //! The main thread scans; one thread shows progress, on a terminal only; the handler of Ctrl-C asks
 //! the scan to end with what it has, and a second Ctrl-C ends the program where it stands.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +33,7 @@ use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
   poach scan -x / --top 40              the root file system and no other
   poach scan . --all --by apparent      files too, by length
   poach scan . --by entries             where the many small files are
+  poach scan . --stats --threads 4      what the workers did, too
   poach scan ~ --json --top all | jq .totals
 
 In JSON a name that is not UTF-8 has its bytes beside it, in hexadecimal (path_hex, name_hex).
@@ -70,6 +71,9 @@ pub(crate) struct Arguments {
     /// Who shares the work: sequential, pool, mutex-stealing, lock-free or split.
     #[arg(long, short, value_name = "NAME", default_value_t = Engine::default())]
     engine: Engine,
+    /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine only.
+    #[arg(long)]
+    stats: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -127,8 +131,14 @@ impl Arguments {
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    if arguments.stats && arguments.engine != Engine::Split {
+        let engine = arguments.engine;
+        complain("scan", &format!("--stats: the engine {engine} counts nothing; split does"));
+        return ExitCode::from(USAGE);
+    }
     let outcome = scan(arguments).and_then(|scan| match scan {
-        Ok(scan) => {
+        Ok(mut scan) => {
+            scan.stats = scan.stats.filter(|_| arguments.stats);
             show(arguments, &scan)?;
             let well = scan.errors.is_empty() && !scan.interrupted;
             Ok(if well { 0 } else { AMISS })
@@ -214,6 +224,9 @@ fn show(arguments: &Arguments, scan: &Scan) -> Result<()> {
             .map_or(if stdout.is_terminal() { 80 } else { 100 }, |(width, _)| usize::from(width.0));
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         report::text(scan, &arguments.extent(), Look { width, colour }, &mut out)?;
+        if let Some(stats) = &scan.stats {
+            writeln!(out, "\n{stats}")?;
+        }
     }
     print(&out)
 }

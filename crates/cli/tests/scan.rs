@@ -43,6 +43,28 @@ fn grown() -> tempfile::TempDir {
 }
 
 #[test]
+fn what_the_workers_did_is_shown_when_asked_for() {
+    let tree = grown();
+    let shown = poach(&["--stats", "--threads", "2"], tree.path());
+    assert_eq!(shown.status.code(), Some(0));
+    let table: Vec<_> = text(&shown.stdout).lines().rev().take(4).collect();
+    assert!(table[3].trim_start().starts_with("worker  tasks"), "{table:?}");
+    assert!(table[0].trim_start().starts_with("all"), "{table:?}");
+
+    let document = json(&poach(&["--stats", "--threads", "2", "--json"], tree.path()));
+    let workers = document["stats"].as_array().expect("a row for each worker");
+    assert_eq!(workers.len(), 2);
+    // The calling thread works in the place of one of them.
+    let tasks: u64 = workers.iter().map(|worker| worker["tasks"].as_u64().unwrap()).sum();
+    assert!(tasks > 0, "{workers:?}");
+
+    assert!(json(&poach(&["--json"], tree.path())).get("stats").is_none());
+    let refused = poach(&["--stats", "--engine", "pool"], tree.path());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--stats"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn all_well_is_0_and_the_largest_stands_first() {
     let tree = grown();
     let output = poach(&[], tree.path());

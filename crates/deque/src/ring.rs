@@ -47,6 +47,8 @@
 //! The owner never waits for a thief that was descheduled between its claim and its mark: a lap later
 //! it moves to a ring twice as large, so all rings kept are together smaller than two of the last.
 
+mod emplace;
+
 use core::cell::Cell as Private;
 use core::fmt;
 use core::mem::MaybeUninit;

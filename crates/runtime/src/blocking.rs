@@ -210,7 +210,7 @@ pub(crate) fn main_loop(local: &Local) {
     while let Some(loan) = registry.spares.next_loan(seat) {
         // Acquire: pairs with the lender's return. Line S5.
         let over = || loan.load(Ordering::Acquire) != 0;
-        local.wait(&over, &|| None, || local.token());
+        local.wait_for_any(&over);
         loop {
             local.answer_calls();
             hand_over(local);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::job::current::Local;
-use crate::job::scoped::Tally;
+use crate::job::scoped::{Tally, Way};
 use crate::job::task::{Task, catch};
 use crate::pool::global;
 use crate::registry::Registry;
@@ -105,7 +105,7 @@ pub(crate) fn broadcast_in<R: Send>(
                 let answer = BroadcastContext::with(f);
                 *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             };
-            Tally::spawn(scope, run, |registry, _, task| registry.post(index, task));
+            Tally::spawn(scope, run, Way::To(index));
         }
     });
     let answer = |result: Mutex<Option<R>>| {

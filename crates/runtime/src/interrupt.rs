@@ -47,7 +47,7 @@ use crate::job::shared::Shared;
 use crate::job::task::Task;
 use crate::latch::Signal;
 use crate::place::Plan;
-use crate::pool::{self, BuildError, global};
+use crate::pool::{self, BuildError, Furniture, global};
 use crate::registry::{Registry, Spawns};
 
 /// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end
@@ -146,10 +146,10 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         Err(error) => panic!("an interrupt's frame could not be made: {error}"),
     };
     while !registry.spares.begin_interrupt(|spares| frame.call_all(registry, local.index, spares)) {
-        local.wait(&|| !registry.spares.is_interrupted(), &|| None, || local.token());
+        local.wait_for_any(&|| !registry.spares.is_interrupted());
     }
     let result = frame.visit(local.index, |visit| {
-        visit.wait(&|| frame.is_complete(), &|| None, || visit.token());
+        visit.wait_for_any(&|| frame.is_complete());
         let result = panic::catch_unwind(AssertUnwindSafe(f));
         frame.registry.close();
         visit.main_loop();
@@ -174,11 +174,13 @@ struct Frame {
 
 impl Frame {
     fn new(parent: &Arc<Registry>) -> Result<Arc<Frame>, BuildError> {
-        let slots = parent.workers[0].forks.capacity();
         let (registry, owners) = pool::furnish(
             &Plan::anywhere(parent.workers.len()),
-            parent.threads,
-            slots,
+            Furniture {
+                threads: parent.threads,
+                task_stack: parent.workers[0].forks.capacity(),
+                manners: parent.manners,
+            },
             Arc::clone(&parent.handlers),
             Some(Arc::clone(parent)),
         )?;

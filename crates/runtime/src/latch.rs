@@ -70,7 +70,7 @@ impl Signal {
                 }
             }
             (Waiter::Worker(..), Some(local)) => {
-                local.wait(&|| self.is_set(), &|| None, || local.token());
+                local.wait_for_any(&|| self.is_set());
             }
             (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }

@@ -7,7 +7,8 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
-//! | `worker` | finding work, running it, waiting for what others run |
+//! | `worker`, `waiting` | finding work, running it, waiting for what others run |
+//! | `crumbs` | when a thief rests |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `registry` | what the workers of a pool share, and when they end |
 //! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
@@ -23,6 +24,7 @@ mod affinity;
 mod blocking;
 mod broadcast;
 mod context;
+mod crumbs;
 mod fifo;
 mod handle;
 mod inbox;
@@ -42,6 +44,7 @@ mod stats;
 mod threads;
 pub mod topology;
 pub mod trace;
+mod waiting;
 mod watch;
 mod ways;
 mod worker;
@@ -65,3 +68,4 @@ pub use spawn::{spawn, spawn_at, spawn_fifo};
 pub use stats::{Stats, WorkerStats};
 pub use threads::ThreadBuilder;
 pub use topology::{Placement, Topology, TopologyError};
+pub use waiting::Waiting;

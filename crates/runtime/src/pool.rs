@@ -18,10 +18,11 @@ use crate::job::fork::Worker;
 use crate::job::shared::Shared;
 use crate::latch::Signal;
 use crate::place::{Plan, Victims};
-use crate::registry::{MAX_THREADS, Parts, Registry, Remote, Spawns};
+use crate::registry::{MAX_THREADS, Manners, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 use crate::threads::{Place, ThreadBuilder};
 use crate::topology::{Placement, Topology, TopologyError};
+use crate::waiting::{NESTING, Waiting};
 use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
@@ -66,6 +67,7 @@ pub struct Builder {
     victims: Option<Victims>,
     topology: Option<Topology>,
     callers_work: Option<bool>,
+    manners: Manners,
     handlers: Handlers,
     pub(crate) spares: usize,
     pub(crate) use_current_thread: bool,
@@ -234,6 +236,34 @@ impl Builder {
         self
     }
 
+    /// What a worker does while the second half of its join runs on another: by default
+    /// [`Waiting::Random`].
+    ///
+    /// ```
+    /// use poach_runtime::{ThreadPool, Waiting};
+    ///
+    /// // Joins hold locks here, so nothing foreign may run on top of them.
+    /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
+    /// assert_eq!(pool.join(|| 6, || 7), (6, 7));
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.manners.waiting = waiting;
+        self
+    }
+
+    /// How many tasks may be under way on one worker on top of its waits, by default 64, before a join that
+    /// waits for a stolen half takes nothing foreign any more ([`Waiting::Transitive`] in the place of
+    /// [`Waiting::Random`]). So it does as well when half of the worker's call stack is in use, however
+    /// few they are; of a thread that is not the pool's own, and whose stack nobody knows, 512 KiB count
+    /// as half.
+    ///
+    /// It bounds what *joins* pile up. Scopes and handles that wait take any work, however deep.
+    pub fn nesting(mut self, tasks: usize) -> Self {
+        self.manners.nesting = tasks;
+        self
+    }
+
     /// Called on each worker's thread, with its index, before it takes work.
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
@@ -286,7 +316,8 @@ impl Builder {
         }
         let plan = Plan::new(seats, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
-        let (registry, owners) = furnish(&plan, threads, self.task_stack, handlers, None)?;
+        let furniture = Furniture { threads, task_stack: self.task_stack, manners: self.manners };
+        let (registry, owners) = furnish(&plan, furniture, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
         let mut pool = ThreadPool {
             registry,
@@ -297,7 +328,7 @@ impl Builder {
         let (report, pinned) = mpsc::channel();
         let mut resident = None;
         for (index, spawns) in owners.into_iter().enumerate() {
-            let local = Place { registry: Arc::clone(&pool.registry), index, spawns };
+            let local = Place { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
             if index == 0 && self.use_current_thread {
                 resident = Some(local);
                 continue;
@@ -357,19 +388,26 @@ pub(crate) fn global() -> &'static ThreadPool {
     })
 }
 
-/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: of the plan's
-/// workers, the first `threads` regular ones.
+/// What a registry's workers are given.
+pub(crate) struct Furniture {
+    /// Regular workers: the first.
+    pub(crate) threads: usize,
+    pub(crate) task_stack: usize,
+    pub(crate) manners: Manners,
+}
+
+/// Makes a registry and its workers' own ends of their queues, with nobody in it yet.
 pub(crate) fn furnish(
     plan: &Plan,
-    threads: usize,
-    task_stack: usize,
+    furniture: Furniture,
     handlers: Arc<Handlers>,
     parent: Option<Arc<Registry>>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
     // Thieves will want it; the first call is slow.
     Machine::asymmetric();
     let seats = plan.seats();
-    let sleep = Arc::new(Sleep::new(seats));
+    let Furniture { threads, task_stack, manners } = furniture;
+    let sleep = Arc::new(Sleep::new(seats, manners.waiting.reach(seats)));
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
@@ -391,7 +429,8 @@ pub(crate) fn furnish(
         owners.push(spawns);
     }
     let workers = workers.into();
-    Ok((Registry::new(Parts { sleep, workers, threads, handlers, parent }), owners))
+    let parts = Parts { sleep, workers, threads, handlers, manners, parent };
+    Ok((Registry::new(parts), owners))
 }
 
 /// A pool of workers.
@@ -423,6 +462,7 @@ impl ThreadPool {
             victims: None,
             topology: None,
             callers_work: None,
+            manners: Manners { waiting: Waiting::default(), nesting: NESTING },
             handlers: Handlers::default(),
             spares: 0,
             use_current_thread: false,

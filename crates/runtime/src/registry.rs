@@ -14,6 +14,7 @@
 
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::sync::{Parker, Unparker};
 use poach_deque::Thief;
@@ -29,6 +30,7 @@ use crate::place::Rings;
 use crate::pool::Handlers;
 use crate::sleep::{Seat, Sleep};
 use crate::trace::Recordings;
+use crate::waiting::Waiting;
 use crate::watch::Watch;
 
 /// A pool never has more workers than this.
@@ -39,17 +41,44 @@ pub(crate) struct ThreadSeat {
     /// Held by its worker whenever it parks; nobody else locks it.
     parker: Mutex<Parker>,
     unparker: Unparker,
+    /// 1 from a call until it is taken. The parker alone does not say why it has returned.
+    called: <Machine as Memory>::Word,
+}
+
+impl ThreadSeat {
+    fn take_call(&self) -> bool {
+        // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
+        self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
+    }
 }
 
 impl Seat for ThreadSeat {
     fn new() -> Self {
         let parker = Parker::new();
         let unparker = parker.unparker().clone();
-        ThreadSeat { parker: Mutex::new(parker), unparker }
+        ThreadSeat { parker: Mutex::new(parker), unparker, called: Word::new(0) }
     }
 
     fn park(&self) {
-        self.parker.lock().unwrap_or_else(PoisonError::into_inner).park();
+        let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.take_call() {
+            parker.park();
+        }
+    }
+
+    fn park_for(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if self.take_call() {
+                return true;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            parker.park_timeout(left);
+        }
     }
 
     fn unpark(&self) {
@@ -58,6 +87,8 @@ impl Seat for ThreadSeat {
                 local.watch.called();
             }
         });
+        // Release: what the caller did is seen by the one it calls.
+        self.called.store(1, Ordering::Release);
         self.unparker.unpark();
     }
 }
@@ -74,7 +105,7 @@ pub(crate) struct Home {
 impl Context for Home {
     fn shared(&self) {
         self.watch.shared();
-        self.sleep.wake_one();
+        self.sleep.wake_for(self.index);
     }
 
     fn took_back(&self) {
@@ -108,6 +139,11 @@ impl Remote {
         Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, rings }
     }
 
+    /// Whether there is something to steal from it.
+    fn has_visible_work(&self) -> bool {
+        self.forks.shared() != 0 || !self.spawns.is_empty()
+    }
+
     /// Whether something has come that only this worker may take. Line S5.
     pub(crate) fn has_mail(&self) -> bool {
         !self.calls.is_empty() || !self.mail.is_empty()
@@ -130,7 +166,16 @@ pub(crate) struct Parts {
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
     pub(crate) handlers: Arc<Handlers>,
+    pub(crate) manners: Manners,
     pub(crate) parent: Option<Arc<Registry>>,
+}
+
+/// How workers wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Manners {
+    pub(crate) waiting: Waiting,
+    /// Tasks on top of waits beyond which these are restricted.
+    pub(crate) nesting: usize,
 }
 
 pub(crate) struct Registry {
@@ -149,6 +194,7 @@ pub(crate) struct Registry {
     detached: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
+    pub(crate) manners: Manners,
     /// The registry whose workers have been interrupted and work for this one.
     parent: Option<Arc<Registry>>,
     pub(crate) birth: Birth,
@@ -171,6 +217,7 @@ impl Registry {
             detached: CachePadded::new(Word::new(0)),
             handlers: parts.handlers,
             spares: Spares::new(spares),
+            manners: parts.manners,
             parent: parts.parent,
             birth: Birth::here(),
             recordings: Recordings::new(),
@@ -245,20 +292,25 @@ impl Registry {
     /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
         // S3 or L2 precedes.
-        !self.high.is_empty()
-            || !self.normal.is_empty()
-            || self
-                .workers
-                .iter()
-                .any(|worker| worker.forks.shared() != 0 || !worker.spawns.is_empty())
+        self.has_injected() || self.workers.iter().any(Remote::has_visible_work)
+    }
+
+    /// Whether something has come from outside.
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.high.is_empty() || !self.normal.is_empty()
     }
 
     /// A searcher has found something: lines L1 to L3.
     pub(crate) fn found(&self) {
         if self.sleep.found() {
             self.request_everywhere(None);
-            if self.visible_work() {
+            if self.has_injected() {
                 self.sleep.wake_one();
+            }
+            for (index, worker) in self.workers.iter().enumerate() {
+                if worker.has_visible_work() {
+                    self.sleep.wake_for(index);
+                }
             }
         }
     }

@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::broadcast::BroadcastContext;
 use crate::fifo::Fifo;
 use crate::job::current::Local;
-use crate::job::scoped::{Form, Tally};
-use crate::job::task::Task;
+use crate::job::scoped::{Form, Tally, Way};
 use crate::pool::global;
 use crate::registry::Registry;
 
@@ -212,10 +211,7 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        Tally::spawn(self, task, |registry, local, task| match local {
-            Some(local) => local.spawn(task),
-            None => registry.inject(task),
-        });
+        Tally::spawn(self, task, Way::Own);
     }
 
     /// Spawns `task` once on every worker of the pool, into the scope; see
@@ -244,10 +240,7 @@ impl<'scope> ScopeFifo<'scope> {
     where
         F: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
-        Tally::spawn(self, task, |registry, local, task| match local {
-            Some(local) => local.spawn(self.fifos[local.index].ticket(task)),
-            None => registry.inject(task),
-        });
+        Tally::spawn(self, task, Way::InOrder(&self.fifos));
     }
 
     /// Spawns `task` once on every worker of the pool, into the scope; see
@@ -269,7 +262,7 @@ where
     for index in 0..scope.base().tally.registry().threads {
         let task = Arc::clone(&task);
         let run = move |scope: &S| BroadcastContext::with(|context| task(scope, context));
-        Tally::spawn(scope, run, |registry: &Registry, _, task: Task| registry.post(index, task));
+        Tally::spawn(scope, run, Way::To(index));
     }
 }
 

@@ -11,6 +11,7 @@ use crate::blocking;
 use crate::job::current::Local;
 use crate::pool::{BuildError, Builder, IndexHandler, ThreadPool};
 use crate::registry::{Registry, Spawns};
+use crate::waiting::CallStack;
 
 /// Bytes of call stack a worker gets unless the builder says otherwise.
 const STACK: usize = 8 << 20;
@@ -20,11 +21,15 @@ pub(crate) struct Place {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
     pub(crate) spawns: Spawns,
+    /// The size of the call stack, if the pool has asked for it itself.
+    pub(crate) stack: Option<usize>,
 }
 
 impl Place {
     pub(crate) fn local(self) -> Local {
-        Local::new(self.registry, self.index, self.spawns)
+        let local = Local::new(self.registry, self.index, self.spawns);
+        local.pile.stack.set(CallStack::here(self.stack));
+        local
     }
 }
 
@@ -71,7 +76,8 @@ impl ThreadBuilder {
     }
 
     /// Starts a thread that works until the pool ends.
-    pub(crate) fn spawn(self) -> io::Result<ThreadHandle<()>> {
+    pub(crate) fn spawn(mut self) -> io::Result<ThreadHandle<()>> {
+        self.place.stack = Some(self.stack_size.unwrap_or(STACK));
         self.describe().spawn(move || self.run())
     }
 
@@ -191,7 +197,8 @@ impl Builder {
     ) -> Result<R, BuildError> {
         let wrapper = &wrapper;
         thread::scope(|scope| {
-            let mut spawner = |worker: ThreadBuilder| {
+            let mut spawner = |mut worker: ThreadBuilder| {
+                worker.place.stack = Some(worker.stack_size.unwrap_or(STACK));
                 worker.describe().spawn_scoped(scope, move || wrapper(worker)).map(drop)
             };
             let pool = self.build_with(Some(&mut spawner))?;

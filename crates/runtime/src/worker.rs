@@ -1,4 +1,4 @@
-//! A worker: finding work, running it, waiting for what others run.
+//! A worker: finding work, running it, waiting for what others run (as [`Waiting`] says).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,11 +8,13 @@ use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{CachePadded, Machine, Memory};
 
+use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
-use crate::job::task::{AbortOnUnwind, Task};
+use crate::job::task::{AbortOnUnwind, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::trace::Activity;
+use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
@@ -35,6 +37,9 @@ pub(crate) struct Local {
     pub(crate) fifo: Arc<Fifo>,
     /// Whether the pool was made to use this thread, which has a life of its own.
     pub(crate) resident: Cell<bool>,
+    /// What stands on its call stack.
+    pub(crate) pile: Pile,
+    crumbs: Crumbs,
     random: Cell<u64>,
 }
 
@@ -45,6 +50,21 @@ enum Work<'r> {
     Task(Task, Activity),
 }
 
+impl Work<'_> {
+    fn is_stolen(&self) -> bool {
+        matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
+    }
+}
+
+/// Why a worker works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// It is what it is there for: nothing is under way on it.
+    Idle,
+    /// It waits for something, which may depend on any work.
+    Wait,
+}
+
 impl Local {
     pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
         let hint = Cell::new(Local::bottom(&registry, index));
@@ -52,13 +72,20 @@ impl Local {
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&registry.workers[index].watch);
-        Local { registry, index, watch, spawns, hint, fifo, resident, random }
+        let (pile, crumbs) = (Pile::new(), Crumbs::new());
+        Local { registry, index, watch, spawns, hint, fifo, resident, pile, crumbs, random }
     }
 
     /// Pushes a spawned task onto this worker's queue.
     #[inline]
     pub(crate) fn spawn(&self, task: Task) {
         self.spawns.push(task);
+    }
+
+    /// [`spawn`](Local::spawn), of a closure that becomes a task only in the queue.
+    #[inline(always)]
+    pub(crate) fn spawn_fresh<F: FnOnce() + Send>(&self, closure: Fresh<F>) {
+        closure.push(&self.spawns);
     }
 
     /// This worker's youngest spawned task.
@@ -70,19 +97,14 @@ impl Local {
     /// Runs one spawned task of this worker's own, if it has one.
     #[inline]
     pub(crate) fn run_own(&self) -> bool {
-        let task = self.pop_own();
-        let found = task.is_some();
-        if let Some(task) = task {
-            let _running = self.watch.runs(Activity::OwnTask);
-            task.run();
-        }
-        found
+        run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
     }
 
     /// Works until the pool has closed and nothing is left to do.
     pub(crate) fn main_loop(&self) {
         self.publish();
-        self.work_until(&|| self.registry.is_finished(), &|| None, || self.token(), true);
+        let finished = || self.registry.is_finished();
+        self.work_until(&finished, &|| None, || self.token(), Cause::Idle);
     }
 
     /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
@@ -122,20 +144,34 @@ impl Local {
         }
     }
 
-    /// Takes work from wherever there is some until `done`: from `thief` first, the worker that runs
-    /// what this one waits for (leapfrogging), then urgent ones from outside, this worker's own
-    /// tasks, its mail, everybody's tasks in the order of its rings, and the others from outside. With
-    /// no work, it looks a while, then sleeps; whoever makes
-    /// `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
+    /// Waits for the second half of a join, which `thief` runs once it has said so, until it is `done`,
+    /// and works meanwhile, as [`Waiting`] says; in a random wait on top of what [`wait_for_any`] takes
+    /// first of all forks of the thief, then of those that the thief waits for. Whoever makes `done` true
+    /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
+    ///
+    /// [`wait_for_any`]: Local::wait_for_any
     pub(crate) fn wait<'w>(
         &self,
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
     ) {
-        self.work_until(done, thief, token, false);
+        let manners = self.registry.manners;
+        if manners.waiting == Waiting::Random && !self.pile.is_high(manners.nesting) {
+            self.work_until(done, thief, token, Cause::Wait);
+        } else {
+            self.follow_until(done, thief, token);
+        }
+    }
+
+    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
+    /// ones, its mail, everybody's tasks in the order of its rings, and the others from outside. With no
+    /// work, it looks a while, then sleeps; whoever makes `done` true must call
+    /// [`Sleep::wake`](crate::sleep::Sleep::wake).
+    pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool) {
+        self.work_until(done, &|| None, || self.token(), Cause::Wait);
     }
 
     /// Calls `f` in the place of a worker that sleeps with nothing under way, if there is one; else
@@ -149,10 +185,13 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
+            /// Of the worker's own thread.
+            stack: CallStack,
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local } = *self;
+                let Place { registry, index, local, stack } = *self;
+                local.pile.stack.set(stack);
                 let left_behind = !local.spawns.is_empty();
                 // From here on the Local is the worker's.
                 registry.sleep.give_back(index, || {
@@ -166,29 +205,50 @@ impl Local {
         }
         registry.birth.check();
         let Some(index) = registry.sleep.take_place() else { return Err(f) };
-        let place = Place { registry, index, local: Local::of_sleeper(registry, index) };
+        let local = Local::of_sleeper(registry, index);
+        let stack = local.pile.stack.replace(CallStack::here(None));
+        let place = Place { registry, index, local, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             f()
         }))
     }
 
-    /// [`wait`](Local::wait); `vacant` says that nothing is under way on this worker.
+    /// [`wait`](Local::wait) without restriction, and all other waits.
     fn work_until<'w>(
         &self,
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
-        vacant: bool,
+        cause: Cause,
     ) {
-        let _waiting = (!vacant).then(|| self.watch.waits());
+        let idle = cause == Cause::Idle;
+        let _waiting = (!idle).then(|| self.watch.waits());
+        let following = (!idle).then(|| self.registry.sleep.follow(self.index));
         let mut looks = 0;
         while !done() {
-            if let Some(work) = self.find(thief()) {
+            let thief = thief();
+            if let Some(following) = &following {
+                following.set(thief);
+            } else if self.spawns.is_empty()
+                && let Some(rest) = self.crumbs.end()
+            {
+                self.registry.sleep.search();
+                let _sleeping = self.watch.sleeps();
+                self.registry.sleep.rest(self.index, rest, || {
+                    done() || self.registry.has_injected() || self.remote().has_mail()
+                });
+                looks = 1;
+            }
+            if let Some(work) = self.find(thief) {
                 if looks != 0 {
                     self.registry.found();
                     looks = 0;
                 }
+                if idle && work.is_stolen() {
+                    self.crumbs.begin();
+                }
+                let _on_top = (!idle).then(|| self.pile.task());
                 self.run(work, token());
                 continue;
             }
@@ -200,7 +260,7 @@ impl Local {
                 for _ in 0..PAUSES {
                     Machine::pause();
                 }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose() {
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(None) {
                 // Something to steal now.
             } else if looks < LOOKS {
                 thread::yield_now();
@@ -208,7 +268,7 @@ impl Local {
                 self.registry.birth.check_or_abort();
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
-                self.registry.sleep.sleep(self.index, vacant, || {
+                self.registry.sleep.sleep(self.index, idle, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
@@ -221,13 +281,91 @@ impl Local {
         }
     }
 
+    /// [`wait`](Local::wait) with restriction. Never a searcher.
+    fn follow_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+    ) {
+        let sleep = &self.registry.sleep;
+        let _waiting = self.watch.waits();
+        let following = sleep.follow(self.index);
+        let mut looks = 0;
+        while !done() {
+            let thief = thief();
+            following.set(thief);
+            if looks == 0 {
+                self.share_spawns();
+            }
+            if let Some(work) = self.find_needed(thief) {
+                if let Work::Fork(_, victim, _) = work
+                    && looks != 0
+                    && self.registry.workers[victim].forks.shared() != 0
+                {
+                    sleep.call_follower(victim);
+                }
+                looks = 0;
+                let _on_top = self.pile.task();
+                self.run(work, token());
+                continue;
+            }
+            looks += 1;
+            if looks < EAGER_LOOKS {
+                for _ in 0..PAUSES {
+                    Machine::pause();
+                }
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(Some(thief)) {
+                // Something to steal now.
+            } else if looks < LOOKS {
+                thread::yield_now();
+            } else {
+                self.registry.birth.check_or_abort();
+                let _sleeping = self.watch.sleeps();
+                sleep.sleep_following(self.index, || {
+                    let shares = |link: usize| self.registry.workers[link].forks.shared() != 0;
+                    done() || self.remote().has_mail() || self.chain(thief).any(shares)
+                });
+                looks = 1;
+            }
+        }
+    }
+
+    /// Lets thieves see all spawned tasks of this worker, which it will not come to for a while.
+    fn share_spawns(&self) {
+        // Each turn answers a request with half of the private ones, or with the last one.
+        while !self.spawns.is_empty() && self.spawns.len() > self.remote().spawns.len() {
+            self.remote().spawns.request();
+            if let Some(task) = self.pop_own() {
+                self.spawn(task);
+            }
+        }
+    }
+
+    /// What a restricted wait takes.
+    fn find_needed(&self, thief: Option<usize>) -> Option<Work<'_>> {
+        if let Some(task) = self.remote().calls.take().or_else(|| self.remote().mail.take()) {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        self.steal_from_chain(thief)
+    }
+
+    /// A fork of `thief`, or of a worker that it waits for, and so on.
+    fn steal_from_chain(&self, thief: Option<usize>) -> Option<Work<'_>> {
+        self.chain(thief).find_map(|link| self.steal_fork(link, true))
+    }
+
+    /// Whom a wait for `thief` takes from.
+    fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
+        self.registry.sleep.chain(thief).take_while(|&link| link != self.index)
+    }
+
+    /// What anybody may take, and first what a wait for `thief` needs.
     fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
         if let Some(task) = self.remote().calls.take() {
             return Some(Work::Task(task, Activity::InjectedTask));
         }
-        if let Some(thief) = thief
-            && let Some(stolen) = self.steal_fork(thief, true)
-        {
+        if let Some(stolen) = self.steal_from_chain(thief) {
             return Some(stolen);
         }
         if let Some(task) = self.registry.injected(Priority::High) {
@@ -278,15 +416,19 @@ impl Local {
     }
 
     /// Nobody has answered this worker's requests for a while: moves the split of a worker that has
-    /// private tasks and does not come back to its deque.
+    /// private tasks and does not come back to its deque. Of those that a wait for `needed` takes from, if
+    /// that is said; else of anybody.
     #[cold]
-    fn expose(&self) -> bool {
-        let workers = &self.registry.workers;
-        self.remote().rings.order(self.next_random()).any(|victim| {
-            let exposure = workers[victim].forks.expose();
+    fn expose(&self, needed: Option<Option<usize>>) -> bool {
+        let expose = |victim: usize| {
+            let exposure = self.registry.workers[victim].forks.expose();
             self.watch.exposes(victim, exposure);
             exposure == Exposure::Done
-        })
+        };
+        match needed {
+            Some(thief) => self.chain(thief).any(expose),
+            None => self.remote().rings.order(self.next_random()).any(expose),
+        }
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {

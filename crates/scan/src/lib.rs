@@ -160,6 +160,8 @@ pub struct Scan {
     pub engine: Engine,
     /// How many threads worked.
     pub threads: usize,
+    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no directory.
+    pub stats: Option<poach_runtime::Stats>,
 }
 
 impl Scan {
@@ -208,11 +210,11 @@ pub fn scan_on<S: Sys>(
     let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
     let walk = Walk::new(sys, options, control, &handles, &roots.directories, &roots.files);
     let workers = (0..threads).map(|number| Worker::new(sys, number)).collect();
-    let found = walk::run(&walk, options.engine, workers)?;
+    let (found, stats) = walk::run(&walk, options.engine, workers)?;
     drop(walk);
     let mut scan = roots.finish(found);
     scan.elapsed = began.elapsed();
-    (scan.engine, scan.threads) = (options.engine, threads);
+    (scan.engine, scan.threads, scan.stats) = (options.engine, threads, stats);
     Ok(scan)
 }
 

@@ -169,6 +169,7 @@ impl Roots {
             elapsed: std::time::Duration::ZERO,
             engine: Engine::default(),
             threads: 0,
+            stats: None,
         }
     }
 }

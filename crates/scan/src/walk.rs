@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use poach_runtime::Stats;
+
 use crate::control::Control;
 use crate::engine::{self, Engine, Job};
 use crate::sys::{Found, Kind, Meta, Sys};
@@ -289,20 +291,21 @@ fn doing(kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// Walks all roots and returns what each worker found.
+/// Walks all roots and returns what each worker found, and what it counted.
 pub(crate) fn run<S: Sys>(
     walk: &Walk<'_, S>,
     engine: Engine,
     mut workers: Vec<Worker<S>>,
-) -> Result<Vec<Findings>, Error> {
+) -> Result<(Vec<Findings>, Option<Stats>), Error> {
     let root = |(number, root): (usize, &RootDirectory)| Task::of_root(number, root.entry);
     let mut tasks: Vec<_> = walk.roots.iter().enumerate().map(root).collect();
-    let mut engine = engine;
+    let (mut engine, mut stats) = (engine, None);
     while !tasks.is_empty() {
-        workers = engine::run(engine, walk, workers, tasks)?;
+        let done = engine::run(engine, walk, workers, tasks)?;
+        (workers, stats) = (done.workers, stats.or(done.stats));
         tasks = std::mem::take(&mut *walk.deferred.lock().unwrap_or_else(PoisonError::into_inner));
         walk.handles.go_alone();
         engine = Engine::Sequential;
     }
-    Ok(workers.into_iter().map(|worker| worker.found).collect())
+    Ok((workers.into_iter().map(|worker| worker.found).collect(), stats))
 }

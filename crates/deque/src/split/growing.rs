@@ -20,6 +20,8 @@
 //! claimable came later than the exchange. Indices are handed out by `Bounds` in 32 bits, which is all
 //! that a ring needs to know of them.
 
+mod emplace;
+
 use core::cell::Cell;
 use core::fmt;
 use std::sync::Arc;

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use super::current::Local;
 use super::shared::Address;
-use super::task::{Task, catch};
+use super::task::{Fresh, catch};
+use crate::fifo::Fifo;
 use crate::latch::Signal;
 use crate::registry::Registry;
 use crate::scope::Base;
@@ -39,6 +40,18 @@ enum Waiter {
     Home(usize),
     /// A thread that is no worker of the scope's pool.
     Outside(Signal),
+}
+
+/// Where a scope's task goes. What does not come from a worker of the scope's pool, and is not for one
+/// worker, goes to the pool.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'s> {
+    /// Into the worker's own queue.
+    Own,
+    /// There, behind what the worker has spawned before: a queue for each worker.
+    InOrder(&'s [Arc<Fifo>]),
+    /// To the worker of this index.
+    To(usize),
 }
 
 /// A scope in any of its forms.
@@ -78,19 +91,14 @@ impl Tally {
             && ptr::eq(&raw const *local.registry, &raw const *self.registry)
     }
 
-    /// Counts a task, and hands it to `route` with this thread's worker if that is one of the scope's
-    /// pool. `route` must see that a worker of that pool runs the task: one that is dropped stays
-    /// counted, and the scope never ends.
+    /// Counts a task, and sends it on its way.
     ///
     /// # Panics
     ///
     /// In a process forked since the pool was made, if this thread is not one of its workers.
     #[inline]
-    pub(crate) fn spawn<'scope, S, F>(
-        scope: &S,
-        closure: F,
-        route: impl FnOnce(&Registry, Option<&Local>, Task),
-    ) where
+    pub(crate) fn spawn<'scope, S, F>(scope: &S, closure: F, way: Way<'_>)
+    where
         S: Form<'scope> + 'scope,
         F: FnOnce(&S) + Send + 'scope,
     {
@@ -111,19 +119,26 @@ impl Tally {
         };
         // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
         // tasks have been taken off its count.
-        let task = unsafe { Task::new(run) };
+        let task = unsafe { Fresh::new(run) };
         let tally = &scope.base().tally;
         Local::with(|local| match local {
             Some(local) if ptr::eq(&raw const *local.registry, &raw const *tally.registry) => {
                 // SAFETY: compared with the worker that made the count.
                 unsafe { tally.pending.add(tally.is_home(local)) };
-                route(&tally.registry, Some(local), task);
+                match way {
+                    Way::Own => local.spawn_fresh(task),
+                    Way::InOrder(fifos) => local.spawn(fifos[local.index].ticket(task.task())),
+                    Way::To(index) => tally.registry.post(index, task.task()),
+                }
             }
             _ => {
                 tally.registry.birth.check();
                 // SAFETY: not the worker that made the count.
                 unsafe { tally.pending.add(false) };
-                route(&tally.registry, None, task);
+                match way {
+                    Way::Own | Way::InOrder(_) => tally.registry.inject(task.task()),
+                    Way::To(index) => tally.registry.post(index, task.task()),
+                }
             }
         });
     }
@@ -171,7 +186,7 @@ impl Tally {
         if !done() {
             // SAFETY: as above.
             unsafe { self.pending.fold() };
-            local.wait(&done, &|| None, || local.token());
+            local.wait_for_any(&done);
         }
     }
 

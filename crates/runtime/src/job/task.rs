@@ -6,6 +6,10 @@
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 
+use poach_deque::Owner;
+
+use crate::registry::Spawns;
+
 /// Bytes of a closure that a [`Task`] holds without allocating.
 pub(crate) const INLINE: usize = 56;
 
@@ -15,6 +19,60 @@ type Payload = [MaybeUninit<u64>; INLINE / 8];
 pub(crate) struct Task {
     vtable: &'static Vtable,
     payload: Payload,
+}
+
+/// A closure on its way to become a task, in the place where that will be.
+pub(crate) struct Fresh<F>(F);
+
+impl<F: FnOnce() + Send> Fresh<F> {
+    /// # Safety
+    ///
+    /// As [`Task::new`].
+    #[inline(always)]
+    pub(crate) unsafe fn new(closure: F) -> Fresh<F> {
+        Fresh(closure)
+    }
+
+    #[inline(always)]
+    pub(crate) fn task(self) -> Task {
+        // SAFETY: by the contract of `new`.
+        unsafe { Task::new(self.0) }
+    }
+
+    /// Makes the task in a worker's queue.
+    #[inline(always)]
+    pub(crate) fn push(self, queue: &Spawns) {
+        // SAFETY: `write` writes a whole task; that may be made, by the contract of `new`.
+        let pushed =
+            unsafe { queue.push_in_place(self, |place, fresh| Task::write(place, fresh.0)) };
+        if let Err(fresh) = pushed {
+            fresh.push_with_room(queue);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_with_room(self, queue: &Spawns) {
+        queue.push(self.task());
+    }
+}
+
+/// Runs the youngest task of a queue, if there is one, as `Task::run` does, straight out of its slot.
+/// `found` is called first, and what it returns lives as long as the task runs.
+#[inline(always)]
+pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> bool {
+    let run = |place: *mut Task| {
+        let _running = found();
+        // SAFETY: a task stands in the place.
+        let vtable = unsafe { (*place).vtable };
+        // SAFETY: as above.
+        let payload = unsafe { &raw mut (*place).payload };
+        // SAFETY: the payload is what `new` or `write` put there with this vtable, and is used once.
+        unsafe { (vtable.run)(payload) };
+    };
+    // SAFETY: what the vtable runs moves the closure out of the payload before it calls it; `found` knows
+    // nothing of the queue.
+    unsafe { queue.pop_in_place(run) }.is_some()
 }
 
 struct Vtable {
@@ -35,7 +93,7 @@ impl Task {
     #[inline(always)]
     pub(crate) unsafe fn new<F: FnOnce() + Send>(closure: F) -> Task {
         let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];
-        if const { size_of::<F>() <= INLINE && align_of::<F>() <= 8 } {
+        if const { Task::holds::<F>() } {
             // SAFETY: the payload is large and aligned enough for an F.
             unsafe { (&raw mut payload).cast::<F>().write(closure) };
             Task { vtable: const { &Vtable { run: run::<F>, drop: drop_in::<F> } }, payload }
@@ -45,6 +103,35 @@ impl Task {
             let vtable = const { &Vtable { run: run_boxed::<F>, drop: drop_in::<Box<F>> } };
             Task { vtable, payload }
         }
+    }
+
+    /// As [`new`](Task::new), made where it is to be.
+    ///
+    /// # Safety
+    ///
+    /// As [`new`](Task::new), and `place` is valid for writes of a task.
+    #[inline(always)]
+    unsafe fn write<F: FnOnce() + Send>(place: *mut Task, closure: F) {
+        if !Task::holds::<F>() {
+            // SAFETY: by this function's contract.
+            let task = unsafe { Task::new(closure) };
+            // SAFETY: as above.
+            unsafe { place.write(task) };
+            return;
+        }
+        let vtable = const { &Vtable { run: run::<F>, drop: drop_in::<F> } };
+        // SAFETY: within the place.
+        let (head, payload) = unsafe { (&raw mut (*place).vtable, &raw mut (*place).payload) };
+        // SAFETY: as above.
+        unsafe { head.write(vtable) };
+        // SAFETY: as above, and the payload is large and aligned enough for an F; what it does not fill
+        // may be anything.
+        unsafe { payload.cast::<F>().write(closure) };
+    }
+
+    /// Whether a task holds such a closure without allocating.
+    const fn holds<F>() -> bool {
+        size_of::<F>() <= INLINE && align_of::<F>() <= 8
     }
 
     /// A task of a closure that borrows nothing.

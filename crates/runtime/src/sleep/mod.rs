@@ -2,8 +2,11 @@
 //!
 #![doc = include_str!("README.md")]
 
+use std::time::Duration;
+
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
+mod follow;
 #[cfg(test)]
 mod model;
 
@@ -12,6 +15,8 @@ pub(crate) trait Seat: Send + Sync {
     fn new() -> Self;
     /// Sleeps until called. Only the seat's own worker.
     fn park(&self);
+    /// As `park`, but at most for so long. Returns whether it was called.
+    fn park_for(&self, time: Duration) -> bool;
     /// Calls the sleeper, now or at its next `park`.
     fn unpark(&self);
 }
@@ -27,6 +32,16 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// One bit a worker, meaningful while it sleeps: whether it sleeps with nothing under way, so that
     /// another thread may take its place. Written by the worker alone, while it is awake.
     vacant: CachePadded<Box<[M::Word]>>,
+    /// One bit a worker, meaningful while it sleeps: whether it has left no request and sleeps for a
+    /// bounded time, so that owners need not call it. Written by the worker while it is awake, and by
+    /// whoever takes its place.
+    resting: CachePadded<Box<[M::Word]>>,
+    /// One bit a worker: as `asleep`, for those in a restricted wait.
+    following: CachePadded<Box<[M::Word]>>,
+    /// Whom each worker waits for: the thief's index plus one, or zero. Written by the worker.
+    thieves: Box<[CachePadded<M::Word>]>,
+    /// How far along `thieves` a restricted wait takes work.
+    reach: usize,
     /// Each worker's own seat, and the seat of whoever is in its place.
     seats: Box<[[S; 2]]>,
     /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
@@ -39,11 +54,15 @@ const BITS: usize = 64;
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the seats.
 impl<M: Memory, S: Seat> Sleep<M, S> {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize, reach: usize) -> Self {
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
             asleep: CachePadded::new(bits::<M>(workers)),
             vacant: CachePadded::new(bits::<M>(workers)),
+            resting: CachePadded::new(bits::<M>(workers)),
+            following: CachePadded::new(bits::<M>(workers)),
+            thieves: (0..workers).map(|_| CachePadded::new(M::Word::new(0))).collect(),
+            reach,
             seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
             guest: (0..workers).map(|_| M::Word::new(0)).collect(),
         }
@@ -56,30 +75,56 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // P2: pairs with S3 and with L2.
         M::full();
         // P3.
-        if self.searching.load(Ordering::Relaxed) != 0 {
-            return;
+        if self.searching.load(Ordering::Relaxed) == 0 {
+            // P4.
+            self.call_one(|_| 0);
         }
+    }
+
+    /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: those who rest are left
+    /// alone, and if nobody else is there, one who follows that owner may have it.
+    #[cold]
+    pub(crate) fn wake_for(&self, owner: usize) {
+        // P2: pairs with S3, L2 and F2.
+        M::full();
+        // P3 and P4.
+        if self.searching.load(Ordering::Relaxed) == 0 && !self.call_one(|group| self.rests(group))
+        {
+            self.call_follower(owner);
+        }
+    }
+
+    fn rests(&self, group: usize) -> u64 {
+        self.resting[group].load(Ordering::Relaxed)
+    }
+
+    /// Wakes one of those who sleep, but for those that `except` names in each group. Returns whether
+    /// there was one.
+    fn call_one(&self, except: impl Fn(usize) -> u64) -> bool {
         for (group, word) in self.asleep.iter().enumerate() {
             loop {
-                // P4.
-                let sleepers = word.load(Ordering::Relaxed);
+                let sleepers = word.load(Ordering::Relaxed) & !except(group);
                 if sleepers == 0 {
                     break;
                 }
                 if self.call(group * BITS + sleepers.trailing_zeros() as usize) {
-                    return;
+                    return true;
                 }
             }
         }
+        false
     }
 
     /// What `worker` waits for has happened: wakes it, if it sleeps.
     #[inline]
     pub(crate) fn wake(&self, worker: usize) {
-        // P2: pairs with S3.
+        // P2: pairs with S3 and F2.
         M::full();
-        if self.asleep[worker / BITS].load(Ordering::Relaxed) & Self::bit(worker) != 0 {
+        let (group, bit) = (worker / BITS, Self::bit(worker));
+        if self.asleep[group].load(Ordering::Relaxed) & bit != 0 {
             self.call(worker);
+        } else if self.following[group].load(Ordering::Relaxed) & bit != 0 {
+            self.call_from(&self.following, worker);
         }
     }
 
@@ -144,6 +189,8 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                 }
                 if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
                     self.guest[worker].store(1, Ordering::Relaxed);
+                    // Whoever gives the place back leaves requests.
+                    self.resting[group].fetch_and(!Self::bit(worker), Ordering::Relaxed);
                     return Some(worker);
                 }
                 // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
@@ -179,6 +226,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     pub(crate) fn is_anybody_hungry(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
             || self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+            || self.following.iter().any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
     /// A worker begins to search.
@@ -193,7 +241,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.
         M::full();
-        last && self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+        let sleeps = |(group, word): (usize, &M::Word)| {
+            (word.load(Ordering::Relaxed) & !self.rests(group)) != 0
+                || self.following[group].load(Ordering::Relaxed) != 0
+        };
+        last && self.asleep.iter().enumerate().any(sleeps)
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
@@ -204,6 +256,34 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// `vacant` says that nothing is under way on this worker's stack: until this returns, another
     /// thread may [take its place](Sleep::take_place).
     pub(crate) fn sleep(&self, worker: usize, vacant: bool, look_again: impl FnOnce() -> bool) {
+        self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
+        let (seat, stays) = self.lie_down(worker, vacant, look_again);
+        if stays {
+            // S6. If the bit was gone, somebody has called already, and this returns at once.
+            seat.park();
+        }
+    }
+
+    /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
+    /// wants none answered: at most for so long, and work in somebody's deque does not wake it.
+    /// `look_again` looks at everything else.
+    pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
+        self.resting[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
+        let (seat, stays) = self.lie_down(worker, true, look_again);
+        // R6 and R7. If the time is over and the bit gone, somebody calls just now, or is in this place
+        // and will call when there is something.
+        if stays && !seat.park_for(time) && !self.take_bit(worker) {
+            seat.park();
+        }
+    }
+
+    /// Lines S1 to S5. Returns whether the worker is to sleep, and where.
+    fn lie_down(
+        &self,
+        worker: usize,
+        vacant: bool,
+        look_again: impl FnOnce() -> bool,
+    ) -> (&S, bool) {
         // Chosen before S1: from then on another thread may be in this place.
         let seat = self.seat(worker);
         let (group, bit) = (worker / BITS, Self::bit(worker));
@@ -219,11 +299,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // S3: pairs with P2.
         M::full();
         // S4 and S5.
-        if look_again() && self.take_bit(worker) {
-            return;
-        }
-        // S6. If the bit was gone, somebody has called already, and this returns at once.
-        seat.park();
+        (seat, !(look_again() && self.take_bit(worker)))
     }
 }
 

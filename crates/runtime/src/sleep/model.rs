@@ -1,5 +1,8 @@
 //! loom models of sleep and wake. A lost wake-up is a deadlock, and loom reports it.
 
+use std::mem;
+use std::time::Duration;
+
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use loom::sync::{Condvar, Mutex};
@@ -24,6 +27,11 @@ impl Seat for LoomSeat {
             called = self.changed.wait(called).unwrap();
         }
         *called = false;
+    }
+
+    /// loom has no time: it is over at once, whatever the others have done till then.
+    fn park_for(&self, _time: Duration) -> bool {
+        mem::take(&mut *self.called.lock().unwrap())
     }
 
     fn unpark(&self) {
@@ -54,7 +62,7 @@ impl<M: Memory> Pool<M> {
     /// Leaked: loom's own types panic when they are dropped by the unwinding of a deadlock.
     fn new(workers: usize, lines: Lines) -> &'static Self {
         Box::leak(Box::new(Pool {
-            sleep: Sleep::new(workers),
+            sleep: Sleep::new(workers, 1),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines,
@@ -188,6 +196,111 @@ fn a_caller_in_a_sleepers_place_loses_nothing() {
 #[should_panic(expected = "deadlock")]
 fn a_caller_that_does_not_look_back_loses_a_task() {
     a_caller_in_a_sleepers_place(false);
+}
+
+/// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a task
+/// that the other takes if it comes in time.
+fn a_follower(look: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(2, ALL);
+        let waiter = thread::spawn(move || {
+            let following = pool.sleep.follow(0);
+            following.set(Some(1));
+            while pool.done.load(Ordering::Relaxed) == 0 {
+                if !pool.try_take() {
+                    pool.sleep.sleep_following(0, || {
+                        look && (pool.done.load(Ordering::Relaxed) != 0
+                            || pool.visible.load(Ordering::Relaxed) > 0)
+                    });
+                }
+            }
+        });
+        pool.visible.fetch_add(1, Ordering::Relaxed);
+        pool.sleep.wake_for(1);
+        pool.try_take();
+        pool.done.fetch_add(1, Ordering::Relaxed);
+        pool.sleep.wake(0);
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_follower_is_woken_for_the_end_of_what_it_follows() {
+    a_follower(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_follower_that_does_not_look_again_sleeps_for_ever() {
+    a_follower(false);
+}
+
+/// Worker 1 shares a task and leaves it: nobody but the one that follows it will take it.
+fn a_follower_takes_what_its_chain_shares(reach: usize) {
+    check(move || {
+        let pool: &'static Pool<Loom> = Box::leak(Box::new(Pool {
+            sleep: Sleep::new(3, reach),
+            visible: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            lines: ALL,
+        }));
+        // Worker 2 waits for worker 1, and the waiter for worker 2.
+        let link = pool.sleep.follow(2);
+        link.set(Some(1));
+        let waiter = thread::spawn(move || {
+            let following = pool.sleep.follow(0);
+            following.set(Some(2));
+            while !pool.try_take() {
+                pool.sleep.sleep_following(0, || pool.visible.load(Ordering::Relaxed) > 0);
+            }
+        });
+        pool.visible.fetch_add(1, Ordering::Relaxed);
+        pool.sleep.wake_for(1);
+        waiter.join().unwrap();
+        mem::forget(link);
+    });
+}
+
+#[test]
+fn a_follower_is_woken_for_what_its_chain_shares() {
+    a_follower_takes_what_its_chain_shares(2);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_follower_of_short_reach_is_not_woken_for_the_end_of_a_chain() {
+    a_follower_takes_what_its_chain_shares(1);
+}
+
+/// A worker that rests before it sleeps, and a task from outside.
+fn a_rest(caller: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        let worker = thread::spawn(move || {
+            pool.sleep.search();
+            let visible = || pool.visible.load(Ordering::Relaxed) > 0;
+            pool.sleep.rest(0, Duration::ZERO, visible);
+            while !pool.try_take() {
+                pool.sleep.sleep(0, true, visible);
+            }
+            pool.sleep.found();
+        });
+        if caller && let Some(place) = pool.sleep.take_place() {
+            pool.sleep.give_back(place, || pool.visible.load(Ordering::Relaxed) > 0);
+        }
+        pool.produce(1);
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn one_that_rests_is_called_for_what_comes_from_outside() {
+    a_rest(false);
+}
+
+#[test]
+fn one_that_rests_may_be_replaced_by_a_caller() {
+    a_rest(true);
 }
 
 #[test]

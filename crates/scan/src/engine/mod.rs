@@ -20,6 +20,8 @@ use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::thread;
 
+use poach_runtime::Stats;
+
 use crate::Error;
 
 mod lock_free;
@@ -95,6 +97,13 @@ impl FromStr for Engine {
     }
 }
 
+/// What an engine gives back.
+pub(crate) struct Done<W> {
+    pub(crate) workers: Vec<W>,
+    /// What each worker has counted, if the engine counts.
+    pub(crate) stats: Option<Stats>,
+}
+
 /// Visits `tasks` and all that comes of them, with as many threads as there are workers.
 ///
 /// # Errors
@@ -105,14 +114,15 @@ pub(crate) fn run<J: Job>(
     job: &J,
     workers: Vec<J::Worker>,
     tasks: Vec<J::Task>,
-) -> Result<Vec<J::Worker>, Error> {
-    match engine {
-        Engine::Sequential => Ok(sequential::run(job, workers, tasks)),
-        Engine::Pool => pool::run(job, workers, tasks),
-        Engine::MutexStealing => mutex_stealing::run(job, workers, tasks),
-        Engine::LockFree => lock_free::run(job, workers, tasks),
-        Engine::Split => split::run(job, workers, tasks),
-    }
+) -> Result<Done<J::Worker>, Error> {
+    let workers = match engine {
+        Engine::Sequential => sequential::run(job, workers, tasks),
+        Engine::Pool => pool::run(job, workers, tasks)?,
+        Engine::MutexStealing => mutex_stealing::run(job, workers, tasks)?,
+        Engine::LockFree => lock_free::run(job, workers, tasks)?,
+        Engine::Split => return split::run(job, workers, tasks),
+    };
+    Ok(Done { workers, stats: None })
 }
 
 /// Runs `body` once for each worker, the first on this thread, each other on a thread of its own.

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use crossbeam_utils::CachePadded;
 use poach_runtime::{BuildError, Scope, ThreadPool};
 
-use super::Job;
+use super::{Done, Job};
 use crate::Error;
 
 struct Crew<'a, J: Job> {
@@ -42,7 +42,7 @@ pub(super) fn run<J: Job>(
     job: &J,
     workers: Vec<J::Worker>,
     tasks: Vec<J::Task>,
-) -> Result<Vec<J::Worker>, Error> {
+) -> Result<Done<J::Worker>, Error> {
     let pool = ThreadPool::builder()
         .threads(workers.len())
         .name(|index| format!("poach-scan-{index}"))
@@ -59,7 +59,8 @@ pub(super) fn run<J: Job>(
     });
     let worker = |slot: CachePadded<Mutex<_>>| slot.into_inner().into_inner();
     let workers = crew.workers.into_iter().map(worker);
-    Ok(workers.map(|worker| worker.unwrap_or_else(PoisonError::into_inner)).collect())
+    let workers = workers.map(|worker| worker.unwrap_or_else(PoisonError::into_inner)).collect();
+    Ok(Done { workers, stats: Some(pool.stats()) })
 }
 
 #[cold]

@@ -7,17 +7,23 @@
 //!   "totals": { "directories", "files", "symlinks", "other", "errors", "apparent_bytes", "disk_bytes" },
 //!   "repeated": [ { "path" } ],
 //!   "errors": [ { "path", "message" } ],
-//!   "tree": [ { "name", "parent", "depth", "kind", "apparent_bytes", "disk_bytes", "entries" } ] }
+//!   "tree": [ { "name", "parent", "depth", "kind", "apparent_bytes", "disk_bytes", "entries" } ],
+//!   "stats": [ { "tasks", "steals", "leaps", "grows", "shrinks", "exposures", "sleeps", "wakes",
+//!                "membarriers" } ] }
 //! ```
 //!
 //! `tree` is a flat list, so that no depth can exhaust whoever reads it: `parent` is the index of the
 //! row of the directory that holds the entry, or null for a given path, whose `name` is that path.
 //! `kind` is `directory`, `file`, `symlink` or `other`.
 //!
+//! `stats` has a row for each worker of the runtime, if the scan has counted them (`poach scan --stats`);
+//! otherwise it is not there. `poach_runtime::WorkerStats` says what each number means.
+//!
 //! **Names are lossless.** Where a `path` or `name` is not valid UTF-8 each sequence of bytes that is
 //! none stands as U+FFFD in it, and beside it stands `path_hex` or `name_hex`: all of its bytes, two
 //! hexadecimal digits each. Where that member is absent the string itself is exact.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -41,6 +47,8 @@ struct Document<'a> {
     repeated: Vec<Path>,
     errors: Vec<Error<'a>>,
     tree: Vec<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Vec<BTreeMap<&'static str, u64>>>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +116,10 @@ pub fn json(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()
             .map(|failure| Error { path: path(&failure.path), message: &failure.message })
             .collect(),
         tree: rows(scan, extent).iter().map(entry).collect(),
+        stats: scan
+            .stats
+            .as_ref()
+            .map(|stats| stats.workers().iter().map(|worker| worker.fields().collect()).collect()),
     };
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")

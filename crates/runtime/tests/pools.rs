@@ -1,0 +1,45 @@
+//! Pools made and dropped, over and over: nothing is left behind, nothing waits for ever.
+
+use poach_runtime::{ThreadPool, join, spawn};
+
+/// 10,000 in a release build, and with `cargo test`; an interpreter has no such patience.
+const POOLS: u64 = if cfg!(miri) { 5 } else { 10_000 };
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+}
+
+#[test]
+fn ten_thousand_pools_come_and_go() {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    let before = threads();
+    for round in 0..POOLS {
+        let pool = ThreadPool::builder().threads(1 + round as usize % 3).build().unwrap();
+        match round % 4 {
+            // Dropped before any worker has come to its first look.
+            0 => {}
+            1 => assert_eq!(pool.install(|| join(|| round, || 1)), (round, 1)),
+            2 => drop(pool.spawn(move || round)),
+            _ => {
+                let handle = pool.install(|| spawn(move || round));
+                drop(pool);
+                assert_eq!(handle.join().unwrap(), round);
+            }
+        }
+    }
+    (0..POOLS / 20).for_each(pools_within_pools);
+    // Their threads were waited for, though the last few may still be on their way out of the list.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    assert!(threads() < before + 10, "{} threads, {before} before", threads());
+}
+
+fn pools_within_pools(round: u64) {
+    let outer = ThreadPool::builder().threads(2).build().unwrap();
+    let sum = outer.install(|| {
+        let inner = ThreadPool::builder().threads(2).build().unwrap();
+        let (a, b) = join(|| inner.install(|| join(|| round, || 1)), || outer.install(|| 2));
+        a.0 + a.1 + b
+    });
+    assert_eq!(sum, round + 3);
+}
