@@ -209,7 +209,9 @@ impl fmt::Display for DeltaError {
             DeltaError::NoBound(entry) => {
                 write!(f, "{} has {} store buffer entries, ", entry.core, entry.capacity)?;
                 match entry.bound {
-                    Bound::AtLeast(seen) => write!(f, "and loads were seen to overtake {seen} stores")?,
+                    Bound::AtLeast(seen) => {
+                        write!(f, "and loads were seen to overtake {seen} stores")?
+                    }
                     _ => f.write_str("but how many stores a load overtakes is not known")?,
                 }
                 f.write_str(
@@ -308,7 +310,11 @@ mod tests {
             assert_eq!(Delta::of(row(core), 1), Err(DeltaError::NoBound(row(core))));
         }
         let said = DeltaError::NoBound(row("Zen 5")).to_string();
-        assert!(said.contains("Zen 5 has 104") && said.contains("115") && said.contains("poach measure"));
+        assert!(
+            said.contains("Zen 5 has 104")
+                && said.contains("115")
+                && said.contains("poach measure")
+        );
     }
 
     #[test]

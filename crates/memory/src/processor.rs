@@ -60,7 +60,8 @@ pub enum Bound {
 
 const INTEL: &str = "Intel 64 and IA-32 Architectures Optimization Reference Manual";
 const AMD: &str = "AMD Software Optimization Guide for the family";
-const PAPER: &str = "Morrison and Afek, Fence-Free Work Stealing on Bounded TSO Processors, section 8";
+const PAPER: &str =
+    "Morrison and Afek, Fence-Free Work Stealing on Bounded TSO Processors, section 8";
 const OURS: &str = "poach measure, 2026-11, one virtual machine; crates/measure/README.md";
 
 /// The capacities that makers document, and the bounds that were seen.
