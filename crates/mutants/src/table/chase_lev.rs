@@ -67,6 +67,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: a pop takes the task below its own",
         was: "unsafe { self.room.read(index) })",
         is: "unsafe { self.room.read(index.wrapping_sub(1)) })",
+        scene: Scene::Pair,
+        caught: Caught::Order,
         ..HERE
     },
     Mutant {
@@ -86,10 +88,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "cl-steal-from-empty",
-        why: "off by one: a thief takes from a queue that it has seen to be empty",
+        name: "cl-empty-in-doubt",
+        why: "off by one: a thief is in doubt about a queue that it has seen to be empty, and aborts",
         was: "if length <= 0 {",
         is: "if length < 0 {",
+        caught: Caught::Order,
         ..HERE
     },
     Mutant {
@@ -97,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a thief moves `head` over two tasks and takes one",
         was: "head.wrapping_add(1),",
         is: "head.wrapping_add(2),",
-        caught: Caught::Lost,
+        caught: Caught::Order,
         ..HERE
     },
     Mutant {

@@ -68,9 +68,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "ififo-pop-two",
-        why: "off by one: a pop moves `head` over two tasks",
+        why: "off by one: a pop moves `head` over two tasks, and past `tail`",
         was: "shared.head.store(head.wrapping_add(1), Ordering::Release);",
         is: "shared.head.store(head.wrapping_add(2), Ordering::Release);",
+        caught: Caught::Endless,
         ..FIFO
     },
     Mutant {
@@ -80,6 +81,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: "let now = shared.head.load(Ordering::Relaxed);
         shared.head.store(now.wrapping_add(1), Ordering::Release);",
         scene: Scene::Drain,
+        caught: Caught::Invented,
         ..FIFO
     },
     Mutant {

@@ -99,8 +99,12 @@ impl Queue {
 pub enum Scene {
     /// Three tasks; the owner pops until none is left, a thief steals twice.
     Drain,
-    /// Two tasks; the owner pops until none is left, each of two thieves steals once.
-    TwoThieves,
+    /// Two tasks; the owner pops until none is left, a thief steals twice.
+    Pair,
+    /// Four tasks; the owner pops until none is left, a thief steals twice.
+    Four,
+    /// Two tasks; the owner does nothing, each of two thieves steals once.
+    Thieves,
     /// The owner pushes two, pops one, and pops until none is left; a thief steals twice. The queue
     /// begins with one slot.
     Brief,
@@ -111,6 +115,8 @@ pub enum Scene {
     Pushes,
     /// Two tasks; the owner pops one when the thief has come, and waits for the thief.
     Echo,
+    /// Two tasks; the owner pops one and goes; a thief steals once.
+    Leaves,
 }
 
 /// What the checker says.
@@ -131,8 +137,6 @@ pub enum Caught {
     Endless,
     /// Two threads are at one slot at once.
     Race,
-    /// An assertion of the queue's own, or of the model's final check.
-    Assertion,
 }
 
 /// All of them.

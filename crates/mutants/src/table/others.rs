@@ -28,9 +28,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "private-lets-go-first",
         why: "two steps swapped: a thief gives the mailbox back and then reads it",
-        was: "let task = shared.task.with(|place| {",
-        is: "shared.mailbox.store(IDLE, Ordering::Release);
-                    let task = shared.task.with(|place| {",
+        was: "                    let task = shared.task.with(|place| {
+                        // SAFETY: `FULL` belongs to the thief that asked, this one, and says that there is
+                        // a task; after the store below nobody reads it again.
+                        unsafe { place.cast::<T>().read() }
+                    });
+                    // Release: pairs with the next asker's acquire: the read is over.
+                    shared.mailbox.store(IDLE, Ordering::Release);
+                    return Steal::Success(task);",
+        is: "                    shared.mailbox.store(IDLE, Ordering::Release);
+                    let task = shared.task.with(|place| unsafe { place.cast::<T>().read() });
+                    return Steal::Success(task);",
         scene: Scene::Pushes,
         caught: Caught::Race,
         ..PRIVATE
@@ -43,7 +51,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: ".compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok_and(|_| false)",
         scene: Scene::Pushes,
-        caught: Caught::Twice,
+        caught: Caught::Deadlock,
         ..PRIVATE
     },
     Mutant {

@@ -44,7 +44,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: the ring has room for one task more than it has slots",
         was: "self.limit.set(low.wrapping_add(self.mask.get() + 1));",
         is: "self.limit.set(low.wrapping_add(self.mask.get() + 2));",
-        caught: Caught::Twice,
         ..RING
     },
     Mutant {
@@ -65,7 +64,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "self.0.load(Ordering::Relaxed) == 0 && self.take()",
         is: "self.0.load(Ordering::Relaxed) == 0 || self.take()",
         queue: Queue::The,
-        scene: Scene::TwoThieves,
+        scene: Scene::Thieves,
         caught: Caught::Twice,
         ..LOCK
     },

@@ -27,6 +27,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: a thief moves `tail` over two tasks and takes one",
         was: "let new = pack(tail.wrapping_add(count), split);",
         is: "let new = pack(tail.wrapping_add(count + 1), split);",
+        scene: Scene::Four,
+        caught: Caught::Lost,
         ..BOUNDS
     },
     Mutant {
@@ -44,14 +46,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: "                Ok(_) => return Some(new),
                 Err(now) => { seen = now; return Some(new) }",
         ..BOUNDS
-    },
-    Mutant {
-        name: "split-share-too-many",
-        why: "off by one: the owner shares one more than half, and so a task that is not there",
-        was: "private.div_ceil(2)",
-        is: "private.div_ceil(2) + 1",
-        caught: Caught::Race,
-        ..OWNER
     },
     Mutant {
         name: "split-bottom-stays",

@@ -42,6 +42,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: the owner takes a task that a thief has raised `head` above",
         was: "if (index.wrapping_sub(head) as i64) < 0",
         is: "if (index.wrapping_sub(head) as i64) < -1",
+        scene: Scene::Pair,
         ..HERE
     },
     Mutant {
@@ -64,7 +65,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a thief does not care whether it has got the lock",
         was: "let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };",
         is: "let held = shared.thieves.lock.try_lock();",
-        scene: Scene::TwoThieves,
+        scene: Scene::Thieves,
         ..HERE
     },
     Mutant {
@@ -88,8 +89,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a missing restore: a thief that withdraws does not put `head` back",
         was: "shared.thieves.head.store(head, Ordering::Relaxed);",
         is: "",
-        caught: Caught::Lost,
         queue: Queue::FfThe,
+        caught: Caught::Order,
         ..HERE
     },
     Mutant {

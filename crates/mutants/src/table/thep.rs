@@ -28,6 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a pop does not lower `tail`",
         was: "shared.owner.tail.store(index, Ordering::Release);",
         is: "",
+        caught: Caught::Deadlock,
         ..HERE
     },
     Mutant {
@@ -35,6 +36,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: the owner takes a task that a thief has raised `head` above",
         was: "if ahead(index, head) >= 0 {",
         is: "if ahead(index, head) >= -1 {",
+        scene: Scene::Pair,
         ..HERE
     },
     Mutant {
@@ -61,22 +63,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "thep-tail-before-echo",
-        why: "two loads swapped: a thief reads `tail` first and then finds its echo",
-        was: "            if owner.echo.load(Ordering::Acquire) == u64::from(beat)
-                || self.shared.closed.load(Ordering::Acquire) != 0
-            {
-                return self.tail(head);
-            }",
-        is: "            let early = self.tail(head);
-            if owner.echo.load(Ordering::Acquire) == u64::from(beat)
-                || self.shared.closed.load(Ordering::Acquire) != 0
-            {
-                return early;
-            }",
-        ..HERE
-    },
-    Mutant {
         name: "thep-empty-unseen",
         why: "a thief in doubt goes on waiting when the queue has become empty",
         was: "if length <= 0 || u64::from(length as u32) > owner.policy.margin() {",
@@ -96,6 +82,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a missing restore: a thief that withdraws does not put `head` back",
         was: "shared.thieves.head.store(pack(beat, index), Ordering::Relaxed);",
         is: "",
+        caught: Caught::Lost,
         ..HERE
     },
     Mutant {
@@ -111,7 +98,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a thief in doubt goes on waiting when the owner has gone",
         was: "|| self.shared.closed.load(Ordering::Acquire) != 0",
         is: "",
-        scene: Scene::Pushes,
+        scene: Scene::Leaves,
         caught: Caught::Deadlock,
         ..HERE
     },
