@@ -138,6 +138,10 @@ impl Scene {
     fn scenario(self, stores: u32) -> Scenario {
         match self {
             Scene::Drain => Scenario::drain(3, stores, 1, 2),
+            Scene::Once => Scenario::drain(2, stores, 1, 1),
+            Scene::Hands => {
+                Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
+            }
             Scene::Pair => Scenario::drain(2, stores, 1, 2),
             Scene::Four => Scenario::drain(4, stores, 1, 2),
             Scene::Thieves => {

@@ -101,6 +101,10 @@ pub enum Scene {
     Drain,
     /// Two tasks; the owner pops until none is left, a thief steals twice.
     Pair,
+    /// Two tasks; the owner pops until none is left, a thief steals once.
+    Once,
+    /// Four tasks; the owner pops two, each of two thieves steals once.
+    Hands,
     /// Four tasks; the owner pops until none is left, a thief steals twice.
     Four,
     /// Two tasks; the owner does nothing, each of two thieves steals once.

@@ -39,7 +39,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: "                    shared.mailbox.store(IDLE, Ordering::Release);
                     let task = shared.task.with(|place| unsafe { place.cast::<T>().read() });
                     return Steal::Success(task);",
-        scene: Scene::Pushes,
+        scene: Scene::Hands,
         caught: Caught::Race,
         ..PRIVATE
     },

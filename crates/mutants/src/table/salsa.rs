@@ -9,7 +9,7 @@ const HERE: Mutant = Mutant {
     was: "",
     is: "",
     queue: Queue::Salsa,
-    scene: Scene::Drain,
+    scene: Scene::Once,
     caught: Caught::Twice,
 };
 

@@ -50,6 +50,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: under the lock, the owner takes a task that a thief has taken",
         was: "let gone = head.wrapping_sub(next) as i64 >= 0;",
         is: "let gone = head.wrapping_sub(next) as i64 > 0;",
+        scene: Scene::Pair,
         ..HERE
     },
     Mutant {

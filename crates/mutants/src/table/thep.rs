@@ -53,6 +53,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: under the lock, the owner takes a task that a thief has taken",
         was: "let gone = ahead(next, head) <= 0;",
         is: "let gone = ahead(next, head) < 0;",
+        scene: Scene::Pair,
         ..HERE
     },
     Mutant {
