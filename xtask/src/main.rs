@@ -40,6 +40,8 @@ enum Verb {
     Tsan,
     /// The owners of the fence-free queues execute no fence: their release build is disassembled.
     Asm,
+    /// Spin agrees with `poach check` about the reordering bound, where it is installed.
+    Spin(verb::spin::Options),
     /// The quick verbs, one after the other: fmt, lint, docs, cross.
     Ci,
 }
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Tsan => verb::tsan::run(),
         Verb::Asm => verb::asm::run(),
+        Verb::Spin(options) => verb::spin::run(&options),
         Verb::Ci => verb::ci::run(),
     };
     match outcome {

@@ -7,9 +7,11 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
+use crate::simulate::Replay;
+use crate::simulate::generate::FibTree;
 
 pub(crate) struct Fib {
-    n: u32,
+    pub(crate) n: u32,
     result: Option<u64>,
 }
 
@@ -41,6 +43,13 @@ impl Program for Fib {
 
     fn run(&mut self, system: &impl System) {
         self.result = Some(system.run(Number(self.n)));
+    }
+
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+        // Calls of some ten microseconds and less are strands.
+        let (n, grain) = (self.n, self.n.saturating_sub(25).clamp(2, 16));
+        let unit = seconds * 1e12 / FibTree { n, grain, unit: 0.0 }.strands();
+        Some(Box::new(FibTree { n, grain, unit }))
     }
 
     fn check(&self) -> Result<()> {

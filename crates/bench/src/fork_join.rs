@@ -18,6 +18,7 @@ use crate::queens::Queens;
 use crate::quicksort::Quicksort;
 use crate::ray::Ray;
 use crate::sieve::Sieve;
+use crate::simulate::Machine;
 use crate::strassen::Strassen;
 use crate::tree_sum::TreeSum;
 use crate::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
@@ -34,6 +35,11 @@ macro_rules! programs {
             let mut all = Vec::new();
             $(cases::<$program>(request, &mut all);)*
             all
+        }
+
+        /// The cases of the same programs in the suite `simulate`.
+        pub(crate) fn simulated(machine: &Machine, request: &Request, cases: &mut Vec<Case>) {
+            $(machine.program::<$program>(request, cases);)*
         }
 
         #[cfg(test)]

@@ -61,6 +61,7 @@ mod queens;
 mod quicksort;
 mod ray;
 mod sieve;
+mod simulate;
 mod strassen;
 mod tree_sum;
 mod uts;
@@ -75,10 +76,17 @@ pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Summary, geometric_mean, percentile};
 pub use pool::Pool;
+pub use simulate::{Costs, Simulate, Topology};
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![Box::new(Deque), Box::new(ForkJoin), Box::new(Graphs), Box::new(Pool)]
+    vec![
+        Box::new(Deque),
+        Box::new(ForkJoin),
+        Box::new(Graphs),
+        Box::new(Pool),
+        Box::<Simulate>::default(),
+    ]
 }
 
 /// The suite of this name.

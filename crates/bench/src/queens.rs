@@ -7,14 +7,16 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
+use crate::simulate::Replay;
+use crate::simulate::generate::{Form, QueensTree};
 
 /// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
 const SOLUTIONS: [u64; 17] =
     [1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512];
 
 /// A board: which columns and diagonals the queens so far attack, as seen from the next row.
-#[derive(Clone, Copy)]
-struct Board {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Board {
     columns: u32,
     left: u32,
     right: u32,
@@ -23,7 +25,12 @@ struct Board {
 }
 
 impl Board {
-    fn place(self, column: u32) -> Board {
+    /// The board of n by n before its first row.
+    pub(crate) fn empty(n: usize) -> Board {
+        Board { columns: 0, left: 0, right: 0, all: (1 << n) - 1 }
+    }
+
+    pub(crate) fn place(self, column: u32) -> Board {
         Board {
             columns: self.columns | column,
             left: (self.left | column) << 1,
@@ -32,7 +39,7 @@ impl Board {
         }
     }
 
-    fn free(self) -> u32 {
+    pub(crate) fn free(self) -> u32 {
         self.all & !(self.columns | self.left | self.right)
     }
 }
@@ -67,7 +74,7 @@ impl Task for Place {
 }
 
 /// The lower half of the ones of a word with at least two.
-fn lower_half(ones: u32) -> u32 {
+pub(crate) fn lower_half(ones: u32) -> u32 {
     let mut rest = ones;
     for _ in 0..ones.count_ones() / 2 {
         rest &= rest - 1;
@@ -76,7 +83,7 @@ fn lower_half(ones: u32) -> u32 {
 }
 
 pub(crate) struct Queens {
-    n: usize,
+    pub(crate) n: usize,
     result: Option<u64>,
 }
 
@@ -92,9 +99,13 @@ impl Program for Queens {
     }
 
     fn run(&mut self, system: &impl System) {
-        let all = (1 << self.n) - 1;
-        let board = Board { columns: 0, left: 0, right: 0, all };
-        self.result = Some(system.run(Place { board, choices: all }));
+        let board = Board::empty(self.n);
+        self.result = Some(system.run(Place { board, choices: board.free() }));
+    }
+
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+        let tree = |unit| QueensTree { n: self.n, form: Form::Halves, unit };
+        Some(Box::new(tree(seconds * 1e12 / tree(0.0).boards() as f64)))
     }
 
     fn check(&self) -> Result<()> {

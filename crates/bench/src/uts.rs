@@ -22,12 +22,14 @@ use sha1::{Digest, Sha1};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
+use crate::simulate::Replay;
+use crate::simulate::generate::{Form, UtsTree};
 
 /// The most children of a node, but for the root of a binomial tree.
 const MOST_CHILDREN: u32 = 100;
 
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+pub(crate) enum Shape {
     Binomial { root: u32, many: u32, probability: f64 },
     GeometricFixed { branching: f64, limit: u32 },
     GeometricCyclic { branching: f64, limit: u32 },
@@ -65,21 +67,21 @@ const T3L: Tree = Tree {
     nodes: 111_345_631,
 };
 
-#[derive(Clone, Copy)]
-struct Node {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
     state: [u8; 20],
     depth: u32,
 }
 
 impl Node {
-    fn root(seed: u32) -> Node {
+    pub(crate) fn root(seed: u32) -> Node {
         let mut hash = Sha1::new();
         hash.update([0; 16]);
         hash.update(seed.to_be_bytes());
         Node { state: hash.finalize().into(), depth: 0 }
     }
 
-    fn child(&self, index: u32) -> Node {
+    pub(crate) fn child(&self, index: u32) -> Node {
         let mut hash = Sha1::new();
         hash.update(self.state);
         hash.update(index.to_be_bytes());
@@ -92,7 +94,7 @@ impl Node {
         f64::from(u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff) / 2_147_483_648.0
     }
 
-    fn children(&self, shape: Shape) -> u32 {
+    pub(crate) fn children(&self, shape: Shape) -> u32 {
         match shape {
             Shape::Binomial { root, .. } if self.depth == 0 => root,
             Shape::Binomial { many, probability, .. } => {
@@ -182,6 +184,19 @@ pub(crate) struct Uts<const KIND: usize> {
     result: Option<u64>,
 }
 
+impl<const KIND: usize> Uts<KIND> {
+    /// What the tree is made from, and its size.
+    pub(crate) fn parameters(&self) -> (Shape, u32, u64) {
+        (self.tree.shape, self.tree.seed, self.tree.nodes)
+    }
+
+    /// The same of the published tree of its kind.
+    pub(crate) fn published() -> (Shape, u32, u64) {
+        let Tree { shape, seed, nodes } = [T1, T2L, T3L][KIND];
+        (shape, seed, nodes)
+    }
+}
+
 impl<const KIND: usize> Program for Uts<KIND> {
     const NAME: &'static str = ["uts-t1", "uts-t2l", "uts-t3l"][KIND];
 
@@ -222,6 +237,12 @@ impl<const KIND: usize> Program for Uts<KIND> {
 
     fn run(&mut self, system: &impl System) {
         self.result = Some(system.run(Whole { shape: self.tree.shape, seed: self.tree.seed }));
+    }
+
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+        let Tree { shape, seed, nodes } = self.tree;
+        let unit = seconds * 1e12 / nodes as f64;
+        Some(Box::new(UtsTree { shape, seed, form: Form::Halves, unit }))
     }
 
     fn check(&self) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The direct task stack, one thread at a time: order, limits, requests, and what is left when
 //! thieves have been there.
 
-use poach_deque::split::{Claim, Head, Popped, PushError, Stack, StackError, Status};
+use poach_deque::split::{Claim, Head, MAX_SLOTS, Popped, PushError, Stack, StackError, Status};
 use poach_memory::{Machine, Ordering};
 
 #[repr(align(8))]
@@ -89,8 +89,10 @@ fn a_stale_head_is_refused() {
 #[test]
 fn capacities_out_of_range_are_refused() {
     assert_eq!(Stack::<Machine>::new(0, ()).err(), Some(StackError::Capacity(0)));
-    let large = (1 << 31) + 1;
-    assert_eq!(Stack::<Machine>::new(large, ()).err(), Some(StackError::Capacity(large)));
+    for large in [MAX_SLOTS + 1, usize::MAX] {
+        assert_eq!(Stack::<Machine>::new(large, ()).err(), Some(StackError::Capacity(large)));
+    }
+    assert_eq!(Stack::<Machine>::new(MAX_SLOTS, ()).unwrap().capacity(), MAX_SLOTS);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where the worker and the thief run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// Wherever the operating system puts them.
@@ -66,8 +66,8 @@ impl fmt::Display for CannotPlace {
             }
             CannotPlace::Refused { processor, answer } => write!(
                 f,
-                "the kernel does not bind a thread to processor {processor} ({answer}): allow it, or use \
-                 --placement os"
+                "the kernel does not bind a thread to processor {processor} ({answer}): allow \
+                 sched_setaffinity; only litmus --placement os does without"
             ),
             CannotPlace::Unsupported => f.write_str(
                 "threads can be bound to processors under Linux only: use --placement os",

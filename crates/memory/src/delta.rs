@@ -3,26 +3,38 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 4
 //! ("Bounding worker position", "Determining delta") and section 7 (from capacity to bound).
 //!
-//! A load can overtake no more stores than the processor can hold back: the `S` entries of its store
-//! buffer, and one more, for the entry that leaves the buffer is still on its way to the cache (section
-//! 7.3: a processor with 32 entries behaves as TSO\[33\]). If between two pops there are at least `x`
-//! other stores, one pop in `x + 1` stores is the owner's store of its index, so at most
+//! A load can overtake no more stores than the processor can hold back: those in the `S` entries of its
+//! store buffer, and those that have left it and are still on their way to the cache, in `E` more. The
+//! paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as TSO\[33\]). A processor
+//! whose stores pass a write-combining buffer has more: Zen 4 holds 9 (`crates/measure/README.md`). So a
+//! capacity is no bound, and [`Delta::documented`] takes it for one nowhere: it wants a [`Bound`].
+//!
+//! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the buffer is
+//! the owner's store of its index. On the way out a whole run of stores to one cache line may share an
+//! entry, so there no number of stores keeps two pops apart by more than one entry: every second entry may
+//! hide a pop. Together
 //!
 //! ```text
-//! delta = ceil((S + 1) / (x + 1))
+//! delta = E / 2 + ceil(S / (x + 1))            if E is even
+//! delta = (E - 1) / 2 + floor(S / (x + 1)) + 1   if E is odd
 //! ```
 //!
-//! pops are hidden. With `x = 0` there is no such bound: stores to one address with no other between
-//! them may leave as one, so any number of them takes one entry. The store between must go to another
-//! cache line, since a processor may also join stores to one line.
+//! For either the youngest entry on the way out holds a pop, and `x` stores in the buffer come before the
+//! next one; or it does not, and the buffer may begin with one. Where `E` is even both of these leave
+//! `E / 2` entries with a pop, and the second fits more into the buffer. Where it is odd the first leaves one
+//! entry more with a pop. For `E = 1` this is the paper's `ceil((S + 1) / (x + 1))`.
+//!
+//! With `x = 0` there is no bound: stores to one address with no other between them may leave as one. The
+//! store between must go to another cache line.
 
 use core::fmt;
 use core::num::NonZeroU64;
-use core::ops::RangeInclusive;
 
 use crate::profile::{Profile, ProfileError};
 
-/// Entries in flight between a store buffer and the cache: they hold stores back as the buffer does.
+pub use crate::processor::{Bound, DOCUMENTED, Documented, Maker, Processor};
+
+/// Entries between the store buffer and the cache on the processors of the paper.
 pub const EGRESS: u64 = 1;
 
 /// What a queue knows about hidden pops: the bound itself, and who makes the stores it rests on.
@@ -33,61 +45,113 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// The bound on a processor with `capacity` store buffer entries, for a client that makes at
-    /// least `stores` stores, to cache lines other than the queue's, between any two pops.
+    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry, for a
+    /// client that makes at least `stores` stores, to cache lines other than the queue's, between any two
+    /// pops.
     ///
     /// With `stores = 0` the queue makes one itself at each pop ([`fills`](Delta::fills)), and the
     /// bound is that of `x = 1`.
     ///
     /// A `capacity` below the processor's, or `stores` above what the client does, breaks the promise
-    /// of each queue that is given the bound: tasks are lost or taken twice.
+    /// of each queue that is given the bound: tasks are lost or taken twice. So does a processor that
+    /// holds stores back in more entries than these, as Zen 4 and Zen 5 do: [`with_egress`] is for those.
+    ///
+    /// [`with_egress`]: Delta::with_egress
     ///
     /// # Errors
     ///
     /// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no
     /// bound, it is sequentially consistent.
     pub fn new(capacity: u64, stores: u64) -> Result<Delta, DeltaError> {
-        if capacity == 0 {
-            return Err(DeltaError::NoCapacity);
-        }
-        let bound = capacity.saturating_add(EGRESS);
-        Ok(Delta::for_bound(NonZeroU64::new(bound).unwrap_or(NonZeroU64::MIN), stores))
+        Delta::with_egress(capacity, EGRESS, stores)
     }
 
-    /// The bound on the processor that this program runs on, from the capacity that its maker
-    /// documents.
+    /// As [`new`](Delta::new), on a processor with `egress` entries between the store buffer and the
+    /// cache, each of which may hold any number of stores in a row to one cache line.
+    ///
+    /// ```
+    /// use poach_memory::Delta;
+    ///
+    /// // Zen 4: 64 entries, and 9 behind them.
+    /// assert_eq!(Delta::with_egress(64, 9, 1)?.pops(), 37);
+    /// // Seven stores between pops that all go to one line are worth less than seven entries.
+    /// assert_eq!(Delta::with_egress(64, 9, 7)?.pops(), 13);
+    /// # Ok::<(), poach_memory::delta::DeltaError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`]. Measure it and use
-    /// [`new`](Delta::new).
-    pub fn documented(stores: u64) -> Result<Delta, DeltaError> {
-        match Processor::here() {
-            Some(here) => match here.documented() {
-                Some(entry) => Delta::new(entry.capacity, stores),
-                None => Err(DeltaError::Undocumented(Some(here))),
-            },
-            None => Err(DeltaError::Undocumented(None)),
+    /// [`DeltaError::NoCapacity`] if `capacity` is 0.
+    pub fn with_egress(capacity: u64, egress: u64, stores: u64) -> Result<Delta, DeltaError> {
+        if capacity == 0 {
+            return Err(DeltaError::NoCapacity);
         }
+        // In 128 bits: the numbers of the caller's may be as great as they like.
+        let between = u128::from(stores.max(1)) + 1;
+        let (full, rest) = (u128::from(capacity) / between, u128::from(capacity) % between);
+        let one_more = !egress.is_multiple_of(2) || rest > 0;
+        let pops = u128::from(egress / 2) + full + u128::from(one_more);
+        let pops = u64::try_from(pops).ok().and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MAX);
+        Ok(Delta { pops, fill: stores == 0 })
+    }
+
+    /// The bound on the processor that this program runs on, from the capacity that its maker documents
+    /// and what loads were seen to overtake on others of its kind.
+    ///
+    /// # Errors
+    ///
+    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and
+    /// [`DeltaError::NoBound`] if its capacity is there and its bound is not known. Measure it and use
+    /// [`measured`](Delta::measured).
+    pub fn documented(stores: u64) -> Result<Delta, DeltaError> {
+        let here = Processor::here();
+        match here.and_then(Processor::documented) {
+            Some(entry) => Delta::of(entry, stores),
+            None => Err(DeltaError::Undocumented(here)),
+        }
+    }
+
+    /// The bound on a processor of the table.
+    ///
+    /// # Errors
+    ///
+    /// [`DeltaError::NoBound`] if only its capacity is known.
+    pub fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
+        match entry.bound {
+            Bound::Seen(bound) => {
+                Delta::with_egress(entry.capacity, bound.saturating_sub(entry.capacity), stores)
+            }
+            Bound::AtLeast(_) | Bound::Unknown => Err(DeltaError::NoBound(entry)),
+        }
+    }
+
+    /// A bound for tests and benchmarks on a processor that has none: as many pops as any processor of
+    /// [`DOCUMENTED`] holds stores back, as far as is known; with a store between pops that is about twice
+    /// what it needs.
+    ///
+    /// Nobody vouches for it. A program that must not lose tasks uses [`documented`](Delta::documented) or
+    /// [`measured`](Delta::measured), and a policy with a fence where they refuse.
+    pub fn ample(stores: u64) -> Delta {
+        let held = |row: &Documented| match row.bound {
+            Bound::Seen(bound) | Bound::AtLeast(bound) => bound,
+            Bound::Unknown => row.capacity + EGRESS,
+        };
+        let largest = DOCUMENTED.iter().map(held).max().unwrap_or(1);
+        let pops = NonZeroU64::new(largest).unwrap_or(NonZeroU64::MIN);
+        Delta { pops, fill: stores == 0 }
     }
 
     /// The bound on this processor, from a profile that was measured on it.
     ///
-    /// The measured reordering bound stands for `S + 1`: a processor may hold more stores back between
-    /// its store buffer and the cache than the one entry that [`new`](Delta::new) allows for.
+    /// What the measured reordering bound has beyond the measured capacity is taken to be entries between
+    /// the store buffer and the cache ([`with_egress`](Delta::with_egress)).
     ///
     /// # Errors
     ///
     /// [`ProfileError::Foreign`] if the profile is another processor's.
     pub fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
         profile.check_here()?;
-        Ok(Delta::for_bound(profile.bound, stores))
-    }
-
-    fn for_bound(bound: NonZeroU64, stores: u64) -> Delta {
-        let between = stores.max(1).saturating_add(1);
-        let pops = NonZeroU64::new(bound.get().div_ceil(between)).unwrap_or(NonZeroU64::MIN);
-        Delta { pops, fill: stores == 0 }
+        Ok(profile.delta(stores))
     }
 
     /// A bound that the caller has from elsewhere, with the queue making one store at each pop.
@@ -122,6 +186,8 @@ pub enum DeltaError {
     NoCapacity,
     /// This processor (if it is an x86-64 at all) is not in the table.
     Undocumented(Option<Processor>),
+    /// Its capacity is in the table, but not what loads overtake.
+    NoBound(&'static Documented),
 }
 
 impl fmt::Display for DeltaError {
@@ -132,147 +198,31 @@ impl fmt::Display for DeltaError {
             ),
             DeltaError::Undocumented(Some(p)) => write!(
                 f,
-                "no store buffer capacity is known for {:?} family {:#x} model {:#x}: measure it and \
-                 give it",
+                "no store buffer capacity is known for {:?} family {:#x} model {:#x}: measure it \
+                 (poach measure all) and use its profile",
                 p.maker, p.family, p.model
             ),
             DeltaError::Undocumented(None) => f.write_str(
                 "store buffer capacities are known for x86-64 processors only: use a policy with a \
                  fence",
             ),
+            DeltaError::NoBound(entry) => {
+                write!(f, "{} has {} store buffer entries, ", entry.core, entry.capacity)?;
+                match entry.bound {
+                    Bound::AtLeast(seen) => {
+                        write!(f, "and loads were seen to overtake {seen} stores")?
+                    }
+                    _ => f.write_str("but how many stores a load overtakes is not known")?,
+                }
+                f.write_str(
+                    ": measure it (poach measure all) and use its profile, or a policy with a fence",
+                )
+            }
         }
     }
 }
 
 impl std::error::Error for DeltaError {}
-
-/// Who made a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Maker {
-    /// Vendor string `AuthenticAMD`.
-    Amd,
-    /// Vendor string `GenuineIntel`.
-    Intel,
-}
-
-/// A processor's identity as its `cpuid` instruction gives it: display family and display model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Processor {
-    /// Who made it.
-    pub maker: Maker,
-    /// Base plus extended family.
-    pub family: u32,
-    /// Extended and base model.
-    pub model: u32,
-}
-
-/// A row of [`DOCUMENTED`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Documented {
-    /// The core's name.
-    pub core: &'static str,
-    /// Who made it.
-    pub maker: Maker,
-    /// Display family.
-    pub family: u32,
-    /// Display models, in ranges.
-    pub models: &'static [RangeInclusive<u32>],
-    /// Entries of the store buffer; what one thread gets if it has the core for itself.
-    pub capacity: u64,
-    /// Where that is stated.
-    pub source: &'static str,
-}
-
-const INTEL: &str = "Intel 64 and IA-32 Architectures Optimization Reference Manual";
-const AMD: &str = "AMD Software Optimization Guide for the family";
-
-/// The capacities that makers document.
-///
-/// Cores of one chip that differ (performance and efficiency cores) are left out: a thread may move
-/// between them, and `cpuid` tells of one.
-pub const DOCUMENTED: &[Documented] = &[
-    intel(
-        "Nehalem, Westmere",
-        &[0x1a..=0x1a, 0x1e..=0x1f, 0x25..=0x25, 0x2c..=0x2c, 0x2e..=0x2f],
-        32,
-    ),
-    intel("Sandy Bridge, Ivy Bridge", &[0x2a..=0x2a, 0x2d..=0x2d, 0x3a..=0x3a, 0x3e..=0x3e], 36),
-    intel("Haswell", &[0x3c..=0x3c, 0x3f..=0x3f, 0x45..=0x46], 42),
-    intel("Broadwell", &[0x3d..=0x3d, 0x47..=0x47, 0x4f..=0x4f, 0x56..=0x56], 42),
-    intel("Skylake", &[0x4e..=0x4e, 0x55..=0x55, 0x5e..=0x5e], 56),
-    intel("Kaby, Coffee and Comet Lake", &[0x8e..=0x8e, 0x9e..=0x9e, 0xa5..=0xa6], 56),
-    intel("Sunny Cove (Ice Lake)", &[0x6a..=0x6a, 0x6c..=0x6c, 0x7d..=0x7e], 72),
-    intel("Willow and Cypress Cove (Tiger and Rocket Lake)", &[0x8c..=0x8d, 0xa7..=0xa7], 72),
-    intel("Golden Cove (Sapphire and Emerald Rapids)", &[0x8f..=0x8f, 0xcf..=0xcf], 112),
-    amd("Zen, Zen+", 0x17, &[0x00..=0x2f], 44),
-    amd("Zen 2", 0x17, &[0x30..=0xaf], 48),
-    amd("Zen 3", 0x19, &[0x00..=0x0f, 0x20..=0x5f], 64),
-    amd("Zen 4", 0x19, &[0x10..=0x1f, 0x60..=0x7f, 0xa0..=0xaf], 64),
-    amd("Zen 5", 0x1a, &[0x00..=0x2f, 0x40..=0x4f, 0x60..=0x7f], 104),
-];
-
-const fn intel(
-    core: &'static str,
-    models: &'static [RangeInclusive<u32>],
-    capacity: u64,
-) -> Documented {
-    Documented { core, maker: Maker::Intel, family: 6, models, capacity, source: INTEL }
-}
-
-const fn amd(
-    core: &'static str,
-    family: u32,
-    models: &'static [RangeInclusive<u32>],
-    capacity: u64,
-) -> Documented {
-    Documented { core, maker: Maker::Amd, family, models, capacity, source: AMD }
-}
-
-impl Processor {
-    /// The processor that this program runs on, if it is an x86-64 by a maker of the table.
-    pub fn here() -> Option<Processor> {
-        identify()
-    }
-
-    /// What its maker documents.
-    pub fn documented(self) -> Option<&'static Documented> {
-        DOCUMENTED.iter().find(|row| {
-            row.maker == self.maker
-                && row.family == self.family
-                && row.models.iter().any(|models| models.contains(&self.model))
-        })
-    }
-
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only x86-64 has cpuid"))]
-    fn from_cpuid(maker: Maker, signature: u32) -> Processor {
-        let base_family = signature >> 8 & 0xf;
-        let base_model = signature >> 4 & 0xf;
-        let extended_family = signature >> 20 & 0xff;
-        let extended_model = signature >> 16 & 0xf;
-        let family = if base_family == 0xf { base_family + extended_family } else { base_family };
-        let extends = base_family == 0xf || base_family == 6;
-        let model = if extends { extended_model << 4 | base_model } else { base_model };
-        Processor { maker, family, model }
-    }
-}
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn identify() -> Option<Processor> {
-    use core::arch::x86_64::__cpuid;
-    let vendor = __cpuid(0);
-    let maker = match [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() {
-        b"AuthenticAMD" => Maker::Amd,
-        b"GenuineIntel" => Maker::Intel,
-        _ => return None,
-    };
-    Some(Processor::from_cpuid(maker, __cpuid(1).eax))
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn identify() -> Option<Processor> {
-    None
-}
 
 #[cfg(test)]
 mod tests {
@@ -302,26 +252,89 @@ mod tests {
         assert_eq!(Delta::new(0, 1), Err(DeltaError::NoCapacity));
     }
 
-    #[test]
-    fn signatures_are_decoded_as_the_makers_say() {
-        let decode = |maker, signature| {
-            let p = Processor::from_cpuid(maker, signature);
-            (p.family, p.model)
-        };
-        assert_eq!(decode(Maker::Intel, 0x000_206f2), (6, 0x2f));
-        assert_eq!(decode(Maker::Intel, 0x000_306c3), (6, 0x3c));
-        assert_eq!(decode(Maker::Amd, 0x00b0_0f21), (0x1a, 0x02));
-        assert_eq!(decode(Maker::Amd, 0x0080_0f11), (0x17, 0x01));
+    /// The most pops among stores on their way: `egress` runs of stores to one line, of which the oldest
+    /// may be half gone and the youngest half come, and `capacity` stores behind them. The client stores
+    /// `between` times between two pops, each time to the same line.
+    fn hidden(capacity: u64, egress: u64, between: u64) -> u64 {
+        let period = between + 1;
+        let pops = |from: u64, to: u64| (from..to).filter(|at| at.is_multiple_of(period)).count();
+        let mut most = 0;
+        for oldest in 0..period {
+            // Where the run ends that the store at `at` is in.
+            let end = |at: u64| {
+                if at.is_multiple_of(period) { at + 1 } else { at.next_multiple_of(period) }
+            };
+            let mut youngest = oldest;
+            for _ in 1..egress {
+                youngest = end(youngest);
+            }
+            let cuts = if egress == 0 { oldest..=oldest } else { youngest + 1..=end(youngest) };
+            for cut in cuts {
+                most = most.max(pops(oldest, cut + capacity));
+            }
+        }
+        most as u64
     }
 
     #[test]
-    fn each_model_stands_in_one_row() {
-        for (at, row) in DOCUMENTED.iter().enumerate() {
-            for model in row.models.iter().cloned().flatten() {
-                let p = Processor { maker: row.maker, family: row.family, model };
-                assert_eq!(p.documented(), Some(&DOCUMENTED[at]), "{} {model:#x}", row.core);
+    fn the_bound_is_the_most_that_the_entries_hide() {
+        for capacity in 1..14 {
+            for egress in 0..6 {
+                for stores in 1..7 {
+                    let delta = Delta::with_egress(capacity, egress, stores).unwrap();
+                    let most = hidden(capacity, egress, stores);
+                    assert_eq!(delta.pops(), most, "S {capacity}, E {egress}, x {stores}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn with_one_entry_on_the_way_out_it_is_the_papers() {
+        for (capacity, stores) in (1..70).flat_map(|s| (1..20).map(move |x| (s, x))) {
+            let papers = (capacity + 1_u64).div_ceil(stores + 1);
+            assert_eq!(Delta::new(capacity, stores).unwrap().pops(), papers, "{capacity} {stores}");
+        }
+    }
+
+    fn row(core: &str) -> &'static Documented {
+        DOCUMENTED.iter().find(|row| row.core.starts_with(core)).unwrap()
+    }
+
+    #[test]
+    fn a_capacity_alone_is_no_bound() {
+        assert_eq!(Delta::of(row("Nehalem"), 1).unwrap(), Delta::new(32, 1).unwrap());
+        // More than the 33 that 64 entries and one would allow.
+        assert_eq!(Delta::of(row("Zen 4"), 1).unwrap().pops(), 37);
+        for core in ["Skylake", "Zen 3", "Zen 5"] {
+            assert_eq!(Delta::of(row(core), 1), Err(DeltaError::NoBound(row(core))));
+        }
+        let said = DeltaError::NoBound(row("Zen 5")).to_string();
+        assert!(
+            said.contains("Zen 5 has 104")
+                && said.contains("115")
+                && said.contains("poach measure")
+        );
+    }
+
+    #[test]
+    fn an_ample_bound_covers_each_that_is_known() {
+        for row in DOCUMENTED {
+            let (Bound::Seen(bound) | Bound::AtLeast(bound)) = row.bound else { continue };
+            let needed = Delta::with_egress(row.capacity, bound - row.capacity, 1).unwrap();
+            assert!(Delta::ample(0).pops() > needed.pops() && Delta::ample(0).fills());
+        }
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn here_the_table_is_asked() {
+        let here = Processor::here().and_then(Processor::documented);
+        let expected = here.map_or_else(
+            || Err(DeltaError::Undocumented(Processor::here())),
+            |row| Delta::of(row, 1),
+        );
+        assert_eq!(Delta::documented(1), expected);
     }
 
     #[test]

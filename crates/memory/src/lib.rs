@@ -33,6 +33,7 @@ pub mod displace;
 pub mod machine;
 pub mod membarrier;
 pub mod order;
+mod processor;
 pub mod profile;
 
 #[cfg(feature = "loom")]

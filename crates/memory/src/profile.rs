@@ -18,7 +18,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::str::FromStr;
 
-use crate::delta::{Maker, Processor};
+use crate::delta::{Delta, Maker, Processor};
 
 const HEAD: &str = "poach-profile 1";
 
@@ -36,7 +36,7 @@ const HEAD: &str = "poach-profile 1";
 pub struct Profile {
     processor: Processor,
     capacity: NonZeroU64,
-    pub(crate) bound: NonZeroU64,
+    bound: NonZeroU64,
 }
 
 /// Why a text is no profile, or not one for this machine.
@@ -137,6 +137,16 @@ impl Profile {
         } else {
             Err(ProfileError::Foreign { of: self.processor, here })
         }
+    }
+
+    /// The bound on the processor that was measured, whether this program runs there or not.
+    ///
+    /// [`Delta::measured`] is for programs: it refuses a profile of another processor.
+    pub fn delta(&self, stores: u64) -> Delta {
+        let egress = self.bound.get() - self.capacity.get();
+        // Both were checked when the profile was made.
+        Delta::with_egress(self.capacity.get(), egress, stores)
+            .unwrap_or(Delta::exactly(NonZeroU64::MAX))
     }
 
     fn body(&self) -> String {

@@ -15,7 +15,7 @@ fn token(mut worker: Worker<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = worker.join(|w| token(w, n - 1), |w| token(w, n - 2));
+    let (a, b) = worker.join(move |w| token(w, n - 1), move |w| token(w, n - 2));
     a + b
 }
 
@@ -23,7 +23,7 @@ fn plain(n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = poach_runtime::join(|| plain(n - 1), || plain(n - 2));
+    let (a, b) = poach_runtime::join(move || plain(n - 1), move || plain(n - 2));
     a + b
 }
 
@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: usize = arguments.next().map_or(Ok(5), |n| n.parse())?;
     let one = ThreadPool::builder().threads(1).build()?;
     let two = ThreadPool::builder().threads(2).build()?;
+    let expected = sequential(n);
     let forks = sequential(n + 1) as f64 - 1.0;
     let systems: [(&str, &dyn Fn() -> u64); 5] = [
         ("sequential", &|| sequential(black_box(n))),
@@ -45,8 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..rounds {
         for (system, times) in systems.iter().zip(&mut times) {
             let start = Instant::now();
-            assert_eq!(system.1(), sequential(n));
+            let found = system.1();
             times.push(start.elapsed().as_secs_f64());
+            assert_eq!(found, expected);
         }
     }
     let median = |times: &mut Vec<f64>| {

@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use poach_deque::split::{Split, Stack, StackError};
+use poach_deque::split::{MAX_SLOTS, Split, Stack, StackError};
 use poach_deque::{CapacityError, Owner};
 use poach_memory::{CachePadded, Machine, Memory};
 
@@ -27,7 +27,7 @@ use crate::watch::Watch;
 
 /// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
-const TASK_STACK: usize = 1 << 20;
+const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
 /// Spawned tasks that a worker's queue has room for before it grows, 64 bytes each.
 const SPAWN_QUEUE: usize = 1 << 8;
@@ -178,8 +178,9 @@ impl Builder {
         self
     }
 
-    /// How many forks may be pending on one worker, by default 2^20: a [`join`](crate::join) inside
-    /// that many others panics. Each takes 64 bytes of address space, of memory once used.
+    /// How many forks may be pending on one worker, by default 2^20, and at most 3 * 2^19 (on a machine
+    /// of 32 bits, 24,576 for both): a [`join`](crate::join) inside that many others panics. Each takes
+    /// 64 bytes of address space, of memory once used.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = forks;
         self

@@ -8,4 +8,5 @@ pub(crate) mod fmt;
 pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod miri;
+pub(crate) mod spin;
 pub(crate) mod tsan;

@@ -11,8 +11,8 @@ mod patterns;
 mod systems;
 
 pub(crate) use patterns::{Both, for_each, sum};
-use systems::{Chili, Kind, OnQueue, Rayon, Split};
-pub(crate) use systems::{Sequential, System, delta};
+use systems::{Chili, Kind, OnQueue, Rayon};
+pub(crate) use systems::{Sequential, Split, System, delta};
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
+use crate::simulate::Replay;
 use crate::{Case, Request, Sample, Size, Unit, need_memory};
 
 /// Part of a program: what a fork makes.
@@ -58,6 +59,12 @@ pub(crate) trait Program: Sized + 'static {
 
     /// Runs the program. This is what is timed.
     fn run(&mut self, system: &impl System);
+
+    /// What its forks are and what its strands take, if it takes so many seconds alone; `None` if that
+    /// is found by running it.
+    fn tree(&self, _seconds: f64) -> Option<Box<dyn Replay>> {
+        None
+    }
 
     /// Compares the result with an independent computation. Not timed.
     ///
@@ -111,16 +118,22 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
 }
 
 /// A program that several systems run in turn, made when the first needs it.
-type Input<P> = Rc<OnceCell<RefCell<P>>>;
+pub(crate) type Input<P> = Rc<OnceCell<RefCell<P>>>;
 
-fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers: usize) -> Case {
+/// Makes the program unless another system has.
+pub(crate) fn make<P: Program>(shared: &Input<P>, size: Size) -> Result<()> {
+    if shared.get().is_none() {
+        need_memory(P::memory(size))?;
+        shared.get_or_init(|| RefCell::new(P::new(size)));
+    }
+    Ok(())
+}
+
+pub(crate) fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers: usize) -> Case {
     let shared = Rc::clone(shared);
     let prepare = move || {
         let system = S::new(workers)?;
-        if shared.get().is_none() {
-            need_memory(P::memory(size))?;
-            shared.get_or_init(|| RefCell::new(P::new(size)));
-        }
+        make(&shared, size)?;
         Ok(move || {
             let mut program = shared.get().context("the program was made")?.borrow_mut();
             program.reset();

@@ -4,8 +4,7 @@ use std::num::NonZero;
 
 use anyhow::{Context as _, Result};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
-use poach_memory::delta::{DOCUMENTED, Delta};
-use poach_memory::{Asymmetric, Bounded, Full, Machine, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
@@ -173,11 +172,10 @@ impl<Q: Queue> Fork for &QueueWorker<Q> {
     }
 }
 
-/// The bound that the processor's maker documents, or that of the largest documented store buffer; the
-/// queue makes the store between two pops that a bound needs.
-pub(crate) fn delta() -> Result<Delta> {
-    let largest = DOCUMENTED.iter().map(|row| row.capacity).max().unwrap_or(1);
-    Ok(Delta::documented(0).or_else(|_| Delta::new(largest, 0))?)
+/// The bound that is known of this processor, or an ample one; the queue makes the store between two pops
+/// that a bound needs.
+pub(crate) fn delta() -> Delta {
+    Delta::documented(0).unwrap_or(Delta::ample(0))
 }
 
 macro_rules! kinds {
@@ -199,13 +197,13 @@ macro_rules! kinds {
 kinds! {
     MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
     TheKind = "the": The<Job>, The::new(Full);
-    FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta()?)?);
-    ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta()?)?);
+    FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta())?);
+    ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta())?);
     ThepInfiniteKind = "thep-infinite": Thep<Job, Machine, Unbounded>, Thep::new(Unbounded);
     ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new(Full);
-    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::new(Bounded::new(delta()?)?);
+    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::new(Bounded::new(delta())?);
     AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::new(Asymmetric::new());
-    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::new(Resolved::new(delta()?)?);
+    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::new(Resolved::new(delta())?);
     PrivateKind = "private": Private<Job, Machine>, Private::new();
     SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
 }

@@ -136,12 +136,12 @@ fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     type Resolving = ResolvedCl<Task>;
     type Expedited = AsymmetricCl<Task>;
     input.on("chase-lev", workers, || Ok(ChaseLev::<Task>::new(Full)), cases);
-    input.on("ff-cl", workers, || Ok(FfCl::<Task>::new(Bounded::new(delta()?)?)), cases);
+    input.on("ff-cl", workers, || Ok(FfCl::<Task>::new(Bounded::new(delta())?)), cases);
     input.on("asymmetric-cl", workers, || Ok(Expedited::new(Asymmetric::new())), cases);
-    input.on("resolved", workers, || Ok(Resolving::new(Resolved::new(delta()?)?)), cases);
+    input.on("resolved", workers, || Ok(Resolving::new(Resolved::new(delta())?)), cases);
     input.on("the", workers, || Ok(The::<Task>::new(Full)), cases);
-    input.on("ff-the", workers, || Ok(FfThe::<Task>::new(Bounded::new(delta()?)?)), cases);
-    let thep = || Ok(Thep::<Task, Machine, Bounded<Machine>>::new(Bounded::new(delta()?)?));
+    input.on("ff-the", workers, || Ok(FfThe::<Task>::new(Bounded::new(delta())?)), cases);
+    let thep = || Ok(Thep::<Task, Machine, Bounded<Machine>>::new(Bounded::new(delta())?));
     input.on("thep", workers, thep, cases);
     let thep_infinite = || Ok(Thep::<Task, Machine, Unbounded>::new(Unbounded));
     input.on("thep-infinite", workers, thep_infinite, cases);

@@ -19,6 +19,11 @@ pub trait Suite: Send + Sync {
     /// preparation. The workloads come in the order in which they should run, and the systems of each
     /// workload with the baseline, if there is one, first.
     fn cases(&self, request: &Request) -> Vec<Case>;
+
+    /// The numbers of workers to run with, if it is not 1 and the number of processors.
+    fn workers(&self) -> Option<Vec<usize>> {
+        None
+    }
 }
 
 /// What a suite is asked for.
@@ -127,6 +132,8 @@ pub struct Case {
     pub workers: usize,
     /// What its samples are measured in.
     pub unit: Unit,
+    /// Its samples are computed: nothing warms up, and its workers need no processors.
+    pub(crate) computed: bool,
     pub(crate) prepare: Prepare,
 }
 
@@ -144,7 +151,15 @@ impl Case {
     {
         let prepare = || Ok(Box::new(prepare()?) as Sampler);
         let prepare = Box::new(prepare);
-        Case { workload, system: system.into(), workers, unit, prepare }
+        Case { workload, system: system.into(), workers, unit, computed: false, prepare }
+    }
+
+    /// The same case as one whose samples are computed, not measured: nothing warms up, and its workers
+    /// need no processors.
+    #[must_use]
+    pub fn computed(mut self) -> Self {
+        self.computed = true;
+        self
     }
 
     /// A case that needs no preparation, and whose sample is the seconds that `run` takes.

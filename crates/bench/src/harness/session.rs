@@ -260,7 +260,7 @@ impl Session {
                 Ok(sampler) => running.sampler = Some(sampler),
                 Err(error) => self.lock().fail(suite, &running.name, &error),
             }
-            if !late() {
+            if !late() && !running.name.computed {
                 self.sample(suite, &mut running, watch);
             }
         }

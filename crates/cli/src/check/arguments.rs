@@ -33,10 +33,13 @@ pub(crate) struct Arguments {
     /// else 0].
     #[arg(long, value_name = "X")]
     pub(super) stores_between: Option<u32>,
-    /// Tasks in the queue to begin with [default: 3, or delta + 1 with a bounded policy; and a second
-    /// scene in which the owner pushes, too].
+    /// Tasks in the queue to begin with, in the scene drain [default: 3, or delta + 1 with a bounded
+    /// policy].
     #[arg(long, value_name = "N")]
     pub(super) tasks: Option<u32>,
+    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it, brief].
+    #[arg(long, value_enum, value_name = "SCENE")]
+    pub(super) scene: Option<SceneName>,
     /// Thieves.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub(super) thieves: u32,
@@ -55,7 +58,8 @@ pub(crate) struct Arguments {
     /// Where the random numbers start [default: one that is printed].
     #[arg(long, value_name = "N", requires = "random")]
     pub(super) seed: Option<u64>,
-    /// Run the one execution of this choice string, from a counterexample.
+    /// Run the one execution of this choice string, from a counterexample (of the scene drain, if
+    /// --scene says no other).
     #[arg(long, value_name = "CHOICES", conflicts_with_all = ["random", "preemptions"])]
     pub(super) replay: Option<String>,
     /// Stop after so many seconds.
@@ -82,6 +86,30 @@ pub(super) enum Switch {
 impl Switch {
     pub(super) fn on(self) -> bool {
         self == Switch::On
+    }
+}
+
+/// What the owner does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum SceneName {
+    /// It pops until no task is left.
+    Drain,
+    /// It pushes two, pops one, and pops until none is left.
+    Brief,
+    /// It pushes and pops by turns, over a queue that must grow.
+    Mixed,
+    /// It pops one of two when a thief has come, and waits for the thief.
+    Echo,
+}
+
+impl SceneName {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            SceneName::Drain => "drain",
+            SceneName::Brief => "brief",
+            SceneName::Mixed => "mixed",
+            SceneName::Echo => "echo",
+        }
     }
 }
 

@@ -9,19 +9,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use poach_explore::litmus::TESTS;
 use poach_explore::queues::matrix::{Case, QUEUES, cases, delta};
-use poach_explore::queues::{Policy, Scenario, alone, check};
+use poach_explore::queues::{Algorithm, Policy, Scenario, alone, check};
 use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 
 pub(crate) use arguments::Arguments;
+
+use arguments::SceneName;
 
 use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
 use report::{CaseRow, Document, LitmusRow, Run};
 
 /// Executions beyond which a search is refused unless it is bounded: some ten minutes.
 const ENDLESS: f64 = 2e8;
+
+/// Steals of a model, at most.
+const MOST_STEALS: u32 = 60;
+
+/// Entries of a store buffer and stores between two pops, at most: the words of a model are few.
+const MOST_STORES: u32 = 100;
 
 /// What the probes of an estimate may take, each.
 const PROBE: Duration = Duration::from_millis(500);
@@ -93,14 +101,27 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     if tasks > 60 {
         usage!("--tasks {tasks} is more than a history can hold: at most 60");
     }
-    if arguments.thieves > 7 {
-        usage!("--thieves {} is more than a model can have: at most 7", arguments.thieves);
+    // A second pusher, and a pool's producer, are threads, too.
+    let shared = matches!(queue.algorithm, Algorithm::Injector | Algorithm::Salsa);
+    let thieves = if shared { 6 } else { 7 };
+    if arguments.thieves > thieves {
+        usage!("--thieves {} is more than a model can have: at most {thieves}", arguments.thieves);
     }
-    let drain = Scenario::drain(tasks, stores, arguments.thieves, arguments.steals);
-    let mut scenes = vec![("drain", drain)];
-    if arguments.tasks.is_none() && arguments.replay.is_none() {
-        scenes.push(("brief", Scenario::brief(stores, arguments.thieves, arguments.steals)));
+    if arguments.thieves.saturating_mul(arguments.steals) > MOST_STEALS {
+        usage!(
+            "{} thieves that steal {} times each make a history too long to explain: at most \
+             {MOST_STEALS} steals in all",
+            arguments.thieves,
+            arguments.steals
+        );
     }
+    if buffer > MOST_STORES {
+        usage!("--store-buffer {buffer} is more than a processor has: at most {MOST_STORES}");
+    }
+    if let Some(stores) = arguments.stores_between.filter(|stores| *stores > MOST_STORES) {
+        usage!("--stores-between {stores} is too many: at most {MOST_STORES}");
+    }
+    let scenes = scenes(arguments, tasks, stores)?;
     let config = config(arguments, stop)?;
     let policy = kind.with(delta);
     if matches!(config.strategy, Strategy::Exhaustive { preemptions: None, .. })
@@ -149,6 +170,34 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     Ok(runs
         .iter()
         .all(|run| run.report.verdict == Verdict::Clean || bounded_search(&run.report, &config)))
+}
+
+/// What the owner is made to do, one scene after the other.
+fn scenes(
+    arguments: &Arguments,
+    tasks: u32,
+    stores: u32,
+) -> Result<Vec<(&'static str, Scenario)>> {
+    let (thieves, steals) = (arguments.thieves, arguments.steals);
+    let scene = |name: SceneName| {
+        let scenario = match name {
+            SceneName::Drain => Scenario::drain(tasks, stores, thieves, steals),
+            SceneName::Brief => Scenario::brief(stores, thieves, steals),
+            SceneName::Mixed => Scenario::mixed(stores, thieves, steals),
+            SceneName::Echo => Scenario { stores, thieves, steals, ..Scenario::echo() },
+        };
+        (name.name(), scenario)
+    };
+    Ok(match arguments.scene {
+        Some(name) if name != SceneName::Drain && arguments.tasks.is_some() => {
+            usage!("--tasks is for the scene drain: {} has its own", name.name())
+        }
+        Some(name) => vec![scene(name)],
+        None if arguments.tasks.is_some() || arguments.replay.is_some() => {
+            vec![scene(SceneName::Drain)]
+        }
+        None => vec![scene(SceneName::Drain), scene(SceneName::Brief)],
+    })
 }
 
 /// A search that was asked to be partial, and found nothing.
@@ -260,7 +309,12 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
                 if stop.load(Ordering::Relaxed) {
                     return rows;
                 }
-                rows.push((at, run_case(case, stop)));
+                let row = run_case(case, stop);
+                // A search that was cut short has no place among those that ended.
+                if stop.load(Ordering::Relaxed) {
+                    return rows;
+                }
+                rows.push((at, row));
             }
         };
         let count = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
@@ -270,13 +324,14 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
     rows.sort_by_key(|row| row.0);
     let stopped = rows.len() < cases.len();
     let rows: Vec<CaseRow> = rows.into_iter().map(|row| row.1).collect();
+    let laws = if stopped { Vec::new() } else { alone::five_runs() };
     let text = if arguments.json {
-        report::matrix_json(&rows, !stopped)?
+        report::matrix_json(&rows, &laws, !stopped)?
     } else {
-        report::matrix_text(&rows, cases.len())
+        report::matrix_text(&rows, &laws, cases.len())
     };
     print(text.as_bytes())?;
-    Ok(!stopped && rows.iter().all(|row| row.ok))
+    Ok(!stopped && rows.iter().all(|row| row.ok) && laws.iter().all(report::lawful))
 }
 
 fn run_case(case: &Case, stop: &Arc<AtomicBool>) -> CaseRow {
@@ -300,14 +355,8 @@ fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
 }
 
 fn laws(arguments: &Arguments) -> Result<bool> {
-    if arguments.json {
-        bail!(Usage("laws has no JSON form: leave --json out".to_owned()));
-    }
-    let mut text = "A thief alone with a queue of one task:\n\n".to_owned();
-    for (name, fate, report) in alone::five_runs() {
-        let executions = report.executions;
-        text += &["  ", &format!("{name:10} {fate:16} ({executions} executions)"), "\n"].concat();
-    }
+    let laws = alone::five_runs();
+    let text = if arguments.json { report::laws_json(&laws)? } else { report::laws_text(&laws) };
     print(text.as_bytes())?;
-    Ok(true)
+    Ok(laws.iter().all(report::lawful))
 }

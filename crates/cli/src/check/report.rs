@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use poach_explore::litmus::{Found, Litmus};
+use poach_explore::queues::alone::Law;
 use poach_explore::queues::matrix::Case;
 use poach_explore::{Report, Verdict};
 use serde_json::{Value, json};
@@ -184,7 +185,7 @@ impl CaseRow {
 }
 
 /// The matrix for people.
-pub(super) fn matrix_text(rows: &[CaseRow], all: usize) -> String {
+pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String {
     let mut text = format!(
         "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7}\n",
         "",
@@ -205,13 +206,17 @@ pub(super) fn matrix_text(rows: &[CaseRow], all: usize) -> String {
         text.push('\n');
     }
     let bad = rows.iter().filter(|row| !row.ok).count();
+    if !laws.is_empty() {
+        text.push('\n');
+        text.push_str(&laws_text(laws));
+    }
     let _ = writeln!(text, "\n{} of {all} rows as expected, {bad} not", rows.len() - bad);
     text
 }
 
 /// The matrix for programs.
-pub(super) fn matrix_json(rows: &[CaseRow], complete: bool) -> Result<String> {
-    let ok = rows.iter().all(|row| row.ok);
+pub(super) fn matrix_json(rows: &[CaseRow], laws: &[Law], complete: bool) -> Result<String> {
+    let ok = rows.iter().all(|row| row.ok) && laws.iter().all(lawful);
     let verdict = if !ok {
         "violation"
     } else if complete {
@@ -225,6 +230,49 @@ pub(super) fn matrix_json(rows: &[CaseRow], complete: bool) -> Result<String> {
         "executions": rows.iter().filter_map(|row| row.value["executions"].as_u64()).sum::<u64>(),
         "complete": complete,
         "rows": rows.iter().map(|row| &row.value).collect::<Vec<_>>(),
+        "laws": laws.iter().map(law_value).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// Whether a thief alone fares as the theorem says.
+pub(super) fn lawful(law: &Law) -> bool {
+    law.fate == law.expected
+}
+
+fn law_value(law: &Law) -> Value {
+    let mut value = statistics(&law.report);
+    value["algorithm"] = json!(law.name);
+    value["expected"] = json!(law.expected.to_string());
+    value["found"] = json!(law.fate.to_string());
+    value["ok"] = json!(lawful(law));
+    value
+}
+
+/// The five runs of section 6 for people.
+pub(super) fn laws_text(laws: &[Law]) -> String {
+    let mut text = "A thief alone with a queue of one task:\n".to_owned();
+    for law in laws {
+        let _ = writeln!(
+            text,
+            "{:4} {:10} {:16} ({} executions)",
+            if lawful(law) { "ok" } else { "BAD" },
+            law.name,
+            law.fate.to_string(),
+            law.report.executions
+        );
+    }
+    text
+}
+
+/// The five runs of section 6 for programs.
+pub(super) fn laws_json(laws: &[Law]) -> Result<String> {
+    let document = json!({
+        "schema": SCHEMA,
+        "verdict": if laws.iter().all(lawful) { "clean" } else { "violation" },
+        "executions": laws.iter().map(|law| law.report.executions).sum::<u64>(),
+        "complete": true,
+        "laws": laws.iter().map(law_value).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

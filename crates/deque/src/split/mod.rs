@@ -28,5 +28,6 @@ mod stack;
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
 pub use stack::{
-    Context, Exposure, Head, PAYLOAD, Popped, PushError, Slot, Stack, StackError, Status, Stolen,
+    Context, Exposure, Head, MAX_SLOTS, PAYLOAD, Popped, PushError, Slot, Stack, StackError,
+    Status, Stolen,
 };

@@ -33,8 +33,12 @@ pub(crate) use run::run;
 pub(crate) type Job = Box<dyn FnOnce()>;
 type Fiber = Coroutine<(), (), (), DefaultStack>;
 
-/// A model's thread needs little; a panic's message needs more.
-const STACK_BYTES: usize = 256 << 10;
+/// A model's thread needs little; a panic's message needs more, and the check of a history of
+/// [`MAX_OPERATIONS`] most. What is not touched is not there.
+const STACK_BYTES: usize = 1 << 20;
+
+/// Operations that an execution may have: with more, nobody will end.
+const MAX_OPERATIONS: usize = 250;
 
 /// Steps that a thread of a cut execution may still take before it is unwound.
 const TEARDOWN_STEPS: u32 = 2_000;
@@ -462,6 +466,10 @@ impl Engine {
             self.history.show(0);
         }
         if self.mode != Mode::Run {
+            return;
+        }
+        if self.history.operations().len() > MAX_OPERATIONS {
+            self.search.endless();
             return;
         }
         let current = self.current;

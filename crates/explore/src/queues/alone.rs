@@ -71,22 +71,36 @@ fn alone<S: Subject>(make: impl Fn() -> S) -> (Fate, Report) {
     (fate, report)
 }
 
-/// The five runs: a queue's name, what became of the thief, and the search.
+/// One of the five runs.
+#[derive(Clone, Debug)]
+pub struct Law {
+    /// The queue's name.
+    pub name: &'static str,
+    /// What must become of the thief.
+    pub expected: Fate,
+    /// What became of it.
+    pub fate: Fate,
+    /// The search.
+    pub report: Report,
+}
+
+/// The five runs.
 ///
 /// # Panics
 ///
 /// If the simulated machine refuses a policy: it never does.
-pub fn five_runs() -> Vec<(&'static str, Fate, Report)> {
+pub fn five_runs() -> Vec<Law> {
     const TSO: &str = "the simulated machine has all that the policy asks for";
     let delta = || Delta::exactly(NonZeroU64::MIN);
     let bounded = || Bounded::<Simulated>::new(delta()).expect(TSO);
     let resolved = || Resolved::<Simulated>::new(delta()).expect(TSO);
-    let runs = [
-        ("chase-lev", alone(|| Deque(ChaseLev::<u64, Simulated, Full>::new(Full)))),
-        ("resolved", alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved())))),
-        ("ff-the", alone(|| Deque(The::<u64, Simulated, _>::new(bounded())))),
-        ("ff-cl", alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(bounded())))),
-        ("thep", alone(|| Deque(Thep::<u64, Simulated, _>::new(bounded())))),
-    ];
-    runs.into_iter().map(|(name, (fate, report))| (name, fate, report)).collect()
+    let law = |name, expected, (fate, report)| Law { name, expected, fate, report };
+    let chase_lev = || Deque(ChaseLev::<u64, Simulated, Full>::new(Full));
+    vec![
+        law("chase-lev", Fate::Took, alone(chase_lev)),
+        law("resolved", Fate::Took, alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved())))),
+        law("ff-the", Fate::Aborted, alone(|| Deque(The::<u64, Simulated, _>::new(bounded())))),
+        law("ff-cl", Fate::Aborted, alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(bounded())))),
+        law("thep", Fate::NeverReturns, alone(|| Deque(Thep::<u64, Simulated, _>::new(bounded())))),
+    ]
 }

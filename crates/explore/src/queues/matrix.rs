@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU64;
 
-use super::{Algorithm, Policy, Scenario, check};
+use super::{Algorithm, Policy, Scenario, Step, check};
 use crate::{Config, Report, Verdict};
 
 /// A queue as the command line names it.
@@ -86,9 +86,12 @@ pub const QUEUES: &[Named] = &[
     named("split", Algorithm::Split, PolicyKind::None),
     named("private", Algorithm::Private, PolicyKind::None),
     named("fifo", Algorithm::Fifo, PolicyKind::None),
+    named("mutex", Algorithm::Mutex, PolicyKind::None),
+    named("injector", Algorithm::Injector, PolicyKind::None),
     named("idempotent-lifo", Algorithm::IdempotentLifo, PolicyKind::None),
     named("idempotent-fifo", Algorithm::IdempotentFifo, PolicyKind::None),
     named("idempotent-deque", Algorithm::IdempotentDeque, PolicyKind::None),
+    named("salsa", Algorithm::Salsa, PolicyKind::Asymmetric),
 ];
 
 /// The paper's bound with the egress slot's entry: `ceil((S + slot) / (x + 1))`, at least 1.
@@ -178,6 +181,43 @@ fn rows(
     rows
 }
 
+fn case(
+    queue: Named,
+    scene: &'static str,
+    scenario: Scenario,
+    store_buffer: u32,
+    clean: bool,
+) -> Case {
+    Case {
+        name: queue.name,
+        algorithm: queue.algorithm,
+        policy: queue.policy,
+        store_buffer,
+        stores: scenario.stores,
+        delta: None,
+        scene,
+        scenario,
+        clean,
+    }
+}
+
+/// What has no owner: SALSA, which needs its fence, and the injector.
+fn shared(sizes: &[u32], quick: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let robbed = Scenario::drain(2, 0, 1, if quick { 1 } else { 2 });
+    let policies =
+        [(PolicyKind::Full, true), (PolicyKind::Asymmetric, true), (PolicyKind::Unfenced, false)];
+    for &size in sizes {
+        for (policy, clean) in policies {
+            let salsa = Named { policy, ..find("salsa") };
+            cases.push(case(salsa, "robbed", robbed.clone(), size, clean));
+        }
+        let pushes = Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(0, 0, 1, 1) };
+        cases.push(case(find("injector"), "pushes", pushes, size, true));
+    }
+    cases
+}
+
 fn find(name: &str) -> Named {
     *QUEUES.iter().find(|queue| queue.name == name).expect("the matrix names queues of the list")
 }
@@ -236,7 +276,7 @@ pub fn bounds(
 pub fn cases(quick: bool) -> Vec<Case> {
     let sizes: &[u32] = if quick { &[1, 2] } else { &[1, 2, 3, 4] };
     let mut cases = Vec::new();
-    for name in ["chase-lev", "asymmetric-cl", "the", "split", "private", "fifo"] {
+    for name in ["chase-lev", "asymmetric-cl", "the", "split", "private", "fifo", "mutex"] {
         cases.extend(rows(find(name), 0, None, sizes, true, quick));
     }
     for name in ["idempotent-lifo", "idempotent-fifo", "idempotent-deque"] {
@@ -257,6 +297,14 @@ pub fn cases(quick: bool) -> Vec<Case> {
     }
     let unbounded = Named { policy: PolicyKind::Unbounded, ..find("thep") };
     cases.extend(rows(unbounded, 0, None, sizes, true, quick));
+    // An owner that stays and does not pop: the thief must learn all it needs from the one echo.
+    for &size in sizes {
+        let echo = Scenario::echo();
+        cases.push(case(unbounded, "echo", echo.clone(), size, true));
+        let delta = NonZeroU64::new(2);
+        cases.push(Case { delta, ..case(find("thep"), "echo", echo, size, true) });
+    }
+    cases.extend(shared(sizes, quick));
     for &size in sizes {
         cases.extend(rows(find("resolved"), 1, Some(delta(size, true, 1)), &[size], true, quick));
     }

@@ -3,14 +3,17 @@
 pub mod alone;
 pub mod matrix;
 mod scenario;
+pub mod shared;
 
 use core::num::NonZeroU64;
 
 use poach_deque::{
-    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Private, Split, The, Thep,
+    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, Private, Split,
+    The, Thep,
 };
 use poach_memory::delta::Delta;
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
+use poach_pool::salsa::Salsa;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
@@ -38,12 +41,21 @@ pub enum Algorithm {
     IdempotentFifo,
     /// [`poach_deque::IdempotentDeque`].
     IdempotentDeque,
+    /// [`poach_deque::Mutex`].
+    Mutex,
+    /// [`poach_deque::Injector`].
+    Injector,
+    /// [`poach_pool::salsa::Salsa`].
+    Salsa,
 }
 
 impl Algorithm {
     /// Whether the queue has a fence policy; the others work without one.
     pub fn has_policy(self) -> bool {
-        matches!(self, Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep)
+        matches!(
+            self,
+            Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Salsa
+        )
     }
 }
 
@@ -93,14 +105,15 @@ fn delta(pops: NonZeroU64, fill: bool) -> Delta {
 pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
         Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
-        Algorithm::Fifo => Spec::Fifo,
+        Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
+        Algorithm::Salsa => Spec::Pool,
         Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
             Spec::AtLeastOnce
         }
         Algorithm::ChaseLev | Algorithm::The if matches!(policy, Policy::Bounded { .. }) => {
             Spec::DequeWithAbort
         }
-        Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep => Spec::Deque,
+        Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Mutex => Spec::Deque,
     }
 }
 
@@ -112,7 +125,7 @@ fn ring(capacity: usize) -> Vec<Naming> {
 }
 
 fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
-    if !algorithm.has_policy() {
+    if !algorithm.has_policy() || algorithm == Algorithm::Salsa {
         return Vec::new();
     }
     let mut names = policy.words();
@@ -148,10 +161,10 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
         Policy::Asymmetric => {
             run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new)
         }
-        Policy::Bounded { delta: pops, fill } => run(algorithm, policy, scenario, config, || {
+        Policy::Bounded { delta: pops, fill } => run(algorithm, policy, scenario, config, move || {
             Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
         }),
-        Policy::Resolved { delta: pops, fill } => run(algorithm, policy, scenario, config, || {
+        Policy::Resolved { delta: pops, fill } => run(algorithm, policy, scenario, config, move || {
             Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
         }),
         Policy::Unbounded => run(algorithm, policy, scenario, config, || Unbounded),
@@ -159,12 +172,12 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
     }
 }
 
-fn run<P: StoreLoad<Simulated> + 'static>(
+fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
     algorithm: Algorithm,
     policy: Policy,
     scenario: &Scenario,
     config: &Config,
-    make: impl Fn() -> P,
+    make: impl Fn() -> P + Copy + Send + Sync + 'static,
 ) -> Report {
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
@@ -208,7 +221,21 @@ fn run<P: StoreLoad<Simulated> + 'static>(
                 |n| Deque(IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
+        Algorithm::Mutex => {
+            let queue = |_| Deque(Mutex::<u64, Simulated>::new());
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Injector => {
+            let queue = |n| Injector::<u64, Simulated>::with_capacity(n).expect(POWER);
+            explore(&config, &shared::injector(scenario, queue))
+        }
+        Algorithm::Salsa => {
+            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, move |_| make());
+            explore(&config, &shared::salsa(scenario, pool))
+        }
     }
 }
 
+/// Tasks of a SALSA pool's chunk: few, so that chunks are finished.
+const CHUNK: usize = 2;
 const POWER: &str = "a scenario's capacity is a small power of two";

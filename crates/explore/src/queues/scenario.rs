@@ -17,6 +17,10 @@ pub enum Step {
     Pop,
     /// Pop until the queue is empty.
     PopAll,
+    /// Wait until a thief has laid hands on a task, or all thieves have ended: before the first pop.
+    Watch,
+    /// Wait until all thieves have ended.
+    Stay,
 }
 
 /// What the owner and the thieves do.
@@ -52,6 +56,13 @@ impl Scenario {
         Scenario { tasks: 0, script, stores, thieves, steals, capacity: 1 }
     }
 
+    /// An owner that pops once when a thief has come, and then neither pops nor goes until the thief is
+    /// done: a thief in doubt must learn what it needs from that one pop.
+    pub fn echo() -> Self {
+        let script = vec![Step::Watch, Step::Pop, Step::Stay];
+        Scenario { tasks: 2, script, stores: 0, thieves: 1, steals: 1, capacity: 2 }
+    }
+
     /// An owner that pushes and pops by turns over a queue that starts with one slot and must grow.
     pub fn mixed(stores: u32, thieves: u32, steals: u32) -> Self {
         use Step::{Pop, PopAll, Push};
@@ -68,6 +79,8 @@ pub trait Subject: 'static {
     fn push(&self, task: u64);
     /// The owner takes a task.
     fn pop(&self) -> Option<u64>;
+    /// How many tasks the owner sees.
+    fn len(&self) -> usize;
     /// A handle.
     fn thief(&self) -> Self::Thief;
     /// A thief tries to take a task.
@@ -89,6 +102,10 @@ impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
         self.0.pop()
     }
 
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
     fn thief(&self) -> O::Thief {
         self.0.thief()
     }
@@ -103,7 +120,7 @@ impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
     }
 }
 
-const THIEVES: [&str; 7] =
+pub(super) const THIEVES: [&str; 7] =
     ["thief 1", "thief 2", "thief 3", "thief 4", "thief 5", "thief 6", "thief 7"];
 
 /// The model: `make` makes the queue, whose words are called `names`; the others are the client's.
@@ -116,10 +133,14 @@ pub fn model<S: Subject>(
 ) -> impl Fn(&mut Threads) {
     let mut names = names.to_vec();
     names.extend((1..=scenario.stores).map(|number| Naming::hidden(format!("client{number}"))));
+    // A word that nobody reads would be one more store in a buffer: it is there for who waits for it.
+    let waits = scenario.script.iter().any(|step| matches!(step, Step::Watch | Step::Stay));
+    names.extend(waits.then(|| Naming::hidden("ended")));
     let scenario = Arc::new(scenario.clone());
     move |threads| {
         let queue = make(scenario.capacity);
         let client = (0..scenario.stores).map(|_| <Simulated as Memory>::Word::new(0)).collect();
+        let ended = waits.then(|| Arc::new(<Simulated as Memory>::Word::new(0)));
         threads.name_words(names.clone());
         for task in 1..=u64::from(scenario.tasks) {
             operation(Call::Push(task), || {
@@ -129,13 +150,18 @@ pub fn model<S: Subject>(
         }
         let thief = queue.thief();
         let plan = Arc::clone(&scenario);
-        threads.spawn("owner", move || own(&queue, &plan, &client));
+        let all = ended.clone();
+        threads.spawn("owner", move || own(&queue, &plan, &client, all.as_deref()));
         for name in THIEVES.iter().take(scenario.thieves as usize) {
             let thief = thief.clone();
             let steals = scenario.steals;
+            let ended = ended.clone();
             threads.spawn(name, move || {
                 for _ in 0..steals {
                     operation(Call::Steal, || S::steal(&thief));
+                }
+                if let Some(ended) = ended {
+                    ended.fetch_add(1, Relaxed);
                 }
             });
         }
@@ -146,8 +172,15 @@ pub fn model<S: Subject>(
 
 type Client = Vec<<Simulated as Memory>::Word>;
 
-fn own<S: Subject>(queue: &S, scenario: &Scenario, client: &Client) {
+fn own<S: Subject>(
+    queue: &S,
+    scenario: &Scenario,
+    client: &Client,
+    ended: Option<&<Simulated as Memory>::Word>,
+) {
     let mut next = u64::from(scenario.tasks);
+    let all_ended =
+        || ended.is_none_or(|ended| ended.load(Relaxed) == u64::from(scenario.thieves));
     let pop = || {
         let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
         if outcome != Outcome::Empty {
@@ -170,6 +203,16 @@ fn own<S: Subject>(queue: &S, scenario: &Scenario, client: &Client) {
                 pop();
             }
             Step::PopAll => while pop() != Outcome::Empty {},
+            Step::Watch => {
+                while queue.len() >= next as usize && !all_ended() {
+                    Simulated::pause();
+                }
+            }
+            Step::Stay => {
+                while !all_ended() {
+                    Simulated::pause();
+                }
+            }
         }
     }
 }

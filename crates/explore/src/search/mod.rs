@@ -321,9 +321,14 @@ impl Search {
         }
     }
 
+    /// The execution has gone on for longer than any that ends.
+    pub(crate) fn endless(&mut self) {
+        self.violate(Violation::Livelock(self.trace.len()));
+    }
+
     fn choose(&mut self, machine: &mut Machine) -> Option<Event> {
         if self.trace.len() >= self.config.max_steps {
-            self.violate(Violation::Livelock(self.config.max_steps));
+            self.endless();
             return None;
         }
         match self.config.strategy {

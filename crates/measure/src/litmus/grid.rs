@@ -3,18 +3,26 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 7.3,
 //! Figure 8.
 //!
-//! A thief with margin `delta` goes wrong only if `delta + 1` stores of `tail` are hidden from it, and
-//! with `L` stores between any two of them that is `delta (L + 1) + 1` stores at least. So a violation at
-//! `(L, delta)` shows a bound of at least that, and the smallest bound consistent with what was seen is
-//! the greatest such number. `L = 0` is left out of it (stores to one address in a row may leave as one
-//! entry), and so are stores to one line: they ask about coalescing.
+//! A thief with margin `delta` takes a task that the worker takes too only if `delta + 1` stores of `tail`
+//! are hidden from it: those of the task and of `delta` above it. If `d` tasks are taken twice in a round,
+//! `delta + d` are hidden when the thief takes the last of them, for the store of the first, lowest one is
+//! hidden still. With `L` stores between any two of them that is `(delta + d - 1) (L + 1) + 1` stores. So a
+//! violation shows a bound of at least that, and the smallest bound consistent with what was seen is the
+//! greatest such number. A small delta, whose violations are frequent, shows as much as one at the
+//! boundary, whose violations are rare.
+//!
+//! `L = 0` is left out of it: stores to one address in a row may leave as one entry. Stores to one line do
+//! so too on their way from the store buffer to the cache, where `L` stores then take one entry; what they
+//! show is the number of such entries, if the buffer's capacity is known ([`Delta::with_egress`]).
 
-use serde::Serialize;
+use poach_memory::Delta;
+use poach_memory::delta::EGRESS;
+use serde::{Deserialize, Serialize};
 
 use super::program::{Outcome, Point, Target};
 
 /// A point and what became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// The point.
     #[serde(flatten)]
@@ -30,14 +38,34 @@ impl Observation {
         self.outcome.incorrect > 0
     }
 
-    /// Whether it bears on the bound.
+    /// Pops that were hidden from the thief, in the round with the most tasks taken twice; 0 without a
+    /// violation.
+    pub fn hidden(&self) -> u64 {
+        if self.violated() { self.point.delta + self.outcome.largest_duplicate.max(1) } else { 0 }
+    }
+
+    /// Whether each store of it takes an entry wherever it is.
     fn counts(&self) -> bool {
         self.point.stores > 0 && self.point.target == Target::Lines
     }
 
-    /// The bound that a violation here shows.
-    fn shows(&self) -> u64 {
-        self.point.delta * (self.point.stores + 1) + 1
+    /// The bound that a violation here shows, on a processor with so many store buffer entries.
+    fn shows(&self, capacity: Option<u64>) -> Option<u64> {
+        let hidden = self.hidden();
+        if hidden == 0 || self.point.stores == 0 {
+            return None;
+        }
+        if self.counts() {
+            return Some((hidden - 1) * (self.point.stores + 1) + 1);
+        }
+        let capacity = capacity?;
+        let hides = |egress: &u64| {
+            Delta::with_egress(capacity, *egress, self.point.stores)
+                .is_ok_and(|delta| delta.pops() >= hidden)
+        };
+        // What one entry explains is what distinct lines show better.
+        let egress = (EGRESS..=2 * hidden).find(hides).filter(|egress| *egress > EGRESS);
+        egress.map(|egress| capacity + egress)
     }
 }
 
@@ -54,23 +82,26 @@ pub struct Column {
     pub highest_violation: Option<u64>,
     /// The least delta tested above all violations.
     pub lowest_clean: Option<u64>,
+    /// The most pops that were hidden from a thief.
+    pub hidden: u64,
 }
 
 /// The smallest S of TSO\[S\] that is consistent with what was seen; `None` without a violation.
-pub fn smallest_bound(seen: &[Observation]) -> Option<u64> {
-    seen.iter().filter(|o| o.violated() && o.counts()).map(Observation::shows).max()
+///
+/// Stores to one line bear on it only where the `capacity` of the store buffer is known.
+pub fn smallest_bound(seen: &[Observation], capacity: Option<u64>) -> Option<u64> {
+    seen.iter().filter_map(|o| o.shows(capacity)).max()
 }
 
-/// The delta that a bound of `bound` makes safe with `stores` stores between pops.
+/// The delta that a bound of `bound` makes safe with `stores` stores to distinct lines between pops.
 pub fn safe_delta(bound: u64, stores: u64) -> u64 {
     bound.div_ceil(stores + 1)
 }
 
-/// The violations that a bound of `supposed` rules out.
+/// The violations with stores to distinct lines that a bound of `supposed` rules out.
 pub fn contradictions(seen: &[Observation], supposed: u64) -> Vec<Observation> {
-    let ruled_out = |o: &&Observation| {
-        o.violated() && o.counts() && o.point.delta >= safe_delta(supposed, o.point.stores)
-    };
+    let ruled_out =
+        |o: &&Observation| o.counts() && o.shows(None).is_some_and(|shown| shown > supposed);
     seen.iter().filter(ruled_out).copied().collect()
 }
 
@@ -106,6 +137,7 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
             predicted: safe_delta(supposed, stores),
             highest_violation: highest,
             lowest_clean: clean,
+            hidden: of_column().map(Observation::hidden).max().unwrap_or(0),
         });
     }
     columns
@@ -113,20 +145,22 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
 
 /// The points to test for a store buffer of `capacity` entries.
 ///
-/// `every` asks for each delta up to the boundary; else a few below it, and each one near it. Both go
-/// beyond the boundary of `capacity + 1` by a few, to see a bound that is greater.
+/// A few below the boundary, and each one near it; they go beyond the boundary of `capacity + 1` by a few, to
+/// see a bound that is greater. `every` asks for each delta up to it; those that add little come last then,
+/// for who cuts it short.
 pub fn points(capacity: u64, every: bool) -> Vec<Point> {
     let mut points = Vec::new();
+    let mut rest = Vec::new();
     for stores in [1, 2, 3, 5, 7, 11, 15] {
         let edge = safe_delta(capacity + 1, stores);
         let beyond = edge + edge.div_ceil(6).max(3);
         let near = edge.saturating_sub(3);
         let far = edge.div_ceil(5).max(1);
-        points.extend(
-            (1..=beyond)
-                .filter(|delta| every || *delta >= near || delta % far == 0)
-                .map(|delta| Point { stores, delta, target: Target::Lines }),
-        );
+        for delta in 1..=beyond {
+            let telling = delta >= near || delta % far == 0;
+            let these = if telling { &mut points } else { &mut rest };
+            these.push(Point { stores, delta, target: Target::Lines });
+        }
     }
     let edge = capacity + 1;
     for delta in [edge / 4, edge / 2, edge - 1, edge, edge + 1, edge + edge / 4, edge * 2, edge * 4]
@@ -138,9 +172,14 @@ pub fn points(capacity: u64, every: bool) -> Vec<Point> {
     }
     for target in [Target::Words, Target::One] {
         let edge = safe_delta(capacity + 1, 7);
-        for delta in [edge / 2, edge - 1, edge, edge + 1, edge + edge / 4, edge * 2, edge * 3] {
+        let near = edge.saturating_sub(2)..edge + 6;
+        let far = [edge / 2, edge * 2, edge * 3].into_iter().filter(|delta| !near.contains(delta));
+        for delta in far.chain(near.clone()) {
             points.push(Point { stores: 7, delta: delta.max(1), target });
         }
+    }
+    if every {
+        points.append(&mut rest);
     }
     points
 }
@@ -151,14 +190,24 @@ mod tests {
 
     /// A machine that holds back at most `bound` stores, seen through every point.
     fn machine(bound: u64, capacity: u64) -> Vec<Observation> {
-        let violated = |point: Point| point.stores == 0 || point.delta * (point.stores + 1) < bound;
-        let see = |point| Observation {
-            point,
-            outcome: Outcome {
-                rounds: 10,
-                incorrect: u64::from(violated(point)),
-                ..Outcome::default()
-            },
+        let hidden = |point: Point| match point.target {
+            Target::Lines => safe_delta(bound, point.stores),
+            Target::Words | Target::One => {
+                Delta::with_egress(capacity, bound - capacity, point.stores).unwrap().pops()
+            }
+        };
+        let see = |point: Point| {
+            let hidden = if point.stores == 0 { u64::MAX } else { hidden(point) };
+            Observation {
+                point,
+                outcome: Outcome {
+                    rounds: 10,
+                    incorrect: u64::from(point.delta < hidden),
+                    // Rare violations are of one task.
+                    largest_duplicate: u64::from(point.delta < hidden),
+                    ..Outcome::default()
+                },
+            }
         };
         points(capacity, true).into_iter().map(see).collect()
     }
@@ -166,7 +215,8 @@ mod tests {
     #[test]
     fn the_papers_machine_is_read_as_the_paper_reads_it() {
         let seen = machine(33, 32);
-        assert_eq!(smallest_bound(&seen), Some(33));
+        assert_eq!(smallest_bound(&seen, None), Some(33));
+        assert_eq!(smallest_bound(&seen, Some(32)), Some(33));
         assert_eq!(contradictions(&seen, 33), []);
         // Figure 8a: a supposed S of 32 is contradicted just where L + 1 divides 32.
         let against: Vec<(u64, u64)> =
@@ -177,17 +227,41 @@ mod tests {
     #[test]
     fn a_machine_that_holds_back_more_is_found_out() {
         let seen = machine(38, 32);
-        let smallest = smallest_bound(&seen).unwrap();
+        let smallest = smallest_bound(&seen, Some(32)).unwrap();
         assert!(smallest > 33 && smallest <= 38, "{smallest}");
         assert!(!contradictions(&seen, 33).is_empty());
         assert_eq!(contradictions(&seen, smallest), []);
     }
 
+    fn violation(stores: u64, delta: u64, target: Target, largest_duplicate: u64) -> Observation {
+        let outcome = Outcome { rounds: 9, incorrect: 1, largest_duplicate, ..Outcome::default() };
+        Observation { point: Point { stores, delta, target }, outcome }
+    }
+
     #[test]
-    fn coalescing_says_nothing_about_the_bound() {
+    fn many_tasks_taken_twice_show_as_much_as_a_great_delta() {
+        // Seen on a Zen 4, 64 entries: largest runs of a million rounds each.
+        for (delta, largest) in [(31, 6), (32, 5), (33, 4), (34, 3), (35, 2), (36, 1)] {
+            let seen = [violation(1, delta, Target::Lines, largest)];
+            assert_eq!(smallest_bound(&seen, None), Some(73), "delta {delta}");
+        }
+    }
+
+    #[test]
+    fn stores_to_one_line_show_the_entries_behind_the_buffer() {
+        // From the same Zen 4: 64 entries and 9, each of the 9 a line.
+        let seen = [violation(7, 12, Target::One, 1)];
+        assert_eq!(smallest_bound(&seen, Some(64)), Some(73));
+        assert_eq!(smallest_bound(&seen, None), None, "without a capacity they show nothing");
+        let explained = [violation(7, 8, Target::Words, 1)];
+        assert_eq!(smallest_bound(&explained, Some(64)), None);
+    }
+
+    #[test]
+    fn without_a_store_between_nothing_is_shown() {
         let mut seen = machine(33, 32);
         seen.retain(|o| o.point.stores == 0 || o.point.target != Target::Lines);
-        assert_eq!(smallest_bound(&seen), None);
+        assert_eq!(smallest_bound(&seen, Some(32)), None);
         assert_eq!(figure(&seen, 33), []);
     }
 
@@ -201,6 +275,20 @@ mod tests {
             assert_eq!(of(stores).lowest_clean, Some(of(stores).predicted), "L = {stores}");
         }
         assert_eq!(of(0).lowest_clean, None);
+    }
+
+    #[test]
+    fn the_long_grid_begins_with_the_quick_one_and_has_every_delta() {
+        for capacity in [32, 64, 104] {
+            let (quick, long) = (points(capacity, false), points(capacity, true));
+            assert_eq!(long[..quick.len()], quick);
+            for stores in [1, 3, 7, 15] {
+                let has = |delta| long.contains(&Point { stores, delta, target: Target::Lines });
+                assert!((1..=safe_delta(capacity + 1, stores) + 3).all(has), "L = {stores}");
+            }
+            let twice = |at: usize| long[..at].contains(&long[at]);
+            assert!(!(0..long.len()).any(twice), "a point twice, capacity {capacity}");
+        }
     }
 
     #[test]

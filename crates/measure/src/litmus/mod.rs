@@ -3,12 +3,14 @@
 //! - [`program`]: the worker and the thief of the paper on the shipping FF-THE queue (Morrison and
 //!   Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, Figure 9).
 //! - [`grid`]: what the outcomes say about the bound (Figure 8).
+//! - [`journal`]: the points that were done, for a grid that takes hours.
 //! - [`classic`]: store buffering, message passing, load buffering, and independent reads of independent
 //!   writes.
 //! - [`soak`]: the queue in use, with a bound from a profile.
 
 pub mod classic;
 pub mod grid;
+pub mod journal;
 pub mod program;
 pub mod soak;
 

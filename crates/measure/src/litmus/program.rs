@@ -27,7 +27,7 @@ use std::thread;
 
 use poach_deque::{FfThe, Owner, Steal, Thief};
 use poach_memory::{Bounded, CachePadded, Delta, Machine, Memory, Ordering};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::CannotTest;
 use crate::place::{self, CannotPlace};
@@ -40,7 +40,7 @@ type Flag = CachePadded<Word64>;
 type Stealer = <FfThe<u32> as Owner<u32>>::Thief;
 
 /// Where the worker's stores between two pops go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
     /// Distinct cache lines: the paper's.
@@ -63,7 +63,7 @@ impl Target {
 }
 
 /// A point of the grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// The paper's L: the worker's stores between two pops.
     pub stores: u64,
@@ -74,7 +74,7 @@ pub struct Point {
 }
 
 /// What the rounds of a point came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Rounds run.
     pub rounds: u64,

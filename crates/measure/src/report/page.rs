@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use poach_memory::Delta;
+
 use super::Document;
 use super::plot::Plot;
 use crate::capacity::{Capacity, Pattern};
@@ -19,22 +21,24 @@ body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:46rem;background:var(--gro
 font:16px/1.55 system-ui,sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}
 p{margin:.5rem 0}.soft,figcaption{color:var(--soft);font-size:.9rem}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.7rem;margin:1.2rem 0}
-.facts div{background:var(--card);border-radius:8px;padding:.7rem .9rem}
-.facts b{display:block;font-size:1.7rem;line-height:1.2}.facts span{color:var(--soft);font-size:.85rem}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(6.4rem,1fr));gap:.7rem;margin:1.2rem 0}
+.facts div{background:var(--card);border-radius:8px;padding:.6rem .8rem}
+.facts b{display:block;font-size:1.7rem;line-height:1.2}.facts span{display:block;color:var(--soft);font-size:.85rem;line-height:1.35}
 figure{margin:1rem 0}.scroll{overflow-x:auto}
-svg{display:block;width:100%;min-width:30rem;height:auto;font:13px system-ui,sans-serif}
+svg{display:block;width:100%;height:auto;font:13px system-ui,sans-serif}
 svg text{fill:var(--soft)}svg .strong{fill:var(--ink);font-weight:600}
 .grid{stroke:var(--rule);stroke-width:1}.mark{stroke:var(--ink);stroke-dasharray:4 3}
-.line{fill:none;stroke-width:1.8}.l-lines{stroke:var(--lines)}.l-words{stroke:var(--words)}
+.line{fill:none;stroke-width:1.8}.l-lines{stroke:var(--lines)}.l-words{stroke:var(--words);stroke-dasharray:9 6}
 .l-one{stroke:var(--one)}.l-none{stroke:var(--none)}.diagonal{stroke:var(--soft);stroke-dasharray:2 4}
-.good{fill:var(--good)}.bad{stroke:var(--bad);stroke-width:2.2;fill:none}
+.good{fill:var(--good)}.bad{stroke:var(--bad);stroke-width:1.8;fill:none}
 .key{display:inline-block;width:1.4em;border-top:3px solid;margin:0 .4em .25em 0}
 ul.legend{list-style:none;padding:0;margin:.4rem 0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
 th,td{text-align:right;padding:.3rem .55rem;border-bottom:1px solid var(--rule);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{font-weight:600}
-@media(max-width:36rem){svg{min-width:0;font-size:20px}th,td{padding:.25rem .3rem;font-size:.82rem}}
+th:first-child,td:first-child{text-align:left}th{font-weight:600;vertical-align:bottom}
+.k-words{border-top-style:dashed}
+@media(max-width:36rem){svg{font-size:20px}th,td{padding:.25rem .3rem;font-size:.82rem}th{white-space:normal}
+.facts b{font-size:1.4rem}.facts span{font-size:.78rem}}
 ";
 
 /// Text as HTML has it.
@@ -51,6 +55,19 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// A number with a narrow space at the thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 pub(super) fn render(document: &Document) -> String {
@@ -79,7 +96,7 @@ fn write(page: &mut String, document: &Document) -> std::fmt::Result {
     for (value, name) in [
         (number(document.capacity), "entries of the store buffer"),
         (number(document.bound), "stores a load may overtake"),
-        (number(document.safe_delta.first().copied()), "safe delta, one store between pops"),
+        (number(document.safe_delta.first().copied()), "delta, one store between pops"),
     ] {
         writeln!(page, "<div><b>{value}</b><span>{name}</span></div>")?;
     }
@@ -94,12 +111,20 @@ fn write(page: &mut String, document: &Document) -> std::fmt::Result {
         litmus(page, document)?;
     }
     if !document.classic.is_empty() {
-        page.push_str("<h2>Classic litmus tests</h2>\n<div class=scroll><table><tr><th>Test<th>seen<th>runs<th>total store order\n");
+        page.push_str(
+            "<h2>Classic litmus tests</h2>\n<div class=scroll><table><tr><th>Test<th>seen<th>runs\
+             <th>total store order\n",
+        );
         for c in &document.classic {
             let allowed = if c.allowed { "allows it" } else { "forbids it" };
-            writeln!(page, "<tr><td>{}<td>{}<td>{}<td>{allowed}", c.test, c.seen, c.runs)?;
+            let (seen, runs) = (grouped(c.seen), grouped(c.runs));
+            writeln!(page, "<tr><td>{}<td>{seen}<td>{runs}<td>{allowed}", c.test)?;
         }
-        page.push_str("</table></div>\n");
+        page.push_str(
+            "</table></div>\n<p class=soft>How often the outcome came about that would be out of order: both \
+             loads before both stores (SB), the second of two stores seen without the first (MP), loads that \
+             see later stores (LB), two readers who see two stores in different orders (IRIW).</p>\n",
+        );
     }
     if !document.safe_delta.is_empty() {
         delta(page, document)?;
@@ -142,7 +167,10 @@ fn capacity(page: &mut String, sweeps: &Capacity) -> std::fmt::Result {
             Finding::None { .. } => "no knee".to_owned(),
         };
         let (name, about) = (measured.pattern.name(), measured.pattern.about());
-        writeln!(page, "<li><span class=key style='color:var(--{name})'></span>{about}: {knee}")?;
+        writeln!(
+            page,
+            "<li><span class='key k-{name}' style='color:var(--{name})'></span>{about}: {knee}"
+        )?;
     }
     page.push_str(
         "</ul><figcaption>As long as a run of stores fits into the store buffer it costs nothing. Lower \
@@ -181,36 +209,52 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
             names.join(", ")
         )?;
     }
+    let bound = document.bound.filter(|bound| supposed.is_some_and(|supposed| *bound > supposed));
     page.push_str(
-        "<div class=scroll><table><tr><th>Stores<th>rounds<th>wrong<th>at once\
-         <th>up to delta<th>predicted\n",
+        "<div class=scroll><table><tr><th>Stores<th>rounds<th>wrong<th>largest delta<th>hidden",
     );
+    for bound in supposed.into_iter().chain(bound) {
+        write!(page, "<th>{bound} hides")?;
+    }
+    page.push('\n');
     for column in &document.columns {
         let of = || {
             points
                 .iter()
                 .filter(|o| (o.point.stores, o.point.target) == (column.stores, column.target))
         };
-        let name = match (column.stores, column.target) {
-            (0, _) => "none (coalesce)".to_owned(),
-            (stores, Target::Lines) => stores.to_string(),
-            (stores, Target::Words) => format!("{stores}, one line"),
-            (stores, Target::One) => format!("{stores}, one word"),
+        let name = match column.target {
+            Target::Lines => column.stores.to_string(),
+            Target::Words => format!("{}, one line", column.stores),
+            Target::One => format!("{}, one word", column.stores),
         };
-        writeln!(
+        let most = |hidden: Option<u64>| match hidden {
+            Some(hidden) if column.stores > 0 => hidden.to_string(),
+            _ => "any".to_owned(),
+        };
+        write!(
             page,
             "<tr><td>{name}<td>{}<td>{}<td>{}<td>{}<td>{}",
-            of().map(|o| o.outcome.rounds).sum::<u64>(),
-            of().map(|o| o.outcome.incorrect).sum::<u64>(),
-            of().map(|o| o.outcome.largest_duplicate).max().unwrap_or(0),
+            grouped(of().map(|o| o.outcome.rounds).sum()),
+            grouped(of().map(|o| o.outcome.incorrect).sum()),
             column.highest_violation.map_or("none".to_owned(), |delta| delta.to_string()),
-            column.predicted
+            column.hidden,
+            most(Some(column.predicted))
         )?;
+        if bound.is_some() {
+            let hidden = match column.target {
+                Target::Lines => bound.map(|bound| grid::safe_delta(bound, column.stores)),
+                _ => super::delta(document.capacity, bound, column.stores).map(Delta::pops),
+            };
+            write!(page, "<td>{}", most(hidden))?;
+        }
+        page.push('\n');
     }
     page.push_str(
-        "</table></div>\n<p class=soft>Stores between two pops, to distinct lines unless it says otherwise; rounds \
-         that went wrong; the most tasks taken twice in one; the greatest delta that did not help, and the \
-         least that capacity + 1 makes safe.</p>\n",
+        "</table></div>\n<p class=soft>Stores between two pops, to distinct lines unless it says otherwise; \
+         rounds that went wrong; the largest delta with which one did; the most pops that were hidden from a \
+         thief, and how many the supposed bounds can hide. Without a store between pops stores join, and no \
+         bound holds.</p>\n",
     );
     Ok(())
 }
@@ -220,11 +264,14 @@ fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
     for x in 1..=document.safe_delta.len() {
         write!(page, "<th>{x}")?;
     }
-    page.push_str("\n<tr><td>Safe delta");
+    page.push_str("\n<tr><td>Delta");
     for delta in &document.safe_delta {
         write!(page, "<td>{delta}")?;
     }
-    page.push_str("\n</table></div>\n");
+    page.push_str(
+        "\n</table></div>\n<p class=soft>For a client that makes x stores between pops, to whatever lines \
+         other than the queue's; at least, for a longer search may find more.</p>\n",
+    );
     if let Some(cost) = &document.cost {
         writeln!(
             page,
@@ -238,4 +285,18 @@ fn delta(page: &mut String, document: &Document) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        let plain = |number| grouped(number).replace('\u{202f}', " ");
+        assert_eq!(
+            ["7", "999", "1 000", "12 345", "1 000 000"],
+            [7, 999, 1000, 12345, 1_000_000].map(plain)[..]
+        );
+    }
 }

@@ -4,11 +4,13 @@
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 340.0;
+const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 14.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 44.0;
+/// Room for the name of the upright axis, which lies: on a phone, where letters are large for the figure,
+/// one that stands would run into the numbers.
+const TOP: f64 = 32.0;
+const BOTTOM: f64 = 56.0;
 
 /// Axes and what is drawn between them.
 pub(super) struct Plot {
@@ -40,7 +42,7 @@ impl Plot {
             plot.push(&format!(
                 "<line class=grid x1={at:.1} y1={TOP} x2={at:.1} y2={bottom} />\
                  <text x={at:.1} y={:.1} text-anchor=middle>{tick}</text>",
-                bottom + 17.0
+                bottom + 20.0
             ));
         }
         for tick in ticks(plot.y) {
@@ -52,13 +54,10 @@ impl Plot {
                 at + 4.5
             ));
         }
-        let (middle, low) = (f64::midpoint(LEFT, right), HEIGHT - 7.0);
+        let (middle, low) = (f64::midpoint(LEFT, right), HEIGHT - 8.0);
         let (x_name, y_name) = (super::page::escape(names.0), super::page::escape(names.1));
         plot.push(&format!("<text x={middle:.1} y={low:.1} text-anchor=middle>{x_name}</text>"));
-        let centre = f64::midpoint(TOP, bottom);
-        plot.push(&format!(
-            "<text transform='translate(14 {centre:.1}) rotate(-90)' text-anchor=middle>{y_name}</text>"
-        ));
+        plot.push(&format!("<text x={LEFT} y=18>{y_name}</text>"));
         plot
     }
 
@@ -86,13 +85,19 @@ impl Plot {
         self.push(&format!("<polyline class='line {class}' points='{}' />", path.trim_end()));
     }
 
-    /// A dot, or a cross for what went wrong.
+    /// A dot, or a cross for what went wrong: no larger than keeps it apart from the mark one above it.
     pub(super) fn mark(&mut self, (x, y): (f64, f64), well: bool) {
+        let room = (self.at_y(y) - self.at_y(y + 1.0)).abs();
         let (x, y) = (self.at_x(x), self.at_y(y));
+        let half = (0.4 * room).clamp(2.0, 4.0);
+        let (left, top, full) = (x - half, y - half, 2.0 * half);
         self.push(&if well {
-            format!("<circle class=good cx={x:.1} cy={y:.1} r=3.5 />")
+            format!("<circle class=good cx={x:.1} cy={y:.1} r={half:.1} />")
         } else {
-            format!("<path class=bad d='M{:.1} {:.1}l8 8m0 -8l-8 8' />", x - 4.0, y - 4.0)
+            format!(
+                "<path class=bad d='M{left:.1} {top:.1}l{full:.1} {full:.1}m0 -{full:.1}l-{full:.1} \
+                 {full:.1}' />"
+            )
         });
     }
 
@@ -103,7 +108,7 @@ impl Plot {
             "<line class=mark x1={at:.1} y1={TOP} x2={at:.1} y2={bottom} />\
              <text class=strong x={:.1} y={:.1} text-anchor=end>{text}</text>",
             at - 7.0,
-            TOP + 14.0
+            TOP + 18.0
         ));
     }
 

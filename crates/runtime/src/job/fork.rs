@@ -5,7 +5,9 @@
 //! `b` is copied, bit by bit, into the slot at the worker's head, and the original is not dropped.
 //! Then exactly one of these happens:
 //!
-//! - the pop returns [`Popped::Own`]: the slot is free, and the original is run here;
+//! - the pop returns [`Popped::Own`]: the slot is free, and the copy, which still stands in it, is
+//!   moved out and run here. (The original would do, but what `b` captures would then be kept in
+//!   registers while `a` runs, which every call in between must save.)
 //! - a thief claims the slot: it moves the copy out, runs it, writes the outcome into the slot and
 //!   sets [`Status::DONE`]; the original is forgotten, and the outcome is moved out here.
 //!
@@ -59,7 +61,7 @@ impl Descriptor {
 /// A worker of a pool, as a value: the way to fork without looking for one's worker first.
 ///
 /// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
-/// it down: [`join`](Worker::join) gives each half its own. It is two machine words; pass it by value.
+/// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
 ///
 /// ```
 /// use poach_runtime::Worker;
@@ -151,7 +153,7 @@ impl Worker<'_> {
             // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
             // descriptor is a static's address, aligned to 8; B fits. The pop follows below, or in
             // `unwind`, with nothing left above it, since halves leave the stack as they found it. The
-            // original is only used if that pop returns `Own`.
+            // original is not used again, unless the slot points to it.
             unsafe { head.push(descriptor, &raw const b) }
         } else {
             let original = &raw const b;
@@ -173,16 +175,15 @@ impl Worker<'_> {
         // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
         match unsafe { head.pop(descriptor) } {
             Popped::Own => {
-                // SAFETY: by the pop the original is this frame's again; it is taken once.
-                let half = unsafe { ManuallyDrop::take(&mut b) };
+                // SAFETY: the slot at `head` is this thread's.
+                let slot = unsafe { head.slot() };
+                // SAFETY: it holds what was pushed above, and by the pop it is this frame's again.
+                let half = unsafe { take_half::<B>(slot) };
                 // SAFETY: the top is `head` again.
                 let result_b = half(unsafe { Worker::new(head) });
                 (result_a, result_b)
             }
-            Popped::Stolen => match wait(head, above) {
-                Ok(result_b) => (result_a, result_b),
-                Err(payload) => panic::resume_unwind(payload),
-            },
+            Popped::Stolen => (result_a, stolen(head)),
         }
     }
 
@@ -236,11 +237,7 @@ where
                 drop(half(unsafe { Worker::new(head) }));
             });
         }
-        Popped::Stolen => {
-            // SAFETY: this thread owns the stack, and the slot at `head` is the topmost occupied one.
-            let above = unsafe { head.locate() };
-            quietly(|| drop(wait::<R>(head, above)));
-        }
+        Popped::Stolen => quietly(|| drop(wait::<R>(head))),
     }
 }
 
@@ -269,10 +266,20 @@ where
     ptr::from_ref(const { &Descriptor::of::<B, R>() }).cast_mut().cast()
 }
 
-/// The second half at `head` was stolen: works for others until it is done.
+/// The second half at `head` was stolen: its result, or its panic, once it is done.
+///
+/// Returns a plain `R`, which comes in registers where it is small. An [`Outcome`] would come through
+/// memory, and a variable of the join's frame that has an address keeps a compiler from much.
 #[cold]
 #[inline(never)]
-fn wait<R>(head: Head, above: Head) -> Outcome<R> {
+fn stolen<R>(head: Head) -> R {
+    wait(head).unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
+/// The second half at `head` was stolen: works for others until it is done.
+fn wait<R>(head: Head) -> Outcome<R> {
+    // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
+    let above = unsafe { head.above() };
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
     // retired.
     let slot = unsafe { head.slot() };

@@ -1,13 +1,14 @@
 //! The owner's side of a task stack: a head as a value, push and pop. The argument is the parent's.
 
+use core::marker::PhantomData;
 use core::mem::size_of;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 use std::fmt;
 
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
 use super::slot::{PRESENT, Slot, make_ready};
-use super::{ALARM, BATCH, Context, Header, SPARE, bump};
+use super::{ALARM, ALIGN, BATCH, Context, Header, Limit, SPARE, bump};
 
 /// Why a task could not be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ impl fmt::Display for PushError {
 }
 
 impl std::error::Error for PushError {}
+
 /// What became of a pop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Popped {
@@ -48,13 +50,13 @@ pub enum Popped {
     Stolen,
 }
 
-/// Where a stack ends, as a value: the first free slot. Two machine words, to be kept in registers.
+/// Where a stack ends, as a value: the first free slot. One machine word, to be kept in a register.
 ///
 /// Only a stack's owner, one thread at a time, may use its heads; every method says so by being
 /// unsafe.
 pub struct Head<M: Memory, C = ()> {
-    pub(super) base: NonNull<Header<M, C>>,
-    pub(super) offset: usize,
+    slot: NonNull<Slot<M>>,
+    stack: PhantomData<NonNull<Header<M, C>>>,
 }
 
 impl<M: Memory, C> Clone for Head<M, C> {
@@ -103,14 +105,14 @@ impl<M: Memory, C: Context> Head<M, C> {
         // Release: pairs with the acquire of an exposing thief, which hands the payload on. (Other
         // thieves read it after a claim that acquires from `Bounds::share`, which comes later.)
         slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);
-        let above = Head { base: self.base, offset: self.offset + size_of::<Slot<M>>() };
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
         // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
-        if self.offset as u64 >= header.hot.limit.load(Ordering::Relaxed) {
-            above.after_push()?;
+        if self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
+            self.after_push()?;
         }
-        Ok(above)
+        // SAFETY: the caller owns the stack, and has pushed to this head.
+        Ok(unsafe { self.above() })
     }
 
     /// Pops the task that was pushed at this head.
@@ -131,9 +133,9 @@ impl<M: Memory, C: Context> Head<M, C> {
         // Pairs with the heavy fence in `expose`. (Where there is none, nobody exposes.)
         M::light();
         // SAFETY: the caller owns the stack.
-        let header = unsafe { self.header() };
+        let header = unsafe { self.header_from_within() };
         // Relaxed: at least `split`; see "Why a task is run once".
-        if self.offset as u64 >= header.hot.floor.load(Ordering::Relaxed) {
+        if self.address() >= header.hot.floor.load(Ordering::Relaxed).addr() {
             return Popped::Own;
         }
         self.pop_at_floor(descriptor)
@@ -146,12 +148,22 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// The calling thread owns the stack, and the head was returned by a push, or is one below it.
     #[inline(always)]
     pub unsafe fn slot<'a>(self) -> &'a Slot<M> {
-        // SAFETY: offsets of heads lie within the stack's one allocation: they start at the first
-        // slot and each push that goes past the last one panics.
-        let slot = unsafe { self.base.byte_add(self.offset) };
         // SAFETY: slots are initialised up to the one at `own_limit`, and no head is above that: the
-        // push that would return a higher one makes more slots ready first, or panics.
-        unsafe { slot.cast::<Slot<M>>().as_ref() }
+        // push that would return a higher one makes more slots ready first, or fails.
+        unsafe { self.slot.as_ref() }
+    }
+
+    /// The head above this one.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, and a task stands in this head's slot.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn above(self) -> Head<M, C> {
+        // SAFETY: a push that would fill the last slot fails, so an occupied one has another above it
+        // in the same allocation.
+        Self::at(unsafe { self.slot.add(1) })
     }
 
     /// What the stack was made with.
@@ -181,7 +193,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         let slot = unsafe { self.slot() };
         // Relaxed, both: the slot is the owner's, and the next thief of it comes by a later share.
         slot.status.store(0, Ordering::Relaxed);
-        slot.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+        slot.task.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
         header.bounds.reset(self.index());
@@ -199,9 +211,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     #[must_use]
     #[inline(always)]
     pub unsafe fn locate(self) -> Head<M, C> {
-        let size = size_of::<Slot<M>>();
-        let below = Head { base: self.base, offset: self.offset - size };
-        if !self.is_occupied() && (self.offset == Self::slots_start() || below.is_occupied()) {
+        // (Below the first slot stands the sentinel.)
+        if !self.is_occupied() && self.below(1).is_occupied() {
             return self;
         }
         self.search()
@@ -218,25 +229,24 @@ impl<M: Memory, C: Context> Head<M, C> {
 
     #[cold]
     fn search(self) -> Head<M, C> {
-        let size = size_of::<Slot<M>>();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
-        let first = Self::slots_start();
+        let here = self.index();
+        let occupied = |index: u32| self.below(here.wrapping_sub(index)).is_occupied();
         // Relaxed: the owner's alone.
-        let ready = header.hot.own_limit.load(Ordering::Relaxed) as usize + size;
-        let occupied = |offset| Head::<M, C> { base: self.base, offset }.is_occupied();
+        let last_ready = Self::at_limit(header.hot.own_limit.load(Ordering::Relaxed));
         // All below `low` is occupied; nothing at or above `high` is.
-        let (mut low, mut high) = (first, ready);
-        let mut step = size;
-        if self.offset < high && occupied(self.offset) {
-            low = self.offset + size;
-            while low + step < high && occupied(low + step - size) {
+        let (mut low, mut high) = (0, last_ready.index() + 1);
+        let mut step = 1;
+        if here < high && occupied(here) {
+            low = here + 1;
+            while low + step < high && occupied(low + step - 1) {
                 low += step;
                 step *= 2;
             }
             high = high.min(low + step);
         } else {
-            high = self.offset;
+            high = here;
             while high > low + step && !occupied(high - step) {
                 high -= step;
                 step *= 2;
@@ -244,14 +254,14 @@ impl<M: Memory, C: Context> Head<M, C> {
             low = low.max(high.saturating_sub(step));
         }
         while low < high {
-            let middle = low + (high - low) / size / 2 * size;
+            let middle = low + (high - low) / 2;
             if occupied(middle) {
-                low = middle + size;
+                low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        Head { base: self.base, offset: low }
+        self.below(here.wrapping_sub(low))
     }
 
     /// How many tasks stand below this head.
@@ -259,50 +269,87 @@ impl<M: Memory, C: Context> Head<M, C> {
         self.index() as usize
     }
 
-    pub(super) const fn slots_start() -> usize {
-        size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>())
+    /// The head at a slot of a stack.
+    #[inline(always)]
+    pub(super) fn at(slot: NonNull<Slot<M>>) -> Head<M, C> {
+        Head { slot, stack: PhantomData }
+    }
+
+    /// The head at the last ready slot, which is what `own_limit` holds.
+    fn at_limit(limit: *mut Limit) -> Head<M, C> {
+        Self::at(NonNull::new(limit.cast()).expect("a stack has ready slots"))
+    }
+
+    /// The head so many slots lower; modulo 2^32, so that it may be higher. It stands at a slot of
+    /// the stack, or just above the last one.
+    fn below(self, slots: u32) -> Head<M, C> {
+        let slots = slots.cast_signed() as isize;
+        // SAFETY: the callers name places within the one allocation.
+        Self::at(unsafe { self.slot.offset(-slots) })
+    }
+
+    #[inline(always)]
+    fn address(self) -> usize {
+        self.slot.addr().get()
+    }
+
+    /// What `limit` and `floor` hold for this head.
+    pub(super) fn limit(self) -> *mut Limit {
+        self.slot.as_ptr().cast()
     }
 
     fn index(self) -> u32 {
-        ((self.offset - Self::slots_start()) / size_of::<Slot<M>>()) as u32
-    }
-
-    pub(super) fn offset_of(index: u32) -> u64 {
-        (Self::slots_start() + index as usize * size_of::<Slot<M>>()) as u64
+        let offset = self.address() % ALIGN - Header::<M, C>::SLOTS_START;
+        (offset / size_of::<Slot<M>>()) as u32
     }
 
     #[inline(always)]
     unsafe fn header<'a>(self) -> &'a Header<M, C> {
-        // SAFETY: the caller keeps the stack alive; the header is initialised when the stack is made
-        // and never borrowed mutably before it is dropped.
-        unsafe { self.base.as_ref() }
+        let header = self.slot.as_ptr().map_addr(|address| address & !(ALIGN - 1));
+        // SAFETY: a stack's one allocation begins at a multiple of ALIGN and is no longer than that, so
+        // this is its beginning. The caller keeps the stack alive; the header is initialised when the
+        // stack is made and never borrowed mutably before it is dropped.
+        unsafe { &*header.cast::<Header<M, C>>() }
     }
 
-    /// `self` is the head above a push that came to `limit`: for want of ready slots, by an alarm,
-    /// or both.
+    /// [`header`](Head::header), worked out in another way. A compiler that sees that both are one
+    /// keeps it, from the push to the pop, in a register that every call in between must save: that
+    /// costs more than to mask an address again.
+    #[inline(always)]
+    unsafe fn header_from_within<'a>(self) -> &'a Header<M, C> {
+        let within = self.slot.as_ptr().wrapping_byte_add(size_of::<Slot<M>>() / 2);
+        let header = within.map_addr(|address| address & !(ALIGN - 1));
+        // SAFETY: as in `header`; no slot crosses a multiple of ALIGN.
+        unsafe { &*header.cast::<Header<M, C>>() }
+    }
+
+    /// A push at this head that came to `limit`: for want of ready slots, by an alarm, or both.
     #[cold]
     fn after_push(self) -> Result<(), PushError> {
-        let size = size_of::<Slot<M>>();
         // SAFETY: only called by the owner, from `push`.
         let header = unsafe { self.header() };
         // Relaxed: the owner's alone.
-        let last_ready = header.hot.own_limit.load(Ordering::Relaxed) as usize;
-        if self.offset > last_ready {
-            let end = Self::slots_start() + (header.slots + SPARE) * size;
-            if self.offset == end {
-                let below = Head { base: self.base, offset: self.offset - size };
+        let last_ready = header.hot.own_limit.load(Ordering::Relaxed);
+        if self.address() >= last_ready.addr() {
+            let ready = self.depth() + 1;
+            let all = header.slots + SPARE;
+            if ready == all {
                 // SAFETY: the slot that was just pushed to. Relaxed: no thief has seen it.
-                unsafe { below.slot() }.task.store(core::ptr::null_mut(), Ordering::Relaxed);
+                unsafe { self.slot() }.task.store(ptr::null_mut(), Ordering::Relaxed);
                 return Err(PushError::Full { slots: header.slots });
             }
-            let ready = (self.offset + BATCH * size).min(end);
-            // SAFETY: the owner calls, `self.offset` is the end of the ready slots, `ready` is within
-            // the allocation.
-            unsafe { make_ready::<M>(self.base.cast(), self.offset, ready) };
+            let more = BATCH.min(all - ready);
+            // SAFETY: the last ready slot has another after it, since `more` is not zero.
+            let next = unsafe { self.slot.add(1) };
+            // SAFETY: the owner calls, and `ready + more` is at most `all`.
+            unsafe { make_ready(next, more) };
+            // SAFETY: within the allocation, as before.
+            let last_ready = Self::at(unsafe { self.slot.add(more) });
             // Release: pairs with the acquire in `expose`, which looks at ready slots only.
-            header.hot.own_limit.store((ready - size) as u64, Ordering::Release);
+            header.hot.own_limit.store(last_ready.limit(), Ordering::Release);
         }
-        self.attend(header);
+        // SAFETY: a task stands in this head's slot.
+        unsafe { self.above() }.attend(header);
         Ok(())
     }
 
@@ -348,7 +395,8 @@ impl<M: Memory, C: Context> Head<M, C> {
             // Acquire: see "Why a request is not lost". Release: nothing, but a swap that acquires and
             // is part of a thief's release sequence keeps it going.
             header.hot.limit.swap(limit, Ordering::AcqRel);
-            header.hot.floor.swap(Self::offset_of(split), Ordering::AcqRel);
+            let floor = self.below(self.index().wrapping_sub(split));
+            header.hot.floor.swap(floor.limit(), Ordering::AcqRel);
             // Pairs with the full fence in `expose`: of an exposure whose maximum was overwritten just
             // now, the beginning is visible after it.
             M::full();
@@ -359,10 +407,10 @@ impl<M: Memory, C: Context> Head<M, C> {
         if asked && !shared {
             // Still hungry: the next push has something for it.
             header.requested.store(1, Ordering::Relaxed);
-            header.hot.limit.store(0, Ordering::Relaxed);
+            header.hot.limit.store(ptr::null_mut(), Ordering::Relaxed);
         } else if header.requested.load(Ordering::Relaxed) != 0 {
             // A request came in between, and its alarm may have been overwritten.
-            header.hot.limit.store(0, Ordering::Relaxed);
+            header.hot.limit.store(ptr::null_mut(), Ordering::Relaxed);
             header.hot.floor.store(ALARM, Ordering::Relaxed);
         }
         if shared {

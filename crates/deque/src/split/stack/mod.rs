@@ -5,11 +5,14 @@
 //!
 //! # The owner's side
 //!
-//! A [`Head`] is two machine words, passed by value: the stack, and the offset of the first free
-//! slot. `push` writes a task into that slot and returns the head above it; `pop` takes the task at
-//! a head away again, or finds that it was stolen. Whoever holds a head knows where the stack ends,
-//! so nothing has to be read to find out, and no store has to reach the cache before the next push
-//! can begin. What an owner does to a private task is:
+//! A [`Head`] is one machine word, passed by value: the first free slot. `push` writes a task into
+//! that slot and returns the head above it; `pop` takes the task at a head away again, or finds that
+//! it was stolen. Whoever holds a head knows where the stack ends, so nothing has to be read to find
+//! out, and no store has to reach the cache before the next push can begin. It knows the stack too:
+//! the one allocation begins at a multiple of [`ALIGN`], so a mask leads from any slot to the words
+//! that all of them share. Two words a head would be two registers that every join saves, and a
+//! return could not go on before they had come back from the call stack. What an owner does to a
+//! private task is:
 //!
 //! ```text
 //! push:  is the slot free?  write the task   mark the slot taken   head < limit ?
@@ -84,7 +87,7 @@ mod slot;
 
 use core::marker::PhantomData;
 use core::mem::size_of;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 use std::alloc::{Layout, alloc, dealloc};
 use std::fmt;
 
@@ -104,8 +107,18 @@ const SPARE: usize = 1;
 /// No more tasks than this are looked at for an exposure.
 const MAX_EXPOSURE: u32 = 64;
 
-/// `floor` when a thief asks: above every head.
-const ALARM: u64 = u64::MAX;
+/// What `limit` and `floor` point to: a slot of the stack, or an alarm. Addresses to compare with.
+enum Limit {}
+
+/// `limit` when a thief asks is null, below every head; `floor` is this, above every head.
+const ALARM: *mut Limit = ptr::without_provenance_mut(usize::MAX);
+
+/// Where a stack's allocation begins is a multiple of this, and it is no longer than this.
+const ALIGN: usize = if usize::BITS >= 64 { 1 << 27 } else { 1 << 21 };
+
+/// The most tasks that a [`Stack`] can be made for: 1,572,864, or 24,576 on a machine of 32 bits.
+pub const MAX_SLOTS: usize = ALIGN / 256 * 3;
+
 /// What the owner of a [`Stack`] belongs to; told when there is something for thieves.
 pub trait Context {
     /// Tasks have become visible to thieves. Called by the owner, in its cold path.
@@ -137,12 +150,20 @@ struct Header<M: Memory, C> {
     context: C,
 }
 
-/// Offsets in bytes from the header, so that they compare with a head's.
+impl<M: Memory, C> Header<M, C> {
+    /// Bytes from the header to the sentinel: a slot that is always occupied, below the first.
+    const SENTINEL: usize = size_of::<Self>().next_multiple_of(align_of::<Slot<M>>());
+
+    /// Bytes from the header to the first slot.
+    const SLOTS_START: usize = Self::SENTINEL + size_of::<Slot<M>>();
+}
+
+/// Places of heads, so that they compare with a head.
 struct Hot<M: Memory> {
-    limit: M::Word,
-    floor: M::Word,
+    limit: M::Pointer<Limit>,
+    floor: M::Pointer<Limit>,
     /// What `limit` is when no thief asks: the last ready slot. Written by the owner alone.
-    own_limit: M::Word,
+    own_limit: M::Pointer<Limit>,
 }
 
 /// How often the owner's cold paths ran. Written by the owner alone.
@@ -173,7 +194,7 @@ unsafe impl<M: Memory, C: Sync> Sync for Stack<M, C> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackError {
-    /// A capacity of zero, or so large that its indices or bytes cannot be counted.
+    /// A capacity of zero, or of more than [`MAX_SLOTS`].
     Capacity(usize),
     /// The allocator refused this many bytes.
     OutOfMemory(usize),
@@ -183,7 +204,10 @@ impl fmt::Display for StackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StackError::Capacity(slots) => {
-                write!(f, "a task stack of {slots} slots cannot be made: use 1 to 2^31 slots")
+                write!(
+                    f,
+                    "a task stack of {slots} slots cannot be made: use 1 to {MAX_SLOTS} slots"
+                )
             }
             StackError::OutOfMemory(bytes) => write!(
                 f,
@@ -195,6 +219,7 @@ impl fmt::Display for StackError {
 }
 
 impl std::error::Error for StackError {}
+
 /// What became of an attempt to [expose](Stack::expose) tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
@@ -205,6 +230,7 @@ pub enum Exposure {
     /// It cost a process-wide barrier, and there is something to [steal](Stack::steal) now.
     Done,
 }
+
 impl<M: Memory, C: Context> Stack<M, C> {
     /// Reserves a stack of `slots` tasks.
     ///
@@ -212,23 +238,22 @@ impl<M: Memory, C: Context> Stack<M, C> {
     ///
     /// [`StackError`]: a capacity out of range, or an allocator that refuses.
     pub fn new(slots: usize, context: C) -> Result<Self, StackError> {
-        if slots == 0 || slots > 1 << 31 {
+        if slots == 0 || slots > MAX_SLOTS {
             return Err(StackError::Capacity(slots));
         }
-        let layout = Self::layout(slots).ok_or(StackError::Capacity(slots))?;
+        let layout = Self::layout(slots);
         // SAFETY: the layout holds a header, so its size is not zero.
         let memory = unsafe { alloc(layout) };
         let header = NonNull::new(memory.cast::<Header<M, C>>())
             .ok_or(StackError::OutOfMemory(layout.size()))?;
-        let size = size_of::<Slot<M>>();
-        let first = Head::<M, C>::slots_start();
-        let ready = first + (slots + SPARE).min(BATCH) * size;
-        let limit = (ready - size) as u64;
+        let ready = (slots + SPARE).min(BATCH);
+        let first = Self::slot_of(header, 0);
+        let limit = Self::slot_of(header, ready as u32 - 1).as_ptr().cast();
         let content = Header {
             hot: CachePadded::new(Hot {
-                limit: M::Word::new(limit),
-                floor: M::Word::new(first as u64),
-                own_limit: M::Word::new(limit),
+                limit: M::Pointer::new(limit),
+                floor: M::Pointer::new(first.as_ptr().cast()),
+                own_limit: M::Pointer::new(limit),
             }),
             bounds: CachePadded::new(Bounds::new(0)),
             requested: CachePadded::new(M::Word::new(0)),
@@ -239,9 +264,12 @@ impl<M: Memory, C: Context> Stack<M, C> {
         };
         // SAFETY: freshly allocated with the header's size and alignment.
         unsafe { header.write(content) };
-        // SAFETY: nobody else knows the allocation yet; `first..ready` are its first slots.
-        unsafe { make_ready::<M>(header.cast(), first, ready) };
-        Ok(Stack { header, owns: PhantomData })
+        // SAFETY: nobody else knows the allocation yet, which has so many slots and more.
+        unsafe { make_ready(first, ready) };
+        let stack = Stack { header, owns: PhantomData };
+        // SAFETY: within the allocation, which nobody else knows yet.
+        unsafe { stack.sentinel().write(Slot::occupied()) };
+        Ok(stack)
     }
 
     /// The head of the empty stack, from which its owner starts.
@@ -250,7 +278,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
     ///
     /// One thread, the owner, uses heads of this stack, and none of them outlives the stack.
     pub unsafe fn bottom(&self) -> Head<M, C> {
-        Head { base: self.header, offset: Head::<M, C>::slots_start() }
+        Head::at(self.slot_at(0))
     }
 
     /// A thief takes the oldest shared task. If there is none it leaves a request with the owner.
@@ -264,12 +292,9 @@ impl<M: Memory, C: Context> Stack<M, C> {
     pub fn steal(&self) -> Result<Stolen<'_, M>, Claim> {
         match self.head().bounds.claim(|_| 1) {
             Claim::Taken { first, .. } => {
-                let offset = Head::<M, C>::offset_of(first) as usize;
-                // SAFETY: a claimed index is that of a slot in this allocation.
-                let slot = unsafe { self.header.byte_add(offset) };
                 // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot lives
                 // as long as the stack.
-                Ok(Stolen { slot: unsafe { slot.cast().as_ref() } })
+                Ok(Stolen { slot: unsafe { self.slot_at(first).as_ref() } })
             }
             Claim::Empty => {
                 self.request();
@@ -288,7 +313,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
         if header.requested.load(Ordering::Relaxed) == 0 {
             // Release, all three: the owner that acquires an alarm sees the request.
             header.requested.store(1, Ordering::Release);
-            header.hot.limit.store(0, Ordering::Release);
+            header.hot.limit.store(ptr::null_mut(), Ordering::Release);
             header.hot.floor.store(ALARM, Ordering::Release);
         }
     }
@@ -335,15 +360,13 @@ impl<M: Memory, C: Context> Stack<M, C> {
 
     /// Whether a task stands in the slot of this index, to a thief's knowledge.
     fn is_present(&self, header: &Header<M, C>, index: u32) -> bool {
-        let offset = Head::<M, C>::offset_of(index);
+        let slot = self.slot_at(index);
         // Acquire: pairs with the release in `after_push`; slots up to this one are initialised.
-        if offset > header.hot.own_limit.load(Ordering::Acquire) {
+        if slot.addr().get() > header.hot.own_limit.load(Ordering::Acquire).addr() {
             return false;
         }
-        // SAFETY: within the allocation, by the comparison.
-        let slot = unsafe { self.header.byte_add(offset as usize) };
-        // SAFETY: a ready slot, initialised, and never mutably borrowed.
-        let slot = unsafe { slot.cast::<Slot<M>>().as_ref() };
+        // SAFETY: a ready slot, by the comparison, and never mutably borrowed.
+        let slot = unsafe { slot.as_ref() };
         // Acquire: pairs with the release in `push`; the payload is handed on.
         slot.task.load(Ordering::Acquire).addr() & PRESENT != 0
     }
@@ -373,37 +396,57 @@ impl<M: Memory, C: Context> Stack<M, C> {
         // SAFETY: initialised in `new`, and nobody borrows it mutably before `drop`.
         unsafe { self.header.as_ref() }
     }
+}
 
-    fn layout(slots: usize) -> Option<Layout> {
-        let bytes = size_of::<Slot<M>>().checked_mul(slots + SPARE)?;
-        let total = Head::<M, C>::slots_start().checked_add(bytes)?;
-        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
-        Layout::from_size_align(total, align).ok()
+impl<M: Memory, C> Stack<M, C> {
+    #[inline(always)]
+    fn slot_at(&self, index: u32) -> NonNull<Slot<M>> {
+        Self::slot_of(self.header, index)
+    }
+
+    /// The place of a slot. Indices of slots are less than `slots + SPARE`; what comes after the end of
+    /// the allocation is only compared.
+    #[inline(always)]
+    fn slot_of(header: NonNull<Header<M, C>>, index: u32) -> NonNull<Slot<M>> {
+        let offset = Header::<M, C>::SLOTS_START + index as usize * size_of::<Slot<M>>();
+        let slot = header.as_ptr().wrapping_byte_add(offset).cast();
+        NonNull::new(slot).expect("an address space does not end with a task stack")
+    }
+
+    fn sentinel(&self) -> NonNull<Slot<M>> {
+        // SAFETY: within the allocation, between the header and the first slot.
+        unsafe { self.header.byte_add(Header::<M, C>::SENTINEL) }.cast()
+    }
+
+    fn layout(slots: usize) -> Layout {
+        let bytes = Header::<M, C>::SLOTS_START + size_of::<Slot<M>>() * (slots + SPARE);
+        // The model checkers' slots are larger than the machine's, and their stacks small.
+        assert!(bytes <= ALIGN, "a task stack of {slots} slots is longer than {ALIGN} bytes");
+        Layout::from_size_align(bytes, ALIGN).expect("no longer than its alignment")
     }
 }
 
 impl<M: Memory, C> Drop for Stack<M, C> {
     fn drop(&mut self) {
-        let size = size_of::<Slot<M>>();
-        let first = size_of::<Header<M, C>>().next_multiple_of(align_of::<Slot<M>>());
-        let (slots, end) = {
+        let (slots, last_ready) = {
             // SAFETY: initialised in `new`; `&mut self` says that no head or thief uses it.
             let header = unsafe { self.header.as_ref() };
-            (header.slots, header.hot.own_limit.load(Ordering::Relaxed) as usize + size)
+            (header.slots, header.hot.own_limit.load(Ordering::Relaxed))
         };
-        for offset in (first..end).step_by(size) {
-            // SAFETY: within the allocation.
-            let slot = unsafe { self.header.byte_add(offset) };
+        for index in 0.. {
+            let slot = self.slot_at(index);
+            if slot.addr().get() > last_ready.addr() {
+                break;
+            }
             // SAFETY: slots up to `own_limit` are initialised; nobody uses them any more.
-            unsafe { slot.cast::<Slot<M>>().drop_in_place() };
+            unsafe { slot.drop_in_place() };
         }
+        // SAFETY: initialised in `new`, and not used again.
+        unsafe { self.sentinel().drop_in_place() };
         // SAFETY: initialised, and not used again.
         unsafe { self.header.drop_in_place() };
-        let align = align_of::<Header<M, C>>().max(align_of::<Slot<M>>());
-        let layout = Layout::from_size_align(first + (slots + SPARE) * size, align)
-            .expect("the layout that the stack was made with");
         // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.header.as_ptr().cast(), layout) };
+        unsafe { dealloc(self.header.as_ptr().cast(), Self::layout(slots)) };
     }
 }
 

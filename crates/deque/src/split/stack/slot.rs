@@ -44,6 +44,12 @@ impl<M: Memory> Slot<M> {
         }
     }
 
+    /// A slot in which something stands that nobody takes.
+    pub(super) fn occupied() -> Self {
+        let task = M::Pointer::new(core::ptr::without_provenance_mut(PRESENT));
+        Slot { task, ..Self::free() }
+    }
+
     /// Whether a value of type `T` can be held in a slot.
     #[inline(always)]
     pub const fn fits<T>() -> bool {
@@ -94,16 +100,16 @@ impl<M: Memory> Slot<M> {
     }
 }
 
-/// Initialises the slots at `from..to`, byte offsets from `base`.
+/// Initialises `count` slots from `first` on.
 ///
 /// # Safety
 ///
-/// `base` is a stack's allocation, the range is whole slots within it, and nobody uses them.
-pub(super) unsafe fn make_ready<M: Memory>(base: NonNull<u8>, from: usize, to: usize) {
-    for offset in (from..to).step_by(size_of::<Slot<M>>()) {
+/// They lie within a stack's allocation, and nobody uses them.
+pub(super) unsafe fn make_ready<M: Memory>(first: NonNull<Slot<M>>, count: usize) {
+    for place in 0..count {
         // SAFETY: within the allocation, by this function's contract.
-        let slot = unsafe { base.byte_add(offset) };
-        // SAFETY: valid for writes, aligned (offsets of slots are), and nobody else's.
-        unsafe { slot.cast::<Slot<M>>().write(Slot::free()) };
+        let slot = unsafe { first.add(place) };
+        // SAFETY: valid for writes, aligned, and nobody else's.
+        unsafe { slot.write(Slot::free()) };
     }
 }

@@ -1,28 +1,32 @@
 //! `poach measure`: this processor's store buffer and its reordering bound.
+//!
+//! The worker and the thief are in `grid`, the files of a report in `out`.
+
+mod grid;
+mod out;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use clap::{Subcommand, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use anyhow::{Result, anyhow, bail};
+use clap::Subcommand;
 use poach_measure::capacity::{self, Capacity, Plan};
 use poach_measure::cost;
-use poach_measure::litmus::grid::{self, Observation};
 use poach_measure::litmus::{classic, program, soak};
 use poach_measure::place::{self, CannotPlace, Placement, Topology};
-use poach_measure::report::{Document, Host, Run};
+use poach_measure::report::{Document, Host};
 use poach_measure::stores::{self, Way};
 use poach_memory::delta::Processor;
 use poach_memory::{Delta, Machine, Memory as _, Profile};
 use serde_json::json;
 
+use self::grid::Grid;
+use self::out::Out;
 use crate::output::{AMISS, USAGE, complain, print};
 
 /// Measure this processor's store buffer, and how many stores a load may overtake.
@@ -30,7 +34,8 @@ use crate::output::{AMISS, USAGE, complain, print};
 #[command(after_help = "Examples:
   poach measure all --out here             everything, a page, a document and a profile
   poach measure capacity --times 5 --busy  five times, while another core is busy
-  poach measure litmus --long              a million rounds a point
+  poach measure litmus --long --journal points.jsonl
+                                           a million rounds a point, to be cut short and taken up again
   poach measure stores ./program --queue The::pop
   poach measure soak --profile here/profile.txt
 
@@ -97,39 +102,6 @@ enum What {
     },
 }
 
-#[derive(Debug, clap::Args)]
-struct Grid {
-    /// Every delta, and a million rounds of each.
-    #[arg(long)]
-    long: bool,
-    /// Rounds of a point [default: 40000, or 1000000 with --long].
-    #[arg(long, value_name = "N")]
-    runs: Option<NonZeroU64>,
-    /// Only these placements [default: those that the machine has].
-    #[arg(long, value_enum, value_name = "PLACE", value_delimiter = ',')]
-    placement: Vec<Place>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Place {
-    /// Wherever the system puts the threads.
-    Os,
-    /// On two hyperthreads of one core.
-    Siblings,
-    /// On two cores.
-    Cores,
-}
-
-impl Place {
-    fn placement(self) -> Placement {
-        match self {
-            Place::Os => Placement::Os,
-            Place::Siblings => Placement::Siblings,
-            Place::Cores => Placement::Cores,
-        }
-    }
-}
-
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match measure(arguments) {
@@ -170,14 +142,11 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     let processor = Processor::here();
     let outcome = match &arguments.what {
         What::All { grid, out } => {
-            // Before minutes of measuring, not after.
-            if let Some(directory) = out {
-                fs::create_dir_all(directory).map_err(|e| {
-                    Usage(format!("--out: could not make {}: {e}", directory.display()))
-                })?;
-            }
+            // Both before a minute of measuring, not after.
+            let pairs = grid.pairs(&topology)?;
+            let out = out.as_deref().map(Out::prepare).transpose()?;
             let sweeps = sweep(&topology, arguments.seed, false)?;
-            let litmus = litmus(&topology, grid, sweeps.entries, arguments.seed)?;
+            let litmus = grid.run(&pairs, sweeps.entries, arguments.seed)?;
             let classic = classic::run(200_000, &topology.processors)?;
             let host = Host::here(&topology);
             let mut document =
@@ -186,14 +155,15 @@ fn measure(arguments: &Arguments) -> Result<bool> {
                 document.cost = Some(cost::measure(delta)?);
             }
             stayed(processor)?;
-            if let Some(directory) = out {
-                write(&document, directory)?;
+            if let Some(out) = out {
+                out.write(&document)?;
             }
             show(&document, arguments.json)
         }
         What::Capacity { times, busy } => capacity_only(&topology, *times, *busy, arguments),
         What::Litmus(grid) => {
-            let litmus = litmus(&topology, grid, None, arguments.seed)?;
+            let pairs = grid.pairs(&topology)?;
+            let litmus = grid.run(&pairs, None, arguments.seed)?;
             let host = Host::here(&topology);
             show(
                 &Document::conclude(host, None, litmus, Vec::new(), arguments.seed),
@@ -242,7 +212,8 @@ fn sweep(topology: &Topology, seed: u64, busy: bool) -> Result<Capacity> {
         [] => return Err(CannotPlace::OneProcessor.into()),
     };
     if busy && other.is_none() {
-        return Err(CannotPlace::OneProcessor.into());
+        let why = "--busy keeps another processor busy, and this process may use one only";
+        return Err(Usage(why.to_owned()).into());
     }
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -295,77 +266,6 @@ fn capacity_only(
         complain("measure", &format!("the capacity differs from time to time: {found:?}"));
     }
     Ok(well && same)
-}
-
-fn litmus(topology: &Topology, grid: &Grid, capacity: Option<u64>, seed: u64) -> Result<Vec<Run>> {
-    if cfg!(debug_assertions) {
-        complain(
-            "measure",
-            "this is a debug build, whose worker makes stores that are not counted",
-        );
-    }
-    let documented = Processor::here().and_then(Processor::documented).map(|row| row.capacity);
-    let Some(capacity) = capacity.or(documented) else {
-        bail!("there is neither a measured nor a documented capacity to choose the points by");
-    };
-    let rounds = grid.runs.map_or(if grid.long { 1_000_000 } else { 40_000 }, NonZeroU64::get);
-    let asked: Vec<Placement> = grid.placement.iter().map(|place| place.placement()).collect();
-    let mut pairs = Vec::new();
-    for placement in if asked.is_empty() { &Placement::ALL[..] } else { &asked } {
-        match topology.pair(*placement) {
-            Ok(pair) => pairs.push((*placement, pair)),
-            Err(CannotPlace::NoSiblings | CannotPlace::OneCore) if asked.is_empty() => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let points = grid::points(capacity, grid.long);
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new((pairs.len() * points.len()) as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?);
-    let never = AtomicBool::new(false);
-    let mut runs = Vec::new();
-    for (placement, pair) in pairs {
-        bar.set_message(format!("placement {}", placement.name()));
-        let mut seen = Vec::with_capacity(points.len());
-        for (at, point) in points.iter().enumerate() {
-            let seed = seed.wrapping_add(at as u64);
-            let outcome = program::run(*point, rounds, pair, seed, &never)?;
-            seen.push(Observation { point: *point, outcome });
-            bar.inc(1);
-        }
-        runs.push(Run { placement, points: seen });
-    }
-    bar.finish_and_clear();
-    Ok(runs)
-}
-
-/// Writes the report: each file whole or not at all.
-fn write(document: &Document, directory: &Path) -> Result<()> {
-    let mut files =
-        vec![("report.html", document.to_html()), ("measure.json", document.to_json()?)];
-    match document.profile() {
-        Some(profile) => files.push(("profile.txt", profile.to_string())),
-        None => complain(
-            "measure",
-            "no profile is written: it takes a capacity and violations to make one",
-        ),
-    }
-    for (name, text) in files {
-        let path = directory.join(name);
-        let half = directory.join(format!(".{name}.{}", std::process::id()));
-        let written = fs::File::create(&half)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&half, &path));
-        if written.is_err() {
-            // What there is of it is of no use to anyone; if it cannot be removed it keeps its own name.
-            let _ = fs::remove_file(&half);
-        }
-        written.with_context(|| format!("--out: could not write {}", path.display()))?;
-    }
-    Ok(())
 }
 
 fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {

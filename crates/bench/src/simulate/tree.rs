@@ -1,0 +1,178 @@
+//! A program's task tree: strands of work, forks between them.
+//!
+//! A *strand* is what one worker does without a fork or a join in between. It ends the task it is part
+//! of, or forks: then its two halves follow, and, once both are done, the strand after the join. A tree
+//! is anything that can say what a strand does and how it ends, so it need not be stored: Fibonacci
+//! numbers, an unbalanced tree of a seed and a chessboard are trees of a few bytes
+//! ([`generate`](super::generate)), whatever they come to. Other programs are run once and written down
+//! ([`record`](super::record)).
+
+/// What is to be replayed. The same task always gives the same strand.
+pub(crate) trait Tree {
+    /// A strand that has not begun.
+    type Task: Copy;
+
+    /// The first strand of all.
+    fn root(&self) -> Self::Task;
+
+    /// What this strand comes to.
+    fn strand(&self, task: Self::Task) -> Strand<Self::Task>;
+}
+
+/// What a worker does between two forks or joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strand<T> {
+    /// How long it takes, in picoseconds, without the forks that are part of it.
+    pub(crate) work: u64,
+    /// Forks that are part of it, for what lies below them is not looked at more closely. They are
+    /// never stolen and cost a push and a pop each.
+    pub(crate) inner: u64,
+    pub(crate) end: End<T>,
+}
+
+/// How a strand ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End<T> {
+    /// The task is done.
+    Done,
+    /// The second half is pushed and the first one is begun; `after` follows when both are done.
+    Fork { first: T, second: T, after: T },
+}
+
+/// What a tree comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Forks, with those inside of strands.
+    pub(crate) forks: u64,
+    /// Forks that can be stolen from.
+    pub(crate) outer: u64,
+    /// All strands' work, in picoseconds.
+    pub(crate) work: u64,
+    /// The work on the longest way from the first strand to the last, in picoseconds: no number of
+    /// workers is faster.
+    pub(crate) span: u64,
+    /// The most forks that are under way at once.
+    pub(crate) depth: u64,
+}
+
+/// Goes through the whole tree once, with a stack of its own.
+pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
+    enum Below<T> {
+        First { second: T, after: T, begun: u64 },
+        Second { after: T, first: u64 },
+    }
+    let mut totals = Totals::default();
+    let mut below: Vec<Below<T::Task>> = Vec::new();
+    let mut next = tree.root();
+    // How far the longest way to where the walk stands is.
+    let mut span = 0;
+    loop {
+        let strand = tree.strand(next);
+        totals.work += strand.work;
+        totals.forks += strand.inner;
+        span += strand.work;
+        match strand.end {
+            End::Fork { first, second, after } => {
+                totals.forks += 1;
+                totals.outer += 1;
+                below.push(Below::First { second, after, begun: span });
+                totals.depth = totals.depth.max(below.len() as u64);
+                next = first;
+            }
+            End::Done => match below.pop() {
+                None => {
+                    totals.span = span;
+                    return totals;
+                }
+                Some(Below::First { second, after, begun }) => {
+                    below.push(Below::Second { after, first: span });
+                    span = begun;
+                    next = second;
+                }
+                Some(Below::Second { after, first }) => {
+                    span = span.max(first);
+                    next = after;
+                }
+            },
+        }
+    }
+}
+
+/// A tree that is stored, strand by strand: the first one, then three for each fork, in the order of the
+/// forks: the first half's first, the second half's first, and the one after the join.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stored {
+    pub(super) strands: Vec<StoredStrand>,
+    /// Picoseconds in a unit of the strands' weights.
+    pub(super) unit: f64,
+}
+
+/// Twelve bytes a strand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StoredStrand {
+    /// Its share of the whole program's time.
+    pub(super) weight: f32,
+    /// Forks that are part of it.
+    pub(super) inner: u32,
+    /// The number of the fork that ends it, or [`NO_FORK`].
+    pub(super) fork: u32,
+}
+
+pub(super) const NO_FORK: u32 = u32::MAX;
+
+impl Tree for Stored {
+    type Task = u32;
+
+    fn root(&self) -> u32 {
+        0
+    }
+
+    fn strand(&self, task: u32) -> Strand<u32> {
+        let StoredStrand { weight, inner, fork } = self.strands[task as usize];
+        let end = if fork == NO_FORK {
+            End::Done
+        } else {
+            let base = 3 * fork;
+            End::Fork { first: base + 1, second: base + 2, after: base + 3 }
+        };
+        Strand { work: (f64::from(weight) * self.unit) as u64, inner: inner.into(), end }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A tree by hand: the work of a strand in picoseconds, and the fork that ends it.
+    pub(in crate::simulate) fn by_hand(strands: &[(u32, Option<u32>)]) -> Stored {
+        let strand = |(work, fork): &(u32, Option<u32>)| StoredStrand {
+            weight: *work as f32,
+            inner: 0,
+            fork: fork.unwrap_or(NO_FORK),
+        };
+        Stored { strands: strands.iter().map(strand).collect(), unit: 1.0 }
+    }
+
+    #[test]
+    fn the_totals_of_a_tree_by_hand() {
+        // 10, then 100 (of 20, halves 30 and 40, 50) beside 60, then 5.
+        let tree = by_hand(&[
+            (10, Some(0)),
+            (20, Some(1)),
+            (60, None),
+            (5, None),
+            (30, None),
+            (40, None),
+            (50, None),
+        ]);
+        let totals = totals(&tree);
+        assert_eq!((totals.forks, totals.outer, totals.depth), (2, 2, 2));
+        assert_eq!(totals.work, 215);
+        assert_eq!(totals.span, 10 + 20 + 40 + 50 + 5);
+    }
+
+    #[test]
+    fn a_strand_takes_twelve_bytes() {
+        assert_eq!(size_of::<StoredStrand>(), 12);
+    }
+}

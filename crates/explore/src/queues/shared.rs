@@ -1,0 +1,187 @@
+//! Models of what has no owner: SALSA's pools, into which producers put and from which consumers take
+//! and steal, and the injector, into which any thread pushes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_deque::{Injector, Steal};
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+
+use super::scenario::{Scenario, Step, THIEVES};
+use crate::history::{Call, Outcome};
+use crate::{Simulated, Threads, operation};
+
+/// What the threads leave to the final check.
+struct Left<C> {
+    taken: RefCell<Vec<u32>>,
+    consumers: RefCell<Vec<C>>,
+}
+
+impl<C: Consume<u32>> Left<C> {
+    /// A consumer takes a task of its own pool, or steals one. That it finds none says nothing about
+    /// the pool: that is for the pool's policy to find out.
+    fn take(&self, take: impl FnOnce() -> Option<u32>) -> bool {
+        let outcome = operation(Call::Steal, || match take() {
+            Some(task) => {
+                self.taken.borrow_mut().push(task);
+                Outcome::Task(task.into())
+            }
+            None => Outcome::Retry,
+        });
+        outcome != Outcome::Retry
+    }
+
+    /// Each of 1 to `most` was taken, or is there to be taken now.
+    fn check(&self, most: u32) {
+        let mut consumers = self.consumers.borrow_mut();
+        let mut taken = self.taken.borrow_mut();
+        let pools = consumers.len();
+        for consumer in consumers.iter_mut() {
+            taken.extend(core::iter::from_fn(|| consumer.consume()));
+            let own = consumer.number();
+            for from in (0..pools).filter(|&from| from != own) {
+                while let Some(task) = consumer.steal(from) {
+                    taken.push(task);
+                    taken.extend(core::iter::from_fn(|| consumer.consume()));
+                }
+            }
+        }
+        taken.sort_unstable();
+        if let Some(twice) = taken.windows(2).find(|pair| pair[0] == pair[1]) {
+            panic!("task {} was taken twice", twice[0]);
+        }
+        if let Some(lost) = (1..=most).find(|task| !taken.contains(task)) {
+            panic!("task {lost} is left behind: nobody took it, and nobody can");
+        }
+    }
+}
+
+/// A pool whose first consumer is robbed of its chunks by the others, while a producer fills them.
+///
+/// The scenario's pushes are the producer's, in a thread of its own; its pops are the first consumer's;
+/// its thieves are consumers that steal from the first.
+///
+/// The model panics if the scenario has more than seven thieves, or there is no memory.
+pub fn salsa<P: Mechanism<u32> + 'static>(
+    scenario: &Scenario,
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    const SEAT: &str = "a model has few seats";
+    let scenario = Arc::new(scenario.clone());
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let mut producer = pools.producer().expect(SEAT);
+        let mut first = pools.consumer().expect(SEAT);
+        let thieves: Vec<_> =
+            (0..scenario.thieves).map(|_| pools.consumer().expect(SEAT)).collect();
+        let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
+        let mut put = move |task: u32| {
+            operation(Call::Push(task.into()), || {
+                assert!(producer.produce_force(0, task).is_ok(), "a model needs little memory");
+                Outcome::Done
+            });
+        };
+        (1..=scenario.tasks).for_each(&mut put);
+        let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count() as u32;
+        let most = scenario.tasks + pushes;
+        let (plan, own) = (Arc::clone(&scenario), Rc::clone(&left));
+        threads.spawn("owner", move || {
+            for step in &plan.script {
+                match step {
+                    Step::Pop => {
+                        own.take(|| first.consume());
+                    }
+                    Step::PopAll => while own.take(|| first.consume()) {},
+                    Step::Push | Step::Watch | Step::Stay => {}
+                }
+            }
+            own.consumers.borrow_mut().push(first);
+        });
+        for (name, mut thief) in THIEVES.iter().zip(thieves) {
+            let (steals, own) = (scenario.steals, Rc::clone(&left));
+            threads.spawn(name, move || {
+                for _ in 0..steals {
+                    own.take(|| thief.steal(0));
+                }
+                own.consumers.borrow_mut().push(thief);
+            });
+        }
+        if pushes > 0 {
+            let first = scenario.tasks + 1;
+            threads.spawn("producer", move || (first..=most).for_each(&mut put));
+        }
+        threads.finally(move || {
+            left.check(most);
+            drop(pools);
+        });
+    }
+}
+
+/// An injector into which two threads push and from which both, and the thieves, take.
+///
+/// The scenario's script is the first pusher's; the second pushes one task. Tasks that the script has
+/// not popped are not missed.
+///
+/// The model panics if the scenario has more than six thieves.
+pub fn injector(
+    scenario: &Scenario,
+    make: impl Fn(usize) -> Injector<u64, Simulated>,
+) -> impl Fn(&mut Threads) {
+    let scenario = Arc::new(scenario.clone());
+    move |threads| {
+        let injector = Rc::new(make(scenario.capacity));
+        let push = |injector: &Injector<u64, Simulated>, task: u64| {
+            operation(Call::Push(task), || {
+                injector.push(task);
+                Outcome::Done
+            });
+        };
+        let steal = |injector: &Injector<u64, Simulated>| {
+            operation(Call::Steal, || match injector.steal() {
+                Steal::Success(task) => Outcome::Task(task),
+                Steal::Empty => Outcome::Empty,
+                Steal::Retry | Steal::Abort => Outcome::Retry,
+            })
+        };
+        (1..=u64::from(scenario.tasks)).for_each(|task| push(&injector, task));
+        let (plan, shared) = (Arc::clone(&scenario), Rc::clone(&injector));
+        threads.spawn("pusher 1", move || {
+            let mut next = u64::from(plan.tasks);
+            for step in &plan.script {
+                match step {
+                    Step::Push => {
+                        next += 1;
+                        push(&shared, next);
+                    }
+                    Step::Pop => {
+                        steal(&shared);
+                    }
+                    Step::PopAll => while steal(&shared) != Outcome::Empty {},
+                    Step::Watch | Step::Stay => {}
+                }
+            }
+        });
+        let (last, shared) = (plan_of(&scenario) + 1, Rc::clone(&injector));
+        threads.spawn("pusher 2", move || push(&shared, last));
+        for name in THIEVES.iter().take(scenario.thieves as usize) {
+            let (steals, shared) = (scenario.steals, Rc::clone(&injector));
+            threads.spawn(name, move || {
+                for _ in 0..steals {
+                    steal(&shared);
+                }
+            });
+        }
+        threads.finally(move || drop(injector));
+    }
+}
+
+/// The number of tasks that a scenario's owner puts in, beforehand or by its script.
+fn plan_of(scenario: &Scenario) -> u64 {
+    let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count();
+    u64::from(scenario.tasks) + pushes as u64
+}

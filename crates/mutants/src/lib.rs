@@ -1,0 +1,222 @@
+//! The queues' own source with one bug each, which the model checker must find.
+//!
+//! [`table`] lists the bugs. The build script takes the files of `poach-deque` and `poach-pool` as they
+//! are, makes each edit in a copy, and this crate compiles the copies; [`Mutant::run`] explores one, and
+//! [`Mutant::original`] the source as it is, in the same scene. A checker that cannot fail proves
+//! nothing: `tests/killed.rs` asks that every mutant is caught, in the way that the table says, and
+//! that no original is.
+
+use poach_explore::queues::shared::salsa;
+use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, model, spec};
+use poach_explore::{Config, Report, Simulated, Verdict, Violation, explore};
+use poach_memory::delta::Delta;
+use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
+
+pub mod table;
+
+pub use table::{Caught, Mutant, Queue, Scene, mutants};
+
+/// The machine of every run: two entries in each store buffer, and the egress slot.
+const STORE_BUFFER: u32 = 2;
+/// What a bounded policy needs there, with one store between two pops other than that of `tail`.
+const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
+
+// What the copies find at the root of their own crates, but for the rooms that the build script copies.
+#[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
+pub(crate) use poach_deque::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use poach_pool::mechanism;
+
+pub(crate) fn out_of_memory<T>() -> ! {
+    std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
+}
+
+type Run = fn(&Scenario, &Config) -> Report;
+
+fn bounded() -> Bounded<Simulated> {
+    Bounded::new(Delta::exactly(DELTA).without_fill()).expect("the simulated machine is TSO")
+}
+
+fn resolved() -> Resolved<Simulated> {
+    Resolved::new(Delta::exactly(DELTA).without_fill()).expect("it has both that it asks for")
+}
+
+macro_rules! subject {
+    ($at:ident, $room:ident, ChaseLev) => { with!($at::$room::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full) };
+    ($at:ident, $room:ident, AsymmetricCl) => { with!($at::$room::ChaseLev, Asymmetric::<Simulated>::new(), Algorithm::ChaseLev, Policy::Asymmetric) };
+    ($at:ident, $room:ident, FfCl) => { with!($at::$room::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED) };
+    ($at:ident, $room:ident, Resolved) => { with!($at::$room::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED) };
+    ($at:ident, $room:ident, The) => { with!($at::$room::The, Full, Algorithm::The, Policy::Full) };
+    ($at:ident, $room:ident, AsymmetricThe) => { with!($at::$room::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric) };
+    ($at:ident, $room:ident, FfThe) => { with!($at::$room::The, bounded(), Algorithm::The, BOUNDED) };
+    ($at:ident, $room:ident, Thep) => { with!($at::$room::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded) };
+    ($at:ident, $room:ident, FfThep) => { with!($at::$room::Thep, bounded(), Algorithm::Thep, BOUNDED) };
+    ($at:ident, $room:ident, Split) => { sized!($at::$room::Split, Algorithm::Split) };
+    ($at:ident, $room:ident, Fifo) => { sized!($at::$room::Fifo, Algorithm::Fifo) };
+    ($at:ident, $room:ident, IdempotentLifo) => { sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo) };
+    ($at:ident, $room:ident, IdempotentFifo) => { sized!($at::$room::IdempotentFifo, Algorithm::IdempotentFifo) };
+    ($at:ident, $room:ident, IdempotentDeque) => { sized!($at::$room::IdempotentDeque, Algorithm::IdempotentDeque) };
+    ($at:ident, $room:ident, Private) => { unsized_!($at::$room::Private, Algorithm::Private) };
+    ($at:ident, $room:ident, Mutex) => { unsized_!($at::$room::Mutex, Algorithm::Mutex) };
+    ($at:ident, $room:ident, Salsa) => {
+        |scenario, config| {
+            let pool = || $at::$room::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(2);
+            explore(&config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric)), &salsa(scenario, pool))
+        }
+    };
+}
+
+const BOUNDED: Policy = Policy::Bounded { delta: DELTA, fill: false };
+const RESOLVED: Policy = Policy::Resolved { delta: DELTA, fill: false };
+const POWER: &str = "a scenario's capacity is a small power of two";
+
+/// A queue with a fence policy.
+macro_rules! with {
+    ($queue:path, $policy:expr, $algorithm:expr, $named:expr) => {
+        |scenario, config| {
+            use $queue as Made;
+            let make = |n| Deque(Made::<u64, Simulated, _>::with_capacity($policy, n).expect(POWER));
+            explore(&config.clone().against(spec($algorithm, $named)), &model(scenario, &[], make))
+        }
+    };
+}
+
+/// A queue without one.
+macro_rules! sized {
+    ($queue:path, $algorithm:expr) => {
+        |scenario, config| {
+            use $queue as Made;
+            let make = |n| Deque(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
+            explore(&config.clone().against(spec($algorithm, Policy::Full)), &model(scenario, &[], make))
+        }
+    };
+}
+
+/// A queue that has no capacity to begin with.
+macro_rules! unsized_ {
+    ($queue:path, $algorithm:expr) => {
+        |scenario, config| {
+            use $queue as Made;
+            let make = |_| Deque(Made::<u64, Simulated>::new());
+            explore(&config.clone().against(spec($algorithm, Policy::Full)), &model(scenario, &[], make))
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
+
+impl Queue {
+    /// How often the client stores between two pops. THEP's owner makes a store of its own.
+    fn stores(self) -> u32 {
+        u32::from(matches!(self, Queue::FfCl | Queue::Resolved | Queue::FfThe))
+    }
+
+    fn original(self) -> Run {
+        match self {
+            Queue::ChaseLev => subject!(poach_deque, chase_lev, ChaseLev),
+            Queue::AsymmetricCl => subject!(poach_deque, chase_lev, AsymmetricCl),
+            Queue::FfCl => subject!(poach_deque, chase_lev, FfCl),
+            Queue::Resolved => subject!(poach_deque, chase_lev, Resolved),
+            Queue::The => subject!(poach_deque, the, The),
+            Queue::AsymmetricThe => subject!(poach_deque, the, AsymmetricThe),
+            Queue::FfThe => subject!(poach_deque, the, FfThe),
+            Queue::Thep => subject!(poach_deque, thep, Thep),
+            Queue::FfThep => subject!(poach_deque, thep, FfThep),
+            Queue::Split => subject!(poach_deque, split, Split),
+            Queue::Private => subject!(poach_deque, private, Private),
+            Queue::Fifo => subject!(poach_deque, fifo, Fifo),
+            Queue::Mutex => subject!(poach_deque, mutex, Mutex),
+            Queue::IdempotentLifo => subject!(poach_deque, idempotent, IdempotentLifo),
+            Queue::IdempotentFifo => subject!(poach_deque, idempotent, IdempotentFifo),
+            Queue::IdempotentDeque => subject!(poach_deque, idempotent, IdempotentDeque),
+            Queue::Salsa => subject!(poach_pool, salsa, Salsa),
+        }
+    }
+}
+
+impl Scene {
+    fn scenario(self, stores: u32) -> Scenario {
+        match self {
+            Scene::Drain => Scenario::drain(3, stores, 1, 2),
+            Scene::Once => Scenario::drain(2, stores, 1, 1),
+            Scene::Hands => {
+                Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
+            }
+            Scene::Pair => Scenario::drain(2, stores, 1, 2),
+            Scene::Four => Scenario::drain(4, stores, 1, 2),
+            Scene::Thieves => {
+                Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) }
+            }
+            Scene::Brief => Scenario::brief(stores, 1, 2),
+            Scene::Mixed => Scenario::mixed(stores, 1, 2),
+            Scene::Pushes => Scenario {
+                script: vec![Step::Push, Step::Push, Step::PopAll],
+                ..Scenario::brief(stores, 2, 1)
+            },
+            Scene::Echo => Scenario::echo(),
+            Scene::Leaves => {
+                Scenario { script: vec![Step::Pop], ..Scenario::drain(2, stores, 1, 1) }
+            }
+        }
+    }
+}
+
+impl Caught {
+    /// Whether a violation is this one.
+    pub fn is(self, violation: &Violation) -> bool {
+        let says = |text: &str, part: &str| text.contains(part);
+        match (self, violation) {
+            (Caught::Twice, Violation::History(text) | Violation::Panic(text)) => says(text, "taken twice"),
+            (Caught::Lost, Violation::History(text)) => says(text, "was lost"),
+            (Caught::Lost, Violation::Panic(text)) => says(text, "left behind"),
+            (Caught::Invented, Violation::History(text)) => says(text, "never pushed"),
+            (Caught::Order, Violation::History(text)) => says(text, "no order"),
+            (Caught::Deadlock, Violation::Deadlock(_))
+            | (Caught::Endless, Violation::Livelock(_))
+            | (Caught::Race, Violation::Race(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Mutant {
+    /// Explores the mutant until it is caught.
+    ///
+    /// # Panics
+    ///
+    /// If the build script has not made this mutant.
+    pub fn run(&self) -> Report {
+        let made = RUNS.iter().find(|(name, _)| *name == self.name);
+        let (_, run) = made.expect("the build script makes every mutant of the table");
+        run(&self.scenario(), &machine())
+    }
+
+    /// Explores the source as it is.
+    pub fn original(&self) -> Report {
+        self.queue.original()(&self.scenario(), &machine())
+    }
+
+    fn scenario(&self) -> Scenario {
+        self.scene.scenario(self.queue.stores())
+    }
+
+    /// What is wrong with a report on this mutant, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, if it was not caught, or in another way than the table says.
+    pub fn judge(&self, report: &Report) -> Result<(), String> {
+        match &report.verdict {
+            Verdict::Violation(found) if self.caught.is(found) => Ok(()),
+            Verdict::Violation(found) => {
+                Err(format!("{}: caught as {found:?}, expected {:?}", self.name, self.caught))
+            }
+            verdict => Err(format!("{} lives: {verdict:?}", self.name)),
+        }
+    }
+}
+
+fn machine() -> Config {
+    // What is wanted is whether there is a counterexample, not the shortest.
+    Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) }
+}

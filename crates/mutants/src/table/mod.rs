@@ -1,0 +1,159 @@
+//! The mutants: what each changes, where, and how it is found out.
+//!
+//! A row reads: in this file, in place of `was` stands `is`; that is the mistake `why`; played in this
+//! scene, the checker catches it so. The text `was` must stand in the file exactly once, else the build
+//! fails: a mutant that changes nothing would prove nothing.
+
+mod chase_lev;
+mod idempotent;
+mod others;
+mod rooms;
+mod salsa;
+mod split;
+mod the;
+mod thep;
+
+/// One bug.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "the build script shares this page and has no use for the verdict")]
+pub struct Mutant {
+    /// Its name: the queue and the mistake.
+    pub name: &'static str,
+    /// The mistake, in a sentence.
+    pub why: &'static str,
+    /// The file that it changes, below `crates`.
+    pub file: &'static str,
+    /// What stands there.
+    pub was: &'static str,
+    /// What the mutant has in its place.
+    pub is: &'static str,
+    /// The queue that shows it.
+    pub queue: Queue,
+    /// What the queue is made to do.
+    pub scene: Scene,
+    /// What the checker finds.
+    pub caught: Caught,
+}
+
+impl Mutant {
+    /// The mutant's module.
+    pub fn module(&self) -> String {
+        self.name.replace('-', "_")
+    }
+}
+
+/// A queue with its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as everywhere else")]
+pub enum Queue {
+    ChaseLev,
+    AsymmetricCl,
+    FfCl,
+    Resolved,
+    The,
+    AsymmetricThe,
+    FfThe,
+    Thep,
+    FfThep,
+    Split,
+    Private,
+    Fifo,
+    Mutex,
+    IdempotentLifo,
+    IdempotentFifo,
+    IdempotentDeque,
+    Salsa,
+}
+
+impl Queue {
+    /// Its file or folder, below `crates`.
+    pub fn source(self) -> &'static str {
+        match self {
+            Queue::ChaseLev | Queue::AsymmetricCl | Queue::FfCl | Queue::Resolved => {
+                "deque/src/chase_lev.rs"
+            }
+            Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
+            Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
+            Queue::Split => "deque/src/split",
+            Queue::Private => "deque/src/private.rs",
+            Queue::Fifo => "deque/src/fifo.rs",
+            Queue::Mutex => "deque/src/mutex.rs",
+            Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
+                "deque/src/idempotent"
+            }
+            Queue::Salsa => "pool/src/salsa",
+        }
+    }
+
+    /// The module that the file or the folder is.
+    pub fn module(self) -> &'static str {
+        let path = self.source();
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.strip_suffix(".rs").unwrap_or(name)
+    }
+}
+
+/// What the owner and the thieves do. With a bounded policy the client makes one store after each pop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "as for `Mutant`")]
+pub enum Scene {
+    /// Three tasks; the owner pops until none is left, a thief steals twice.
+    Drain,
+    /// Two tasks; the owner pops until none is left, a thief steals twice.
+    Pair,
+    /// Two tasks; the owner pops until none is left, a thief steals once.
+    Once,
+    /// Four tasks; the owner pops two, each of two thieves steals once.
+    Hands,
+    /// Four tasks; the owner pops until none is left, a thief steals twice.
+    Four,
+    /// Two tasks; the owner does nothing, each of two thieves steals once.
+    Thieves,
+    /// The owner pushes two, pops one, and pops until none is left; a thief steals twice. The queue
+    /// begins with one slot.
+    Brief,
+    /// The owner pushes and pops by turns; a thief steals twice. The queue begins with one slot.
+    Mixed,
+    /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
+    /// steals once.
+    Pushes,
+    /// Two tasks; the owner pops one when the thief has come, and waits for the thief.
+    Echo,
+    /// Two tasks; the owner pops one and goes; a thief steals once.
+    Leaves,
+}
+
+/// What the checker says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "as for `Mutant`")]
+pub enum Caught {
+    /// A task is taken twice.
+    Twice,
+    /// A task is in the queue, and the queue says that it is empty.
+    Lost,
+    /// Something is taken that nobody put in.
+    Invented,
+    /// No order of the operations explains what they return.
+    Order,
+    /// Everybody waits.
+    Deadlock,
+    /// It never ends.
+    Endless,
+    /// Two threads are at one slot at once.
+    Race,
+}
+
+/// All of them.
+pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
+    let tables = [
+        chase_lev::MUTANTS,
+        the::MUTANTS,
+        thep::MUTANTS,
+        idempotent::MUTANTS,
+        split::MUTANTS,
+        others::MUTANTS,
+        rooms::MUTANTS,
+        salsa::MUTANTS,
+    ];
+    tables.into_iter().flatten()
+}

@@ -1,0 +1,120 @@
+//! Mistakes in the private deque, the FIFO queue and the queue behind a lock.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const PRIVATE: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "deque/src/private.rs",
+    was: "",
+    is: "",
+    queue: Queue::Private,
+    scene: Scene::Brief,
+    caught: Caught::Order,
+};
+const FIFO: Mutant = Mutant { file: "deque/src/fifo.rs", queue: Queue::Fifo, ..PRIVATE };
+const MUTEX: Mutant = Mutant { file: "deque/src/mutex.rs", queue: Queue::Mutex, ..PRIVATE };
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "private-hands-over-first",
+        why: "two stores swapped: the owner says that the mailbox is full and then fills it",
+        was: "Some(task) => {",
+        is: "Some(task) => {
+                self.shared.mailbox.store(FULL, Ordering::Release);",
+        caught: Caught::Race,
+        ..PRIVATE
+    },
+    Mutant {
+        name: "private-lets-go-first",
+        why: "two steps swapped: a thief gives the mailbox back and then reads it",
+        was: "                    let task = shared.task.with(|place| {
+                        // SAFETY: `FULL` belongs to the thief that asked, this one, and says that there is
+                        // a task; after the store below nobody reads it again.
+                        unsafe { place.cast::<T>().read() }
+                    });
+                    // Release: pairs with the next asker's acquire: the read is over.
+                    shared.mailbox.store(IDLE, Ordering::Release);
+                    return Steal::Success(task);",
+        is: "                    shared.mailbox.store(IDLE, Ordering::Release);
+                    let task = shared.task.with(|place| unsafe { place.cast::<T>().read() });
+                    return Steal::Success(task);",
+        scene: Scene::Hands,
+        caught: Caught::Race,
+        ..PRIVATE
+    },
+    Mutant {
+        name: "private-asks-regardless",
+        why: "a thief waits in a mailbox where another has asked",
+        was: ".compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()",
+        is: ".compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok_and(|_| false)",
+        scene: Scene::Pushes,
+        caught: Caught::Deadlock,
+        ..PRIVATE
+    },
+    Mutant {
+        name: "private-pops-oldest",
+        why: "the owner pops at the thieves' end",
+        was: "let task = tasks.pop_back();",
+        is: "let task = tasks.pop_front();",
+        ..PRIVATE
+    },
+    Mutant {
+        name: "private-gives-youngest",
+        why: "the owner hands over its youngest task",
+        was: "let state = match tasks.pop_front() {",
+        is: "let state = match tasks.pop_back() {",
+        ..PRIVATE
+    },
+    Mutant {
+        name: "fifo-claims-one-more",
+        why: "off by one: a thief moves `head` over one task more than it takes",
+        was: "match self.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {",
+        is: "match self.head.compare_exchange(head, end + 1, Ordering::Release, Ordering::Relaxed) {",
+        caught: Caught::Lost,
+        ..FIFO
+    },
+    Mutant {
+        name: "fifo-loser-takes",
+        why: "a thief whose exchange fails takes the task all the same",
+        was: "Err(_) => Steal::Retry,",
+        is: "Err(_) => Steal::Success(Claimed { shared: self, next: head, end }),",
+        caught: Caught::Twice,
+        ..FIFO
+    },
+    Mutant {
+        name: "fifo-owner-takes",
+        why: "the owner whose exchange fails takes the task all the same",
+        was: "Err(now) => head = now,",
+        is: "Err(_) => return Some(unsafe { self.room.read(head) }),",
+        caught: Caught::Twice,
+        ..FIFO
+    },
+    Mutant {
+        name: "fifo-push-shows-first",
+        why: "two stores swapped: a push moves `tail` before it has written its task",
+        was: "unsafe { self.room.write(tail, task) };",
+        is: "self.shared.tail.store(tail.wrapping_add(1), Ordering::Release);
+        unsafe { self.room.write(tail, task) };",
+        caught: Caught::Race,
+        ..FIFO
+    },
+    Mutant {
+        name: "mutex-steals-youngest",
+        why: "a thief takes at the owner's end",
+        was: "self.shared.locked(VecDeque::pop_front)",
+        is: "self.shared.locked(VecDeque::pop_back)",
+        ..MUTEX
+    },
+    Mutant {
+        name: "mutex-unlocks-first",
+        why: "two steps swapped: the lock is let go before the queue is touched",
+        was: "let held = self.lock.lock();",
+        is: "let held = ();
+        drop(self.lock.lock());",
+        caught: Caught::Race,
+        ..MUTEX
+    },
+];

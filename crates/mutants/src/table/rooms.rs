@@ -1,0 +1,81 @@
+//! Mistakes in what the queues share: the ring and the lock.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const RING: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "deque/src/ring.rs",
+    was: "",
+    is: "",
+    queue: Queue::ChaseLev,
+    scene: Scene::Mixed,
+    caught: Caught::Race,
+};
+const LOCK: Mutant = Mutant { file: "deque/src/lock.rs", ..RING };
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "ring-marks-first",
+        why: "two steps swapped: a thief gives the slot back and then reads it",
+        was: "let task = ring.slot(index).with(|slot| {",
+        is: "ring.mark(index).store(index, Ordering::Release);
+        let task = ring.slot(index).with(|slot| {",
+        ..RING
+    },
+    Mutant {
+        name: "ring-shows-before-copy",
+        why: "two steps swapped: a ring that has grown is shown before the tasks are copied into it",
+        was: "let first = tail.wrapping_sub(capacity as u64);",
+        is: "rings.current.store(new_ring, Ordering::Release);
+        let first = tail.wrapping_sub(capacity as u64);",
+        ..RING
+    },
+    Mutant {
+        name: "ring-all-finished",
+        why: "the owner takes every slot for free",
+        was: "while low != tail && self.finished(low) {",
+        is: "while low != tail {",
+        caught: Caught::Twice,
+        ..RING
+    },
+    Mutant {
+        name: "ring-one-too-many",
+        why: "off by one: the ring has room for one task more than it has slots",
+        was: "self.limit.set(low.wrapping_add(self.mask.get() + 1));",
+        is: "self.limit.set(low.wrapping_add(self.mask.get() + 2));",
+        ..RING
+    },
+    Mutant {
+        name: "lock-for-two",
+        why: "two threads that see the lock free both take it",
+        was: "self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()",
+        is: "self.0.load(Ordering::Acquire) == 0 && {
+            self.0.store(1, Ordering::Relaxed);
+            true
+        }",
+        queue: Queue::Mutex,
+        scene: Scene::Brief,
+        ..LOCK
+    },
+    Mutant {
+        name: "lock-not-taken",
+        why: "who sees the lock free goes in without taking it",
+        was: "self.0.load(Ordering::Relaxed) == 0 && self.take()",
+        is: "self.0.load(Ordering::Relaxed) == 0 || self.take()",
+        queue: Queue::The,
+        scene: Scene::Thieves,
+        caught: Caught::Twice,
+        ..LOCK
+    },
+    Mutant {
+        name: "lock-stays-taken",
+        why: "a missing store: who goes out leaves the lock taken",
+        was: "self.0.0.store(0, Ordering::Release);",
+        is: "",
+        queue: Queue::Mutex,
+        scene: Scene::Brief,
+        caught: Caught::Deadlock,
+        ..LOCK
+    },
+];

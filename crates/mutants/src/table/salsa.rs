@@ -1,0 +1,68 @@
+//! Mistakes in SALSA.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const HERE: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "pool/src/salsa/mod.rs",
+    was: "",
+    is: "",
+    queue: Queue::Salsa,
+    scene: Scene::Once,
+    caught: Caught::Twice,
+};
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "salsa-no-owner-fence",
+        why: "a consumer looks at the term with its `taken` still in the store buffer, and no thief can \
+              make it drain",
+        was: "fence.thief();",
+        is: "",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-no-second-look",
+        why: "line 91: a consumer does not look again whether the chunk was stolen",
+        was: "if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {",
+        is: "if false {",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-looks-before-it-tells",
+        why: "two steps swapped: a consumer looks a second time and then says what it takes",
+        was: "taken.store(self.next, Ordering::Release);
+        self.record().fence.owner();
+        // Line 91. Relaxed: ordered after the store by the fence.
+        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {",
+        is: "let second = term.load(Ordering::Relaxed);
+        taken.store(self.next, Ordering::Release);
+        self.record().fence.owner();
+        if second != self.term.0 {",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-thief-forgets-its-own",
+        why: "off by one: a thief leaves the task that it takes for the taking",
+        was: "let next = taken + u64::from(has_task);",
+        is: "let next = taken;",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-everyone-claims",
+        why: "two that are after one slot both get it",
+        file: "pool/src/salsa/chunk.rs",
+        was: "fetch_or(bit, Ordering::Relaxed) & bit == 0",
+        is: "fetch_or(bit, Ordering::Relaxed) & bit <= bit",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-not-stealable",
+        why: "line 115 left out: a thief does not name the chunk in its own list",
+        was: "self.record().held.add(chunk)?;",
+        is: "",
+        caught: Caught::Lost,
+        ..HERE
+    },
+];

@@ -1,0 +1,40 @@
+//! Every mutant is caught, and no original is.
+
+use std::collections::HashSet;
+
+use poach_explore::Verdict;
+use poach_mutants::mutants;
+
+#[test]
+fn every_mutant_is_caught_as_the_table_says() {
+    let mut wrong = Vec::new();
+    for mutant in mutants() {
+        let report = mutant.run();
+        let time = report.elapsed.as_secs_f64();
+        println!("{:28} {:?}: {} executions, {time:.2} s", mutant.name, mutant.caught, report.executions);
+        wrong.extend(mutant.judge(&report).err());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_original_is() {
+    let mut seen = HashSet::new();
+    for mutant in mutants() {
+        if seen.insert((mutant.queue as u8, mutant.scene as u8)) {
+            let report = mutant.original();
+            let time = report.elapsed.as_secs_f64();
+            let (queue, scene) = (mutant.queue, mutant.scene);
+            println!("{queue:?} {scene:?}: {} executions, {time:.2} s", report.executions);
+            assert_eq!(report.verdict, Verdict::Clean, "{queue:?} {scene:?}");
+        }
+    }
+}
+
+#[test]
+fn they_are_many_and_each_has_a_name_of_its_own() {
+    let names: HashSet<&str> = mutants().map(|mutant| mutant.name).collect();
+    assert_eq!(names.len(), mutants().count());
+    assert!(names.len() >= 30);
+    assert!(mutants().all(|mutant| !mutant.why.is_empty() && mutant.was != mutant.is));
+}
