@@ -1,6 +1,6 @@
 //! loom models of sleep and wake. A lost wake-up is a deadlock, and loom reports it.
 
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::time::Duration;
 
 use loom::cell::UnsafeCell;
@@ -9,6 +9,7 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use poach_memory::{Loom, Memory, Ordering};
 
+use super::follow::Following;
 use super::{Seat, Sleep};
 
 struct LoomSeat {
@@ -67,6 +68,11 @@ impl<M: Memory> Pool<M> {
             done: AtomicUsize::new(0),
             lines,
         }))
+    }
+
+    /// Never dropped: as the pool.
+    fn follow(&self, worker: usize) -> ManuallyDrop<Following<'_, M, LoomSeat>> {
+        ManuallyDrop::new(self.sleep.follow(worker))
     }
 
     fn produce(&self, tasks: usize) {
@@ -204,7 +210,7 @@ fn a_follower(look: bool) {
     check(move || {
         let pool = Pool::<Loom>::new(2, ALL);
         let waiter = thread::spawn(move || {
-            let following = pool.sleep.follow(0);
+            let following = pool.follow(0);
             following.set(Some(1));
             while pool.done.load(Ordering::Relaxed) == 0 {
                 if !pool.try_take() {
@@ -245,10 +251,10 @@ fn a_follower_takes_what_its_chain_shares(reach: usize) {
             lines: ALL,
         }));
         // Worker 2 waits for worker 1, and the waiter for worker 2.
-        let link = pool.sleep.follow(2);
+        let link = pool.follow(2);
         link.set(Some(1));
         let waiter = thread::spawn(move || {
-            let following = pool.sleep.follow(0);
+            let following = pool.follow(0);
             following.set(Some(2));
             while !pool.try_take() {
                 pool.sleep.sleep_following(0, || pool.visible.load(Ordering::Relaxed) > 0);
@@ -257,7 +263,6 @@ fn a_follower_takes_what_its_chain_shares(reach: usize) {
         pool.visible.fetch_add(1, Ordering::Relaxed);
         pool.sleep.wake_for(1);
         waiter.join().unwrap();
-        mem::forget(link);
     });
 }
 

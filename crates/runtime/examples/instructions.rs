@@ -1,0 +1,89 @@
+//! One operation of the runtime, so and so often, for an instruction counter.
+//!
+//! ```text
+//! cargo build --release -p poach-runtime --example instructions
+//! valgrind --tool=callgrind target/release/examples/instructions WHAT COUNT
+//! ```
+//!
+//! The difference of the totals of two counts, divided by the difference of the counts, is what one costs,
+//! its empty body and its loop included. WHAT is `nothing` (a call of a function that is not inlined),
+//! `worker.join`, `join`, `scope.spawn`, `scope` (of one task), `spawn` (and its handle dropped) or
+//! `install` (from a thread that is no worker, in the place of a sleeping one). `steal` counts the steals
+//! that a second worker makes meanwhile: see the crate's page for how to count their instructions.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use poach_runtime::{ThreadPool, Worker, join, scope, spawn};
+
+#[inline(never)]
+fn leaf(n: u64) -> u64 {
+    black_box(n)
+}
+
+/// A join whose second half is stolen before the first one ends.
+fn stolen(worker: &mut Worker<'_>) {
+    let begun = AtomicBool::new(false);
+    worker.join(
+        |_| {
+            while !begun.load(Ordering::Acquire) {
+                // So that the request of a thief is met.
+                join(|| (), || ());
+                thread::yield_now();
+            }
+        },
+        |_| begun.store(true, Ordering::Release),
+    );
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(what), Some(Ok(count))) = (arguments.next(), arguments.next().map(|n| n.parse()))
+    else {
+        eprintln!("instructions WHAT COUNT");
+        return ExitCode::from(2);
+    };
+    let threads = if what == "steal" { 2 } else { 1 };
+    let pool = match ThreadPool::builder().threads(threads).build() {
+        Ok(pool) => pool,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // Until the worker sleeps, so that all that follows is run by this thread in its place.
+    thread::sleep(std::time::Duration::from_millis(100));
+    let count: u64 = count;
+    let each = |f: &(dyn Fn(u64) + Sync)| pool.install(|| (0..count).for_each(f));
+    match &*what {
+        "nothing" => pool.install(|| (0..count).for_each(|n| _ = (leaf(n), leaf(n)))),
+        "worker.join" => pool.run(|mut worker| {
+            for n in 0..count {
+                worker.join(|_| leaf(n), |_| leaf(n));
+            }
+        }),
+        "join" => pool.install(|| (0..count).for_each(|n| _ = join(|| leaf(n), || leaf(n)))),
+        "scope.spawn" => pool.install(|| {
+            // In portions, so that the queue does not grow.
+            for _ in 0..count / 100 {
+                scope(|s| (0..100).for_each(|_| s.spawn(|_| _ = leaf(1))));
+            }
+        }),
+        "scope" => each(&|n| scope(|s| s.spawn(|_| _ = leaf(n)))),
+        "spawn" => pool.install(|| {
+            for _ in 0..count {
+                drop(spawn(|| leaf(1)));
+                poach_runtime::yield_local();
+            }
+        }),
+        "install" => (0..count).for_each(|n| _ = pool.install(|| leaf(n))),
+        "steal" => pool.run(|mut worker| (0..count).for_each(|_| stolen(&mut worker))),
+        _ => {
+            eprintln!("instructions: there is no {what}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
