@@ -34,7 +34,12 @@ fn main() {
         let root = plant(mutant, crates, &out.join(mutant.module()));
         module_line(&mut page, &mutant.module(), &root);
         let Mutant { name, queue, .. } = mutant;
-        let _ = writeln!(runs, "    ({name:?}, subject!({}, {}, {queue:?})),", mutant.module(), queue.module());
+        let _ = writeln!(
+            runs,
+            "    ({name:?}, subject!({}, {}, {queue:?})),",
+            mutant.module(),
+            queue.module()
+        );
     }
     runs.push_str("];\n");
     page.push_str(&runs);
@@ -42,7 +47,10 @@ fn main() {
 }
 
 fn module_line(page: &mut String, name: &str, path: &Path) {
-    let _ = writeln!(page, "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};");
+    let _ = writeln!(
+        page,
+        "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};"
+    );
 }
 
 /// The name of the module that a file or a folder is.

@@ -171,7 +171,8 @@ mod interrupted {
     #[test]
     fn one_search_reports_what_it_covered() {
         // More executions than anybody could wait for.
-        let arguments = ["the", "--tasks", "20", "--thieves", "4", "--steals", "5", "--seconds", "3600"];
+        let arguments =
+            ["the", "--tasks", "20", "--thieves", "4", "--steals", "5", "--seconds", "3600"];
         let (code, found) = interrupt(&arguments);
         assert_eq!((code, &found["verdict"]), (Some(1), &"incomplete".into()), "{found}");
         assert_eq!(found["runs"][0]["why"], "stopped");

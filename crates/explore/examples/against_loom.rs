@@ -30,11 +30,8 @@ fn main() {
     println!("{:36} {:>12} {:>9}   {:>12} {:>9}", "", "loom", "s", "poach check", "s");
     for (name, script, steals) in MODELS {
         let (theirs, their_time) = with_loom(script, *steals);
-        let scenario = Scenario {
-            script: script.to_vec(),
-            capacity: 2,
-            ..Scenario::drain(0, 0, 1, *steals)
-        };
+        let scenario =
+            Scenario { script: script.to_vec(), capacity: 2, ..Scenario::drain(0, 0, 1, *steals) };
         let report = check(Algorithm::ChaseLev, Policy::Full, &scenario, &Config::default());
         assert_eq!(report.verdict, Verdict::Clean, "the queue has its fences");
         println!(

@@ -42,26 +42,66 @@ fn resolved() -> Resolved<Simulated> {
 }
 
 macro_rules! subject {
-    ($at:ident, $room:ident, ChaseLev) => { with!($at::$room::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full) };
-    ($at:ident, $room:ident, AsymmetricCl) => { with!($at::$room::ChaseLev, Asymmetric::<Simulated>::new(), Algorithm::ChaseLev, Policy::Asymmetric) };
-    ($at:ident, $room:ident, FfCl) => { with!($at::$room::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED) };
-    ($at:ident, $room:ident, Resolved) => { with!($at::$room::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED) };
-    ($at:ident, $room:ident, The) => { with!($at::$room::The, Full, Algorithm::The, Policy::Full) };
-    ($at:ident, $room:ident, AsymmetricThe) => { with!($at::$room::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric) };
-    ($at:ident, $room:ident, FfThe) => { with!($at::$room::The, bounded(), Algorithm::The, BOUNDED) };
-    ($at:ident, $room:ident, Thep) => { with!($at::$room::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded) };
-    ($at:ident, $room:ident, FfThep) => { with!($at::$room::Thep, bounded(), Algorithm::Thep, BOUNDED) };
-    ($at:ident, $room:ident, Split) => { sized!($at::$room::Split, Algorithm::Split) };
-    ($at:ident, $room:ident, Fifo) => { sized!($at::$room::Fifo, Algorithm::Fifo) };
-    ($at:ident, $room:ident, IdempotentLifo) => { sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo) };
-    ($at:ident, $room:ident, IdempotentFifo) => { sized!($at::$room::IdempotentFifo, Algorithm::IdempotentFifo) };
-    ($at:ident, $room:ident, IdempotentDeque) => { sized!($at::$room::IdempotentDeque, Algorithm::IdempotentDeque) };
-    ($at:ident, $room:ident, Private) => { unsized_!($at::$room::Private, Algorithm::Private) };
-    ($at:ident, $room:ident, Mutex) => { unsized_!($at::$room::Mutex, Algorithm::Mutex) };
+    ($at:ident, $room:ident, ChaseLev) => {
+        with!($at::$room::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
+    };
+    ($at:ident, $room:ident, AsymmetricCl) => {
+        with!(
+            $at::$room::ChaseLev,
+            Asymmetric::<Simulated>::new(),
+            Algorithm::ChaseLev,
+            Policy::Asymmetric
+        )
+    };
+    ($at:ident, $room:ident, FfCl) => {
+        with!($at::$room::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
+    };
+    ($at:ident, $room:ident, Resolved) => {
+        with!($at::$room::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
+    };
+    ($at:ident, $room:ident, The) => {
+        with!($at::$room::The, Full, Algorithm::The, Policy::Full)
+    };
+    ($at:ident, $room:ident, AsymmetricThe) => {
+        with!($at::$room::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric)
+    };
+    ($at:ident, $room:ident, FfThe) => {
+        with!($at::$room::The, bounded(), Algorithm::The, BOUNDED)
+    };
+    ($at:ident, $room:ident, Thep) => {
+        with!($at::$room::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded)
+    };
+    ($at:ident, $room:ident, FfThep) => {
+        with!($at::$room::Thep, bounded(), Algorithm::Thep, BOUNDED)
+    };
+    ($at:ident, $room:ident, Split) => {
+        sized!($at::$room::Split, Algorithm::Split)
+    };
+    ($at:ident, $room:ident, Fifo) => {
+        sized!($at::$room::Fifo, Algorithm::Fifo)
+    };
+    ($at:ident, $room:ident, IdempotentLifo) => {
+        sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo)
+    };
+    ($at:ident, $room:ident, IdempotentFifo) => {
+        sized!($at::$room::IdempotentFifo, Algorithm::IdempotentFifo)
+    };
+    ($at:ident, $room:ident, IdempotentDeque) => {
+        sized!($at::$room::IdempotentDeque, Algorithm::IdempotentDeque)
+    };
+    ($at:ident, $room:ident, Private) => {
+        plain!($at::$room::Private, Algorithm::Private)
+    };
+    ($at:ident, $room:ident, Mutex) => {
+        plain!($at::$room::Mutex, Algorithm::Mutex)
+    };
     ($at:ident, $room:ident, Salsa) => {
         |scenario, config| {
             let pool = || $at::$room::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(2);
-            explore(&config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric)), &salsa(scenario, pool))
+            explore(
+                &config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric)),
+                &salsa(scenario, pool),
+            )
         }
     };
 }
@@ -75,7 +115,8 @@ macro_rules! with {
     ($queue:path, $policy:expr, $algorithm:expr, $named:expr) => {
         |scenario, config| {
             use $queue as Made;
-            let make = |n| Deque(Made::<u64, Simulated, _>::with_capacity($policy, n).expect(POWER));
+            let make =
+                |n| Deque(Made::<u64, Simulated, _>::with_capacity($policy, n).expect(POWER));
             explore(&config.clone().against(spec($algorithm, $named)), &model(scenario, &[], make))
         }
     };
@@ -87,18 +128,24 @@ macro_rules! sized {
         |scenario, config| {
             use $queue as Made;
             let make = |n| Deque(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
-            explore(&config.clone().against(spec($algorithm, Policy::Full)), &model(scenario, &[], make))
+            explore(
+                &config.clone().against(spec($algorithm, Policy::Full)),
+                &model(scenario, &[], make),
+            )
         }
     };
 }
 
 /// A queue that has no capacity to begin with.
-macro_rules! unsized_ {
+macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
         |scenario, config| {
             use $queue as Made;
             let make = |_| Deque(Made::<u64, Simulated>::new());
-            explore(&config.clone().against(spec($algorithm, Policy::Full)), &model(scenario, &[], make))
+            explore(
+                &config.clone().against(spec($algorithm, Policy::Full)),
+                &model(scenario, &[], make),
+            )
         }
     };
 }
@@ -144,9 +191,7 @@ impl Scene {
             }
             Scene::Pair => Scenario::drain(2, stores, 1, 2),
             Scene::Four => Scenario::drain(4, stores, 1, 2),
-            Scene::Thieves => {
-                Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) }
-            }
+            Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief => Scenario::brief(stores, 1, 2),
             Scene::Mixed => Scenario::mixed(stores, 1, 2),
             Scene::Pushes => Scenario {
@@ -166,7 +211,9 @@ impl Caught {
     pub fn is(self, violation: &Violation) -> bool {
         let says = |text: &str, part: &str| text.contains(part);
         match (self, violation) {
-            (Caught::Twice, Violation::History(text) | Violation::Panic(text)) => says(text, "taken twice"),
+            (Caught::Twice, Violation::History(text) | Violation::Panic(text)) => {
+                says(text, "taken twice")
+            }
             (Caught::Lost, Violation::History(text)) => says(text, "was lost"),
             (Caught::Lost, Violation::Panic(text)) => says(text, "left behind"),
             (Caught::Invented, Violation::History(text)) => says(text, "never pushed"),

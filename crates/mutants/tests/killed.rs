@@ -11,7 +11,10 @@ fn every_mutant_is_caught_as_the_table_says() {
     for mutant in mutants() {
         let report = mutant.run();
         let time = report.elapsed.as_secs_f64();
-        println!("{:28} {:?}: {} executions, {time:.2} s", mutant.name, mutant.caught, report.executions);
+        println!(
+            "{:28} {:?}: {} executions, {time:.2} s",
+            mutant.name, mutant.caught, report.executions
+        );
         wrong.extend(mutant.judge(&report).err());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -45,16 +45,19 @@ struct Answer {
 pub(crate) fn run(options: &Options) -> Result<()> {
     for (program, package) in [("spin", "spin"), ("gcc", "gcc")] {
         if !installed(program) {
-            eprintln!("spin: {program} is not installed (`apt install {package}`): nothing was checked");
+            eprintln!(
+                "spin: {program} is not installed (`apt install {package}`): nothing was checked"
+            );
             return Ok(());
         }
     }
     Step::cargo("build --release --package poach-cli").run("`poach check` could not be built")?;
     let poach = target_directory()?.join("release/poach");
     let work = target_directory()?.join("spin");
-    std::fs::create_dir_all(&work)
-        .with_context(|| format!("could not make {}", work.display()))?;
-    eprintln!(" S  x  delta  tasks  expected    spin        states      s   poach       states      s");
+    std::fs::create_dir_all(&work).with_context(|| format!("could not make {}", work.display()))?;
+    eprintln!(
+        " S  x  delta  tasks  expected    spin        states      s   poach       states      s"
+    );
     let mut wrong = 0;
     let cases = cases(options.store_buffer);
     for case in &cases {
@@ -202,16 +205,25 @@ mod tests {
         assert_eq!(read_pan(clean), Some((0, 1280)));
         let many = "depth reached 9, errors: 1\n 1.2e+06 states, stored (3 visited)\n";
         assert_eq!(read_pan(many), Some((1, 1_200_000)));
-        assert_eq!(read_pan("error: max search depth too small\nerrors: 0\n 1 states, stored"), None);
+        assert_eq!(
+            read_pan("error: max search depth too small\nerrors: 0\n 1 states, stored"),
+            None
+        );
         assert_eq!(read_pan("pan: out of memory"), None);
     }
 
     #[test]
     fn each_bound_is_asked_about_from_both_sides() {
         let cases = cases(4);
-        let bound = |clean| Case { store_buffer: 4, stores: 1, delta: 3 - u32::from(!clean), tasks: 4, clean };
+        let bound = |clean| Case {
+            store_buffer: 4,
+            stores: 1,
+            delta: 3 - u32::from(!clean),
+            tasks: 4,
+            clean,
+        };
         assert!(cases.contains(&bound(true)) && cases.contains(&bound(false)));
-        assert!(cases.iter().all(|case| case.clean == (case.stores > 0
-            && case.delta * (case.stores + 1) > case.store_buffer)));
+        assert!(cases.iter().all(|case| case.clean
+            == (case.stores > 0 && case.delta * (case.stores + 1) > case.store_buffer)));
     }
 }

@@ -173,11 +173,7 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
 }
 
 /// What the owner is made to do, one scene after the other.
-fn scenes(
-    arguments: &Arguments,
-    tasks: u32,
-    stores: u32,
-) -> Result<Vec<(&'static str, Scenario)>> {
+fn scenes(arguments: &Arguments, tasks: u32, stores: u32) -> Result<Vec<(&'static str, Scenario)>> {
     let (thieves, steals) = (arguments.thieves, arguments.steals);
     let scene = |name: SceneName| {
         let scenario = match name {

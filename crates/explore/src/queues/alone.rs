@@ -98,7 +98,11 @@ pub fn five_runs() -> Vec<Law> {
     let chase_lev = || Deque(ChaseLev::<u64, Simulated, Full>::new(Full));
     vec![
         law("chase-lev", Fate::Took, alone(chase_lev)),
-        law("resolved", Fate::Took, alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved())))),
+        law(
+            "resolved",
+            Fate::Took,
+            alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved()))),
+        ),
         law("ff-the", Fate::Aborted, alone(|| Deque(The::<u64, Simulated, _>::new(bounded())))),
         law("ff-cl", Fate::Aborted, alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(bounded())))),
         law("thep", Fate::NeverReturns, alone(|| Deque(Thep::<u64, Simulated, _>::new(bounded())))),

@@ -212,7 +212,8 @@ fn shared(sizes: &[u32], quick: bool) -> Vec<Case> {
             let salsa = Named { policy, ..find("salsa") };
             cases.push(case(salsa, "robbed", robbed.clone(), size, clean));
         }
-        let pushes = Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(0, 0, 1, 1) };
+        let pushes =
+            Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(0, 0, 1, 1) };
         cases.push(case(find("injector"), "pushes", pushes, size, true));
     }
     cases

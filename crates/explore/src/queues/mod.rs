@@ -8,8 +8,8 @@ pub mod shared;
 use core::num::NonZeroU64;
 
 use poach_deque::{
-    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, Private, Split,
-    The, Thep,
+    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, Private,
+    Split, The, Thep,
 };
 use poach_memory::delta::Delta;
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
@@ -52,10 +52,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// Whether the queue has a fence policy; the others work without one.
     pub fn has_policy(self) -> bool {
-        matches!(
-            self,
-            Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Salsa
-        )
+        matches!(self, Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Salsa)
     }
 }
 
@@ -161,12 +158,16 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
         Policy::Asymmetric => {
             run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new)
         }
-        Policy::Bounded { delta: pops, fill } => run(algorithm, policy, scenario, config, move || {
-            Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
-        }),
-        Policy::Resolved { delta: pops, fill } => run(algorithm, policy, scenario, config, move || {
-            Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
-        }),
+        Policy::Bounded { delta: pops, fill } => {
+            run(algorithm, policy, scenario, config, move || {
+                Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
+            })
+        }
+        Policy::Resolved { delta: pops, fill } => {
+            run(algorithm, policy, scenario, config, move || {
+                Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
+            })
+        }
         Policy::Unbounded => run(algorithm, policy, scenario, config, || Unbounded),
         Policy::Unfenced => run(algorithm, policy, scenario, config, || Unfenced),
     }

@@ -179,8 +179,7 @@ fn own<S: Subject>(
     ended: Option<&<Simulated as Memory>::Word>,
 ) {
     let mut next = u64::from(scenario.tasks);
-    let all_ended =
-        || ended.is_none_or(|ended| ended.load(Relaxed) == u64::from(scenario.thieves));
+    let all_ended = || ended.is_none_or(|ended| ended.load(Relaxed) == u64::from(scenario.thieves));
     let pop = || {
         let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
         if outcome != Outcome::Empty {
