@@ -26,8 +26,9 @@ fn main() {
 
     let mut page = String::new();
     for room in ["deque/src/ring.rs", "deque/src/lock.rs", "pool/src/registry.rs"] {
-        let name = module(room);
-        module_line(&mut page, name, &crates.join(room));
+        let (name, file) = (module(room), crates.join(room));
+        let whole = with_folder(&file, &out.join("rooms").join(name));
+        module_line(&mut page, name, whole.as_deref().unwrap_or(&file));
     }
     let mut runs = String::from("const RUNS: &[(&str, Run)] = &[\n");
     for mutant in mutants() {
@@ -51,6 +52,23 @@ fn module_line(page: &mut String, name: &str, path: &Path) {
         page,
         "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};"
     );
+}
+
+/// A file that has a folder of the same name beside it is copied with it: read by its path, it would
+/// look for its modules elsewhere. Returns the copy.
+fn with_folder(file: &Path, to: &Path) -> Option<PathBuf> {
+    let folder = file.with_extension("");
+    if !folder.is_dir() {
+        return None;
+    }
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("a source").path();
+        let text = fs::read_to_string(&path).expect("a source can be read");
+        write(&to.join(path.file_name().expect("a source has a name")), &text);
+    }
+    let root = to.join("mod.rs");
+    write(&root, &fs::read_to_string(file).expect("a source can be read"));
+    Some(root)
 }
 
 /// The name of the module that a file or a folder is.
@@ -86,6 +104,10 @@ fn copy(
 ) {
     let name = from.file_name().expect("a source has a name").to_string_lossy();
     copy_tree(mutant, from, edited, &folder.join(&*name), rooms);
+    let beside = from.with_extension("");
+    if from.is_file() && beside.is_dir() {
+        copy_tree(mutant, &beside, edited, &folder.join(module(&name)), rooms);
+    }
     let _ = writeln!(page, "pub(crate) mod {};", module(&name));
 }
 
