@@ -191,6 +191,7 @@ impl Scene {
             }
             Scene::Pair => Scenario::drain(2, stores, 1, 2),
             Scene::Four => Scenario::drain(4, stores, 1, 2),
+            Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief => Scenario::brief(stores, 1, 2),
             Scene::Mixed => Scenario::mixed(stores, 1, 2),
