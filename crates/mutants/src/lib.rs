@@ -90,10 +90,10 @@ macro_rules! subject {
         sized!($at::$room::IdempotentDeque, Algorithm::IdempotentDeque)
     };
     ($at:ident, $room:ident, Private) => {
-        unsized_!($at::$room::Private, Algorithm::Private)
+        plain!($at::$room::Private, Algorithm::Private)
     };
     ($at:ident, $room:ident, Mutex) => {
-        unsized_!($at::$room::Mutex, Algorithm::Mutex)
+        plain!($at::$room::Mutex, Algorithm::Mutex)
     };
     ($at:ident, $room:ident, Salsa) => {
         |scenario, config| {
@@ -137,7 +137,7 @@ macro_rules! sized {
 }
 
 /// A queue that has no capacity to begin with.
-macro_rules! unsized_ {
+macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
         |scenario, config| {
             use $queue as Made;
@@ -191,6 +191,7 @@ impl Scene {
             }
             Scene::Pair => Scenario::drain(2, stores, 1, 2),
             Scene::Four => Scenario::drain(4, stores, 1, 2),
+            Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief => Scenario::brief(stores, 1, 2),
             Scene::Mixed => Scenario::mixed(stores, 1, 2),

@@ -223,8 +223,11 @@ fn find(name: &str) -> Named {
     *QUEUES.iter().find(|queue| queue.name == name).expect("the matrix names queues of the list")
 }
 
+/// Tasks of the largest model without stores between pops.
+const MOST_TASKS: u64 = 6;
+
 /// The rows of FF-THE and FF-CL: clean at the bound, refuted one below; without stores between pops,
-/// refuted at every delta up to the number of tasks.
+/// refuted at every delta that leaves a thief something to steal of up to six tasks.
 pub fn bounds(
     sizes: &(impl Iterator<Item = u32> + Clone),
     stores: &(impl Iterator<Item = u32> + Clone),
@@ -246,13 +249,10 @@ pub fn bounds(
                     clean,
                 };
                 if x == 0 {
-                    // Coalescing hides any number of pops.
-                    let tasks = 4;
-                    for delta in 1..=tasks - 2 {
-                        if let Some(delta) = NonZeroU64::new(delta) {
-                            rows.push(case(delta, delta.get() + 2, false));
-                        }
-                    }
+                    // Coalescing hides any number of pops: a delta that does not keep thieves off
+                    // altogether is too small.
+                    let hopeless = (1..=MOST_TASKS - 2).filter_map(NonZeroU64::new);
+                    rows.extend(hopeless.map(|delta| case(delta, delta.get() + 2, false)));
                     continue;
                 }
                 let bound = delta(store_buffer, true, x);

@@ -156,16 +156,19 @@ impl Search {
     pub(crate) fn prepare(&mut self) -> bool {
         if !self.begun {
             self.begun = true;
-            if let Strategy::Replay(choices) = &self.config.strategy {
-                self.trace.clone_from(choices);
-                self.fixed = choices.len();
-            }
+            self.rewind();
             return true;
         }
         if self.limit().is_some() {
             return false;
         }
         match self.config.strategy {
+            // Which words two threads share is only found out by running.
+            Strategy::Replay(_) if self.end == Some(End::Restart) => {
+                self.restarts += 1;
+                self.rewind();
+                true
+            }
             Strategy::Replay(_) => false,
             Strategy::Random { executions, .. } => {
                 self.trace.clear();
@@ -186,6 +189,14 @@ impl Search {
                 }
                 self.backtrack()
             }
+        }
+    }
+
+    /// To the beginning of the execution that is asked for, if one is.
+    fn rewind(&mut self) {
+        if let Strategy::Replay(choices) = &self.config.strategy {
+            self.trace.clone_from(choices);
+            self.fixed = choices.len();
         }
     }
 

@@ -107,6 +107,8 @@ pub enum Scene {
     Hands,
     /// Four tasks; the owner pops until none is left, a thief steals twice.
     Four,
+    /// Three tasks; the owner does nothing, a thief steals twice.
+    Robbed,
     /// Two tasks; the owner does nothing, each of two thieves steals once.
     Thieves,
     /// The owner pushes two, pops one, and pops until none is left; a thief steals twice. The queue

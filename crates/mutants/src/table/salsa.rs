@@ -59,9 +59,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "salsa-not-stealable",
-        why: "line 115 left out: a thief does not name the chunk in its own list",
+        why: "line 115 left out: a thief does not name the chunk in its own list, and forgets it when it \
+              steals another",
         was: "self.record().held.add(chunk)?;",
         is: "",
+        scene: Scene::Robbed,
         caught: Caught::Lost,
         ..HERE
     },
