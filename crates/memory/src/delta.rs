@@ -210,7 +210,7 @@ impl fmt::Display for DeltaError {
                 write!(f, "{} has {} store buffer entries, ", entry.core, entry.capacity)?;
                 match entry.bound {
                     Bound::AtLeast(seen) => {
-                        write!(f, "and loads were seen to overtake {seen} stores")?
+                        write!(f, "and loads were seen to overtake {seen} stores")?;
                     }
                     _ => f.write_str("but how many stores a load overtakes is not known")?,
                 }

@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -61,10 +63,10 @@ impl Place {
 /// A placement and its two processors, if it says which.
 type Pair = (Placement, Option<(usize, usize)>);
 
-/// The rounds of a quick grid take no longer than this; only a point's last few may be beyond it.
+/// The rounds of a quick grid take no longer than this, but for the fewest that a point has.
 const QUICK: Duration = Duration::from_secs(30);
-/// Rounds between two looks at the clock: some milliseconds.
-const STRETCH: u64 = 2_000;
+/// A point of which there are fewer has not been looked at.
+const FEWEST: u64 = 200;
 
 impl Grid {
     /// The placements asked for, or all that the machine has.
@@ -160,18 +162,30 @@ fn one(
     pair: Option<(usize, usize)>,
     seed: u64,
 ) -> Result<Outcome> {
-    let never = AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     let Some(share) = share else {
-        return Ok(program::run(point, rounds, pair, seed, &never)?);
+        return Ok(program::run(point, rounds, pair, seed, &stop)?);
     };
-    let start = Instant::now();
-    let mut outcome = Outcome::default();
-    while outcome.rounds < rounds && (outcome.rounds == 0 || start.elapsed() < share) {
-        let stretch = STRETCH.min(rounds - outcome.rounds);
-        let seed = seed.wrapping_add(outcome.rounds << 16);
-        outcome = outcome.and(program::run(point, stretch, pair, seed, &never)?);
+    // Not in stretches: where the machine is busy the two threads take longer to set out together than
+    // some thousand rounds.
+    let (done, over) = mpsc::channel::<()>();
+    let outcome = thread::scope(|scope| {
+        let stop = &stop;
+        scope.spawn(move || {
+            // Until the time is up, or the other end is gone.
+            let _ = over.recv_timeout(share);
+            stop.store(true, Relaxed);
+        });
+        let outcome = program::run(point, rounds, pair, seed, stop);
+        drop(done);
+        outcome
+    })?;
+    if outcome.rounds >= FEWEST {
+        return Ok(outcome);
     }
-    Ok(outcome)
+    let rest = FEWEST.min(rounds) - outcome.rounds;
+    let seed = seed.wrapping_add(1 << 32);
+    Ok(outcome.and(program::run(point, rest, pair, seed, &AtomicBool::new(false))?))
 }
 
 fn bar(length: usize) -> Result<ProgressBar> {

@@ -38,7 +38,8 @@ th,td{text-align:right;padding:.3rem .55rem;border-bottom:1px solid var(--rule);
 th:first-child,td:first-child{text-align:left}th{font-weight:600;vertical-align:bottom}
 .k-words{border-top-style:dashed}
 @media(max-width:36rem){svg{font-size:20px}th,td{padding:.25rem .3rem;font-size:.82rem}th{white-space:normal}
-.facts b{font-size:1.4rem}.facts span{font-size:.78rem}}
+.facts b{font-size:1.4rem}.facts span{font-size:.78rem}
+.line{stroke-width:2.6}.bad{stroke-width:3}.diagonal{stroke-width:1.5}}
 ";
 
 /// Text as HTML has it.
@@ -210,9 +211,7 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         )?;
     }
     let bound = document.bound.filter(|bound| supposed.is_some_and(|supposed| *bound > supposed));
-    page.push_str(
-        "<div class=scroll><table><tr><th>Stores<th>rounds<th>wrong<th>largest delta<th>hidden",
-    );
+    page.push_str("<div class=scroll><table><tr><th>Stores<th>wrong<th>largest delta<th>hidden");
     for bound in supposed.into_iter().chain(bound) {
         write!(page, "<th>{bound} hides")?;
     }
@@ -234,8 +233,7 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         };
         write!(
             page,
-            "<tr><td>{name}<td>{}<td>{}<td>{}<td>{}<td>{}",
-            grouped(of().map(|o| o.outcome.rounds).sum()),
+            "<tr><td>{name}<td>{}<td>{}<td>{}<td>{}",
             grouped(of().map(|o| o.outcome.incorrect).sum()),
             column.highest_violation.map_or("none".to_owned(), |delta| delta.to_string()),
             column.hidden,
@@ -250,12 +248,14 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         }
         page.push('\n');
     }
-    page.push_str(
+    writeln!(
+        page,
         "</table></div>\n<p class=soft>Stores between two pops, to distinct lines unless it says otherwise; \
-         rounds that went wrong; the largest delta with which one did; the most pops that were hidden from a \
-         thief, and how many the supposed bounds can hide. Without a store between pops stores join, and no \
-         bound holds.</p>\n",
-    );
+         how many of {} rounds in all went wrong; the largest delta with which one did; the most pops that \
+         were hidden from a thief, and how many the supposed bounds can hide. Without a store between pops \
+         stores join, and no bound holds.</p>",
+        grouped(points.iter().map(|o| o.outcome.rounds).sum())
+    )?;
     Ok(())
 }
 

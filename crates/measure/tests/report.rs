@@ -1,0 +1,124 @@
+//! The report: what it concludes, and that its page stands by itself.
+
+use poach_measure::capacity::{Capacity, Measured, Pattern};
+use poach_measure::knee::Sweep;
+use poach_measure::litmus::classic::Counts;
+use poach_measure::litmus::grid::{self, Observation};
+use poach_measure::litmus::program::{Outcome, Point, Target};
+use poach_measure::place::Placement;
+use poach_measure::report::{Document, Host, Run};
+use poach_memory::Delta;
+
+/// The sweeps of a processor with `entries` entries.
+fn sweeps(entries: usize) -> Capacity {
+    let of = |pattern, slope: f64| {
+        let time = |length: usize| match (pattern, length > entries) {
+            (Pattern::None, _) | (_, false) => 181.1,
+            _ => 186.0 + slope * (length - entries) as f64,
+        };
+        let sweep = Sweep::new((1..=160).map(|length| vec![time(length); 3]).collect());
+        Measured { pattern, finding: sweep.knee(1), sweep }
+    };
+    let slopes = [0.25, 0.13, 0.13, 0.0];
+    Capacity::conclude(Pattern::ALL.into_iter().zip(slopes).map(|(p, s)| of(p, s)).collect())
+}
+
+/// What a processor does whose stores are held back in `entries` and in `egress` more.
+fn litmus(entries: u64, egress: u64) -> Vec<Run> {
+    let see = |point: Point| {
+        let hidden = match (point.stores, point.target) {
+            (0, _) => 200,
+            (stores, Target::Lines) => grid::safe_delta(entries + egress, stores),
+            (stores, _) => Delta::with_egress(entries, egress, stores).unwrap().pops(),
+        };
+        let twice = hidden.saturating_sub(point.delta);
+        let outcome = Outcome {
+            rounds: 1_000_000,
+            incorrect: twice,
+            duplicates: twice * twice,
+            largest_duplicate: twice,
+            stolen: 40_000_000,
+            ..Outcome::default()
+        };
+        Observation { point, outcome }
+    };
+    let points: Vec<Observation> = grid::points(entries, false).into_iter().map(see).collect();
+    [Placement::Os, Placement::Cores]
+        .map(|placement| Run { placement, points: points.clone() })
+        .into()
+}
+
+fn host() -> Host {
+    Host {
+        cpu: "A <processor> & 'its' \"name\"".to_owned(),
+        identity: Some("AMD family 0x19 model 0x11".to_owned()),
+        kernel: "linux 6.1".to_owned(),
+        processors: vec![0, 1],
+        virtual_machine: true,
+        documented: Some((64, "Zen 4".to_owned())),
+        seen_before: Some(73),
+    }
+}
+
+fn document(egress: u64) -> Document {
+    let classic = vec![
+        Counts { test: "SB", runs: 200_704, seen: 2795, allowed: true },
+        Counts { test: "MP", runs: 200_704, seen: 0, allowed: false },
+    ];
+    Document::conclude(host(), Some(sweeps(64)), litmus(64, egress), classic, 1)
+}
+
+#[test]
+fn the_bound_and_the_deltas_are_those_of_the_entries() {
+    let document = document(9);
+    assert_eq!((document.capacity, document.bound, document.shown), (Some(64), Some(73), Some(73)));
+    let deltas = (1..=8).map(|x| Delta::with_egress(64, 9, x).unwrap().pops());
+    assert_eq!(document.safe_delta, deltas.collect::<Vec<_>>());
+    assert!(document.well() && !document.contradictions.is_empty());
+    let said = document.verdict().join("\n");
+    assert!(said.contains("64 entries, as is documented for Zen 4"), "{said}");
+    assert!(said.contains("at least 73") && said.contains("9 on their way"), "{said}");
+}
+
+#[test]
+fn more_than_the_table_says_is_an_alarm() {
+    let document = document(11);
+    assert_eq!(document.bound, Some(75));
+    assert!(!document.well());
+    let said = document.verdict().join("\n");
+    assert!(said.contains("more than the 73 of Poach's table"), "{said}");
+}
+
+#[test]
+fn a_grid_without_violations_makes_no_profile() {
+    let mut clean = litmus(64, 9);
+    for observation in clean.iter_mut().flat_map(|run| &mut run.points) {
+        observation.outcome = Outcome { rounds: 1000, ..Outcome::default() };
+    }
+    let document = Document::conclude(host(), Some(sweeps(64)), clean, Vec::new(), 1);
+    assert_eq!((document.shown, document.profile()), (None, None));
+    assert!(!document.well());
+    assert!(document.verdict().join(" ").contains("No violation was seen"));
+}
+
+#[test]
+fn the_page_stands_by_itself() {
+    let page = document(9).to_html();
+    for outside in ["http:", "https:", "src=", "@import", "url(", "<script", "<link"] {
+        assert!(!page.contains(outside), "the page loads something: {outside}");
+    }
+    for broken in ["NaN", "inf,", "<processor>"] {
+        assert!(!page.contains(broken), "{broken}");
+    }
+    assert_eq!(page.matches("<svg").count(), 3, "capacity, and the grid for 65 and for 73");
+    assert!(page.contains("A &lt;processor&gt; &amp; &#39;its&#39; &quot;name&quot;"));
+    assert!(page.contains("65 hides") && page.contains("73 hides"));
+}
+
+#[test]
+fn an_empty_document_is_a_page_and_a_text_too() {
+    let nothing = Document::conclude(Host::default(), None, Vec::new(), Vec::new(), 1);
+    assert!(nothing.to_html().trim_end().ends_with("</html>"));
+    assert!(!nothing.to_text(0).is_empty());
+    assert_eq!((nothing.capacity, nothing.profile()), (None, None));
+}
