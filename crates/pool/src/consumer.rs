@@ -17,8 +17,28 @@ const POLLS: u32 = 64;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another. Tasks that were meant for it when it is
-/// dropped are stolen by other consumers, or left to the next.
+/// One thread at a time uses it; it may be sent to another, between two calls. Tasks that were meant
+/// for it when it is dropped are stolen by other consumers, or left to the next.
+///
+/// It cannot go to another thread in the middle of its use:
+///
+/// ```compile_fail,E0505
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let mut consumer = pool.consumer().unwrap();
+/// let mut tasks = consumer.drain();
+/// let other = std::thread::spawn(move || consumer.try_get()); // still borrowed by `tasks`
+/// tasks.next();
+/// ```
+///
+/// nor can two threads share one:
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let consumer = pool.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| println!("{:?}", &consumer)); // `Consumer` is not `Sync`
+/// });
+/// ```
 pub struct Consumer<T: Send> {
     taker: Taker<T, Salsa<T>>,
     pub(crate) shared: Arc<Shared<T>>,

@@ -14,8 +14,18 @@ use crate::task_pool::{Busy, Room, Shared};
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another. A chunk that it has begun when it is
-/// dropped is finished by the next producer.
+/// One thread at a time uses it; it may be sent to another, between two calls. A chunk that it has
+/// begun when it is dropped is finished by the next producer.
+///
+/// Two threads cannot share one:
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let producer = pool.producer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| println!("{:?}", &producer)); // `Producer` is not `Sync`
+/// });
+/// ```
 pub struct Producer<T: Send> {
     feeder: Feeder<T, Salsa<T>>,
     busy: Arc<Busy>,

@@ -6,217 +6,26 @@
 //! have made their own, find the pool empty, and go on with tasks that come later. At last the two wake
 //! up, in either order, and each task has been taken once.
 
-use std::cell::{Cell, RefCell};
-use std::sync::mpsc::{Receiver, Sender, channel};
+mod stopping;
+
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use poach_memory::{Asymmetric, Full, Machine, Memory, Ordering, Pointer, StoreLoad, Word};
+use poach_memory::{Asymmetric, Full, StoreLoad};
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Policy, Taker};
-use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
-/// Where a thread stops, and how it says so and is woken.
-struct Stop {
-    /// Accesses before it.
-    left: usize,
-    stopped: Sender<Event>,
-    wake: Receiver<()>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Event {
-    Stopped,
-    /// The thread came to its end without stopping.
-    Done,
-}
-
-thread_local! {
-    static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
-    /// Accesses that this thread may still make: one that waits for a sleeper comes to its end.
-    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
-}
+use stopping::{Kind, LEFT, Stopping, start, stop_at, stop_before};
 
 /// Far more accesses than the third thread needs for all that it does.
 const ENOUGH: u64 = 100_000;
 
-/// Before each access.
-fn access() {
-    LEFT.set(LEFT.get().checked_sub(1).expect("a thread that need not wait for a sleeper"));
-    let due = STOP.with_borrow_mut(|stop| match stop {
-        Some(Stop { left: 0, .. }) => stop.take(),
-        Some(stop) => {
-            stop.left -= 1;
-            None
-        }
-        None => None,
-    });
-    if let Some(stop) = due {
-        // An error: the test has failed elsewhere, and nobody listens.
-        if stop.stopped.send(Event::Stopped).is_ok() {
-            stop.wake.recv().ok();
-        }
-    }
-}
-
-/// The machine's memory, with [`access`] before every access.
-struct Stopping;
-
-impl Memory for Stopping {
-    type Word = StoppingWord;
-    type Pointer<T> = StoppingPointer<T>;
-    type Cell<T> = <Machine as Memory>::Cell<T>;
-
-    fn full() {
-        access();
-        Machine::full();
-    }
-
-    fn light() {
-        Machine::light();
-    }
-
-    fn heavy() {
-        access();
-        Machine::heavy();
-    }
-
-    fn asymmetric() -> bool {
-        Machine::asymmetric()
-    }
-
-    fn pause() {
-        Machine::pause();
-    }
-}
-
-struct StoppingWord(<Machine as Memory>::Word);
-
-impl Word for StoppingWord {
-    fn new(value: u64) -> Self {
-        StoppingWord(Word::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        access();
-        Word::load(&self.0, order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        access();
-        Word::store(&self.0, value, order);
-    }
-
-    fn swap(&self, value: u64, order: Ordering) -> u64 {
-        access();
-        Word::swap(&self.0, value, order)
-    }
-
-    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        access();
-        Word::fetch_add(&self.0, value, order)
-    }
-
-    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-        access();
-        Word::fetch_sub(&self.0, value, order)
-    }
-
-    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-        access();
-        Word::fetch_or(&self.0, value, order)
-    }
-
-    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        access();
-        Word::fetch_and(&self.0, value, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        access();
-        Word::compare_exchange(&self.0, current, new, success, failure)
-    }
-}
-
-struct StoppingPointer<T>(<Machine as Memory>::Pointer<T>);
-
-impl<T> Pointer<T> for StoppingPointer<T> {
-    fn new(value: *mut T) -> Self {
-        StoppingPointer(Pointer::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> *mut T {
-        access();
-        Pointer::load(&self.0, order)
-    }
-
-    fn store(&self, value: *mut T, order: Ordering) {
-        access();
-        Pointer::store(&self.0, value, order);
-    }
-
-    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
-        access();
-        Pointer::swap(&self.0, value, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        current: *mut T,
-        new: *mut T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<*mut T, *mut T> {
-        access();
-        Pointer::compare_exchange(&self.0, current, new, success, failure)
-    }
-}
-
-/// A thread that may be asleep in the middle of what it does.
-struct Sleeper<'scope> {
-    thread: thread::ScopedJoinHandle<'scope, ()>,
-    wake: Sender<()>,
-    stopped: bool,
-}
-
 /// What a thread that is to be stopped does; it adds what it takes, at once.
 type Act = Box<dyn FnOnce(&Mutex<Vec<u64>>) + Send>;
-
-/// Runs `act` until it has made `accesses`, or to its end.
-fn stop_at<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    taken: &'scope Mutex<Vec<u64>>,
-    accesses: usize,
-    act: Act,
-) -> Sleeper<'scope> {
-    let (stopped, event) = channel();
-    let (wake, woken) = channel();
-    let thread = scope.spawn(move || {
-        let stop = Stop { left: accesses, stopped: stopped.clone(), wake: woken };
-        STOP.set(Some(stop));
-        act(taken);
-        STOP.set(None);
-        stopped.send(Event::Done).ok();
-    });
-    let event = event.recv().expect("a thread that stops or ends, and does not panic");
-    Sleeper { thread, wake, stopped: event == Event::Stopped }
-}
-
-impl Sleeper<'_> {
-    fn wake(self) {
-        self.wake.send(()).ok();
-        self.thread.join().expect("a thread that does not panic");
-    }
-}
 
 /// Tasks that are there from the start, in chunks of two.
 const TASKS: u64 = 3;
@@ -321,8 +130,8 @@ where
     let puts = who.iter().any(|who| matches!(who, Who::Producer));
     let most = TASKS + if puts { 2 } else { 0 };
     let stopped = thread::scope(|scope| {
-        let first = stop_at(scope, &taken, at[0], first);
-        let second = stop_at(scope, &taken, at[1], second);
+        let first = stop_at(scope, at[0], || first(&taken));
+        let second = stop_at(scope, at[1], || second(&taken));
         let stopped = [first.stopped, second.stopped];
         // Each may have one task for itself; a producer may have put one or neither of its two.
         let away: usize = who
@@ -432,4 +241,90 @@ fn the_rivals_go_on() {
     stop_everywhere(7, || ConcBag::<u64, Stopping>::new(2));
     stop_everywhere(7, WsMsq::<u64, Stopping>::new);
     stop_everywhere(7, WsLifo::<u64, Stopping>::new);
+}
+
+/// The mistakes that the tag is there for: a hazard pointer that comes after the reading, with and
+/// without it.
+struct Late;
+impl Checks for Late {
+    const PROTECT_FIRST: bool = false;
+}
+
+struct LateWithoutTag;
+impl Checks for LateWithoutTag {
+    const PROTECT_FIRST: bool = false;
+    const TAG: bool = false;
+}
+
+struct WithoutTag;
+impl Checks for WithoutTag {
+    const TAG: bool = false;
+}
+
+/// A thief reads how much of a chunk is taken, and sleeps. The chunk comes to an end and is used again
+/// by the same two; the owner is about to publish its first task. The thief goes on, steals the chunk
+/// of another life, and sleeps; a robber steals it from the thief. The owner publishes: as much is taken
+/// now as the thief read long ago. The robber finds nothing left; then comes a task. The robber has it,
+/// and the thief, which need not look again where nothing was taken since it read, has it too.
+///
+/// Returns what was taken.
+fn a_thief_oversleeps<C: Checks + 'static>() -> Vec<u64> {
+    let pools = Arc::new(Salsa::<u64, Stopping, Asymmetric<Stopping>, C>::new(2).expect("memory"));
+    let mut owner = pools.consumer().expect("a seat");
+    let mut thief = pools.consumer().expect("a seat");
+    let mut robber = pools.consumer().expect("a seat");
+    let producer = Mutex::new(pools.producer().expect("a seat"));
+    let put = |task| {
+        assert!(producer.lock().expect("no panic").produce_force(0, task).is_ok());
+    };
+    put(1);
+    put(2);
+    let taken = Mutex::new(Vec::new());
+    let take = |task: Option<u64>| taken.lock().expect("no panic").extend(task);
+    take(owner.consume());
+    let (owner, thief, robber) = (&mut owner, &mut thief, &mut robber);
+    thread::scope(|scope| {
+        let mut sleeping_thief = start(scope, |stops| {
+            // The hazard pointer.
+            stop_before(stops, Some(Kind::Store), 0);
+            take(thief.steal(0));
+        });
+        let sleeping_owner = start(scope, |stops| {
+            take(owner.consume());
+            put(3);
+            // The hazard pointer is the first, `taken` the second.
+            stop_before(stops, Some(Kind::Store), 1);
+            take(owner.consume());
+        });
+        sleeping_thief.go_on_to(Kind::Heavy);
+        let sleeping_robber = start(scope, |stops| {
+            stop_before(stops, Some(Kind::Heavy), 0);
+            take(robber.steal(1));
+            put(4);
+            take(robber.consume());
+        });
+        sleeping_owner.wake();
+        sleeping_robber.wake();
+        sleeping_thief.wake();
+    });
+    for from in 0..3 {
+        while let Some(task) = if from == 1 { thief.consume() } else { thief.steal(from) } {
+            take(Some(task));
+        }
+    }
+    let mut taken = taken.into_inner().expect("no panic");
+    taken.sort_unstable();
+    taken
+}
+
+#[test]
+fn a_thief_that_oversleeps_is_stopped_by_the_tag_or_by_its_hazard_pointer() {
+    assert_eq!(a_thief_oversleeps::<EveryCheck>(), [1, 2, 3, 4]);
+    assert_eq!(a_thief_oversleeps::<WithoutTag>(), [1, 2, 3, 4]);
+    assert_eq!(a_thief_oversleeps::<Late>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn without_tag_and_hazard_pointer_a_task_is_taken_twice() {
+    assert_eq!(a_thief_oversleeps::<LateWithoutTag>(), [1, 2, 3, 4, 4]);
 }
