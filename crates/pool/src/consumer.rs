@@ -42,6 +42,8 @@ const POLLS: u32 = 64;
 pub struct Consumer<T: Send> {
     taker: Taker<T, Salsa<T>>,
     pub(crate) shared: Arc<Shared<T>>,
+    /// Whether the pool has a capacity.
+    bounded: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -53,7 +55,8 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 
 impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
-        Consumer { taker, shared, not_sync: PhantomData }
+        let bounded = shared.room.is_some();
+        Consumer { taker, shared, bounded, not_sync: PhantomData }
     }
 
     /// Takes a task; sleeps while there is none, after a bounded number of looks.
@@ -133,10 +136,18 @@ impl<T: Send> Consumer<T> {
     #[inline(always)]
     fn take(&mut self) -> Option<T> {
         let task = self.taker.get()?;
+        if self.bounded {
+            self.make_room();
+        }
+        Some(task)
+    }
+
+    /// Out of line, as in `Producer`.
+    #[inline(never)]
+    fn make_room(&self) {
         if let Some(room) = &self.shared.room {
             room.release();
         }
-        Some(task)
     }
 
     /// A task, or that there will never be one; nothing if neither is known.

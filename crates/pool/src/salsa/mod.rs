@@ -328,8 +328,11 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         let term = unsafe { &*self.term_word };
         // SAFETY: as above.
         let taken = unsafe { &*self.taken };
-        // Before the fence, across which they would have to be read again.
+        // Read before the fence, across which the compiler would read them again.
         let (slot, filled, mine, slots) = (self.next, self.filled, self.term.0, self.slots);
+        let record = self.record;
+        // SAFETY: the record lives in the registry that `core` keeps.
+        let record = unsafe { record.as_ref() };
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
         if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
@@ -339,7 +342,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.next = next;
         // Line 90, "tell the world": Release carries the events counted before to who sees it.
         taken.store(next, Ordering::Release);
-        self.record().fence.owner();
+        record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
         if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {
             return self.take_last(slot);
