@@ -17,11 +17,33 @@ const POLLS: u32 = 64;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another. Tasks that were meant for it when it is
-/// dropped are stolen by other consumers, or left to the next.
+/// One thread at a time uses it; it may be sent to another, between two calls. Tasks that were meant
+/// for it when it is dropped are stolen by other consumers, or left to the next.
+///
+/// It cannot go to another thread in the middle of its use:
+///
+/// ```compile_fail,E0505
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let mut consumer = pool.consumer().unwrap();
+/// let mut tasks = consumer.drain();
+/// let other = std::thread::spawn(move || consumer.try_get()); // still borrowed by `tasks`
+/// tasks.next();
+/// ```
+///
+/// nor can two threads share one:
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let consumer = pool.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| println!("{:?}", &consumer)); // `Consumer` is not `Sync`
+/// });
+/// ```
 pub struct Consumer<T: Send> {
     taker: Taker<T, Salsa<T>>,
     pub(crate) shared: Arc<Shared<T>>,
+    /// Whether the pool has a capacity.
+    bounded: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -33,7 +55,8 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 
 impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
-        Consumer { taker, shared, not_sync: PhantomData }
+        let bounded = shared.room.is_some();
+        Consumer { taker, shared, bounded, not_sync: PhantomData }
     }
 
     /// Takes a task; sleeps while there is none, after a bounded number of looks.
@@ -113,10 +136,18 @@ impl<T: Send> Consumer<T> {
     #[inline(always)]
     fn take(&mut self) -> Option<T> {
         let task = self.taker.get()?;
+        if self.bounded {
+            self.make_room();
+        }
+        Some(task)
+    }
+
+    /// Out of line, as in `Producer`.
+    #[inline(never)]
+    fn make_room(&self) {
         if let Some(room) = &self.shared.room {
             room.release();
         }
-        Some(task)
     }
 
     /// A task, or that there will never be one; nothing if neither is known.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use poach_memory::Ordering;
+use poach_memory::{Ordering, Word};
 
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
@@ -14,12 +14,24 @@ use crate::task_pool::{Busy, Room, Shared};
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another. A chunk that it has begun when it is
-/// dropped is finished by the next producer.
+/// One thread at a time uses it; it may be sent to another, between two calls. A chunk that it has
+/// begun when it is dropped is finished by the next producer.
+///
+/// Two threads cannot share one:
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let producer = pool.producer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| println!("{:?}", &producer)); // `Producer` is not `Sync`
+/// });
+/// ```
 pub struct Producer<T: Send> {
     feeder: Feeder<T, Salsa<T>>,
     busy: Arc<Busy>,
     shared: Arc<Shared<T>>,
+    /// Whether the pool has a capacity.
+    bounded: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -35,7 +47,8 @@ impl<T: Send> Producer<T> {
         busy: Arc<Busy>,
         shared: Arc<Shared<T>>,
     ) -> Self {
-        Producer { feeder, busy, shared, not_sync: PhantomData }
+        let bounded = shared.room.is_some();
+        Producer { feeder, busy, shared, bounded, not_sync: PhantomData }
     }
 
     /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
@@ -46,13 +59,7 @@ impl<T: Send> Producer<T> {
     /// [`PutError::Closed`] and [`PutError::OutOfMemory`] give the task back.
     #[inline]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
-        if let Some(room) = &self.shared.room
-            && !room.reserve()
-            && !wait_for_room(room)
-        {
-            return Err(PutError::Closed(task));
-        }
-        self.put_reserved(task)
+        if self.bounded { self.put_where_there_is_room(task, true) } else { self.put_now(task) }
     }
 
     /// Puts a task, if there is room. Never waits.
@@ -62,33 +69,49 @@ impl<T: Send> Producer<T> {
     /// [`PutError`] gives the task back.
     #[inline]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
+        if self.bounded { self.put_where_there_is_room(task, false) } else { self.put_now(task) }
+    }
+
+    /// Out of line: a pool without a capacity shall not keep registers for one that has it.
+    #[inline(never)]
+    fn put_where_there_is_room(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
         if let Some(room) = &self.shared.room
             && !room.reserve()
         {
-            let closed = self.shared.tasks.is_closed();
-            return Err(if closed { PutError::Closed(task) } else { PutError::Full(task) });
+            if self.shared.tasks.is_closed() {
+                return Err(PutError::Closed(task));
+            }
+            if !wait {
+                return Err(PutError::Full(task));
+            }
+            if !wait_for_room(room) {
+                return Err(PutError::Closed(task));
+            }
         }
-        self.put_reserved(task)
-    }
-
-    #[inline(always)]
-    fn put_reserved(&mut self, task: T) -> Result<(), PutError<T>> {
-        // Relaxed: ordered before the look at the gate by the fence; see `Shared::is_settled`.
-        self.busy.store(1, Ordering::Relaxed);
-        self.shared.tasks.light();
-        let put = if self.shared.tasks.is_closed() {
-            Err(PutError::Closed(task))
-        } else {
-            self.feeder.put(task).map_err(PutError::OutOfMemory)
-        };
-        // Release pairs with the Acquire in `Shared::is_settled`.
-        self.busy.store(0, Ordering::Release);
+        let put = self.put_now(task);
         if put.is_err()
             && let Some(room) = &self.shared.room
         {
             room.release();
         }
-        self.shared.tasks.wake(1);
+        put
+    }
+
+    #[inline(always)]
+    fn put_now(&mut self, task: T) -> Result<(), PutError<T>> {
+        // Read once: the compiler would read them again after each fence.
+        let (busy, gate) = (&**self.busy, &self.shared.tasks);
+        // Relaxed: ordered before the look at the gate by the fence; see `Shared::is_settled`.
+        busy.store(1, Ordering::Relaxed);
+        gate.light();
+        let put = if gate.is_closed() {
+            Err(PutError::Closed(task))
+        } else {
+            self.feeder.put(task).map_err(PutError::OutOfMemory)
+        };
+        // Release pairs with the Acquire in `Shared::is_settled`.
+        busy.store(0, Ordering::Release);
+        gate.wake(1);
         put
     }
 

@@ -68,7 +68,6 @@ pub(crate) struct Room {
 
 impl Room {
     /// Takes room for one task, if there is any.
-    #[inline]
     pub(crate) fn reserve(&self) -> bool {
         // Relaxed: the count alone decides; tasks are published by the chunks.
         let mut held = self.held.load(Ordering::Relaxed);
@@ -81,7 +80,6 @@ impl Room {
         false
     }
 
-    #[inline]
     pub(crate) fn release(&self) {
         self.held.fetch_sub(1, Ordering::Relaxed);
         self.gate.wake(1);

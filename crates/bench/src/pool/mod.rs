@@ -21,7 +21,8 @@ use poach_pool::stack::WsLifo;
 use crate::{Case, Request, Suite};
 use protocol::{Shape, blocking, pair, polling};
 use systems::{
-    Array, Channel, Concurrent, Face, Flume, Injecting, Kanal, Locked, Mpsc, Pools, Segmented,
+    Array, Channel, Concurrent, Face, Flume, Injecting, Kanal, Locked, Mpsc, OwnInjecting, Pools,
+    Segmented,
 };
 
 /// The suite `pool`.
@@ -64,6 +65,7 @@ fn the_peers(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
     cases.push(polling("crossbeam-array-queue", shape, size, Array));
     cases.push(polling("crossbeam-channel", shape, size, Channel));
     cases.push(polling("crossbeam-injector", shape, size, Injecting));
+    cases.push(polling("poach-injector", shape, size, OwnInjecting));
     cases.push(polling("concurrent-queue", shape, size, Concurrent));
     cases.push(polling("flume", shape, size, Flume));
     cases.push(polling("kanal", shape, size, Kanal));
@@ -86,6 +88,7 @@ fn pairs(cases: &mut Vec<Case>, request: &Request) {
     cases.push(pair("crossbeam-array-queue", size, Array));
     cases.push(pair("crossbeam-channel", size, Channel));
     cases.push(pair("crossbeam-injector", size, Injecting));
+    cases.push(pair("poach-injector", size, OwnInjecting));
     cases.push(pair("concurrent-queue", size, Concurrent));
     cases.push(pair("flume", size, Flume));
     cases.push(pair("kanal", size, Kanal));

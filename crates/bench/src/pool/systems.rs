@@ -197,6 +197,37 @@ impl Take for Arc<Injector<u64>> {
     }
 }
 
+/// This project's injector: what its runtime's workers would take tasks from outside from.
+#[derive(Clone)]
+pub(super) struct OwnInjecting;
+
+impl System for OwnInjecting {
+    type In = Arc<poach_deque::Injector<u64>>;
+    type Out = Arc<poach_deque::Injector<u64>>;
+
+    fn open(&self, shape: &Shape) -> Result<Opened<Self::In, Self::Out>> {
+        Ok(shared(shape, Arc::new(poach_deque::Injector::new())))
+    }
+}
+
+impl Put for Arc<poach_deque::Injector<u64>> {
+    fn put(&mut self, task: u64) -> Result<(), u64> {
+        self.try_push(task).map_err(|refused| refused.0)
+    }
+}
+
+impl Take for Arc<poach_deque::Injector<u64>> {
+    fn take(&mut self) -> Option<u64> {
+        loop {
+            match self.steal() {
+                poach_deque::Steal::Success(task) => return Some(task),
+                poach_deque::Steal::Empty => return None,
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The queue under async-channel.
 #[derive(Clone)]
 pub(super) struct Concurrent;

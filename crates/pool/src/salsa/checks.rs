@@ -11,6 +11,8 @@ pub trait Checks: Send + Sync {
     const RECHECK: bool = true;
     /// Section 5.3: each change of owner gives the term a new tag.
     const TAG: bool = true;
+    /// A thief's hazard pointer is set before it reads the term, not only before it acts on it.
+    const PROTECT_FIRST: bool = true;
 }
 
 /// All [`Checks`]: the algorithm.

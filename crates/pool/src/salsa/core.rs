@@ -117,6 +117,8 @@ pub(super) struct Core<T, M: Memory, F> {
     chunks: Registry<Chunk<T, M>, M>,
     chunk_length: usize,
     chunk_limit: usize,
+    /// [`Checks::TAG`](super::Checks::TAG).
+    tags: bool,
     /// Makes the policy of a consumer's seat.
     fences: Fences<F>,
 }
@@ -132,13 +134,14 @@ impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// `None` where there is no memory.
-    pub(super) fn new(chunk_length: usize, fences: Fences<F>) -> Option<Self> {
+    pub(super) fn new(chunk_length: usize, tags: bool, fences: Fences<F>) -> Option<Self> {
         let core = Core {
             consumers: Seats::new(),
             producers: Seats::new(),
             chunks: Registry::new(),
             chunk_length,
             chunk_limit: MOST,
+            tags,
             fences,
         };
         let make = |number| ConsumerRecord::new(number, (core.fences)(number));
@@ -176,6 +179,11 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             producer.begin(chunk);
         }
         Ok(producer)
+    }
+
+    /// `new`, under its own tag, or in a model without tags under the tag of `old`.
+    fn retagged(&self, old: Term, new: Term) -> Term {
+        if self.tags { new } else { new.with_tag_of(old) }
     }
 
     /// A free chunk of `pool`'s, or none.
@@ -222,7 +230,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         // Relaxed: the fence below orders the end of the term before the scan.
         while let Err(now) = chunk.term().compare_exchange(
             term.0,
-            term.ended().0,
+            self.retagged(term, term.ended()).0,
             Ordering::Relaxed,
             Ordering::Relaxed,
         ) {
@@ -391,7 +399,8 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
             return None;
         }
         // Relaxed: the chunk is this producer's alone until the store below.
-        let term = Term(chunk.term().load(Ordering::Relaxed)).next(pool, pool);
+        let old = Term(chunk.term().load(Ordering::Relaxed));
+        let term = core.retagged(old, old.next(pool, pool));
         // Release: who sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);
         fifo.append(chunk);

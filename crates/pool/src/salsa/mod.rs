@@ -68,8 +68,10 @@
 //! 4. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later one
 //!    of the same owner. The paper needs that, for its P comes from a node that may be another's by
 //!    then; here the term itself names the word to read, and the hazard pointer keeps the chunk from
-//!    another life, so that no model finds an execution which goes wrong without the tag. It stays:
-//!    it lets each step above be argued within one term.
+//!    another life, so that no model finds an execution which goes wrong without the tag alone. It
+//!    stays: it lets each step above be argued within one term, and where a thief's hazard pointer
+//!    comes too late it is what stops the thief. **Without either** a task is taken twice
+//!    (`tests/stress_stalls.rs`).
 //! 5. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
@@ -105,7 +107,7 @@ mod list;
 
 use ::core::fmt;
 use ::core::marker::PhantomData;
-use ::core::ptr::{self, NonNull};
+use ::core::ptr;
 use std::sync::Arc;
 
 use poach_memory::{Asymmetric, Machine, Memory, Ordering, StoreLoad, Word};
@@ -163,7 +165,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
             first.margin() == 0 || first.resolve(),
             "SALSA needs a fence policy that can make an owner's stores visible"
         );
-        let core = Arc::new(Core::new(chunk_length, Box::new(fences))?);
+        let core = Arc::new(Core::new(chunk_length, C::TAG, Box::new(fences))?);
         Some(Salsa { core, checks: PhantomData })
     }
 
@@ -197,9 +199,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
         // SAFETY: the record lives in the registry that `core` keeps.
         let emptied = unsafe { record.as_ref() }.emptied.load(Ordering::Relaxed);
         Ok(SalsaConsumer {
-            current: None,
+            chunk: ptr::null(),
+            slots: ptr::null(),
+            term_word: ptr::null(),
+            taken: ptr::null(),
             next: 0,
             filled: 0,
+            length: 0,
             term: Term(0),
             record,
             emptied,
@@ -228,30 +234,20 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     }
 }
 
-/// The chunk a consumer works on (`currentNode`), with what is read of it for each task.
-struct Current<T, M: Memory> {
-    chunk: NonNull<Chunk<T, M>>,
-    slots: *const Slot<T, M>,
-    term: *const M::Word,
-    taken: *const M::Word,
-}
-
-impl<T, M: Memory> Clone for Current<T, M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, M: Memory> Copy for Current<T, M> {}
-
 /// A consumer of [`Salsa`] pools.
 pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryCheck> {
-    /// Under hazard pointer [`CURRENT`] while it is `Some`.
-    current: Option<Current<T, M>>,
+    /// The chunk it works on (`currentNode`), under hazard pointer [`CURRENT`], or null. What is read
+    /// of it for each task stands beside it, each in a field: as one value it would be copied, by way
+    /// of the stack, for every task.
+    chunk: *const Chunk<T, M>,
+    slots: *const Slot<T, M>,
+    term_word: *const M::Word,
+    taken: *const M::Word,
     /// The next slot of it to take: this consumer's `taken` word.
     next: u64,
     /// Its `filled` word when last read. `next == filled` where there is no current chunk.
     filled: u64,
+    length: u64,
     /// The term in which it is this consumer's.
     term: Term,
     record: RecordPointer<T, M, F>,
@@ -281,15 +277,10 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
 
     #[inline]
     fn consume(&mut self) -> Option<T> {
-        if let Some(current) = self.current {
-            if self.next == self.filled {
-                self.refresh(current);
-            }
-            if self.next != self.filled {
-                return self.take_task(current);
-            }
+        if self.next == self.filled && !self.refresh() {
+            return self.search();
         }
-        self.search()
+        self.take_task()
     }
 
     fn steal(&mut self, from: usize) -> Option<T> {
@@ -315,54 +306,56 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         unsafe { self.record.as_ref() }
     }
 
-    /// Line 86, for all tasks that came since the last time.
+    /// Line 86, for all tasks that came since the last time; whether there are any.
     #[inline(always)]
-    fn refresh(&mut self, current: Current<T, M>) {
-        // SAFETY: chunks live in the registry that `core` keeps.
-        let chunk = unsafe { current.chunk.as_ref() };
+    fn refresh(&mut self) -> bool {
+        // SAFETY: null, or a chunk of the registry that `core` keeps.
+        let Some(chunk) = (unsafe { self.chunk.as_ref() }) else { return false };
         // Acquire pairs with the producer's Release: the tasks below the count are there.
-        self.filled = chunk.filled().load(Ordering::Acquire);
+        let filled = chunk.filled().load(Ordering::Acquire);
+        self.filled = filled;
         // Point 2 of the module comment: this load comes before the first look.
         self.record().fence.owner();
+        self.next != filled
     }
 
     /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled.
     #[inline(always)]
-    fn take_task(&mut self, current: Current<T, M>) -> Option<T> {
-        // SAFETY: chunks live in the registry that `core` keeps.
-        let term = unsafe { &*current.term };
+    fn take_task(&mut self) -> Option<T> {
+        debug_assert!(self.next < self.filled && !self.chunk.is_null());
+        // SAFETY: `next` is below `filled`, so there is a current chunk, whose words live in the
+        // registry that `core` keeps.
+        let term = unsafe { &*self.term_word };
         // SAFETY: as above.
-        let taken = unsafe { &*current.taken };
+        let taken = unsafe { &*self.taken };
+        // Read before the fence, across which the compiler would read them again.
+        let (slot, filled, mine, slots) = (self.next, self.filled, self.term.0, self.slots);
+        let record = self.record;
+        // SAFETY: the record lives in the registry that `core` keeps.
+        let record = unsafe { record.as_ref() };
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
-        if C::FIRST_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
+        if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
             return self.lost();
         }
-        let slot = self.next;
-        self.next += 1;
+        let next = slot + 1;
+        self.next = next;
         // Line 90, "tell the world": Release carries the events counted before to who sees it.
-        taken.store(self.next, Ordering::Release);
-        self.record().fence.owner();
+        taken.store(next, Ordering::Release);
+        record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {
-            return self.take_last(current, slot);
+        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {
+            return self.take_last(slot);
         }
-        let task = read::<T, M>(current.slots, slot);
-        if self.next == self.filled {
-            self.check_last(current);
+        let task = read::<T, M>(slots, slot);
+        if next == filled {
+            // Lines 141-147: what was taken may have been the last task, or the last slot.
+            self.may_have_emptied();
+            if next == self.length {
+                self.finish();
+            }
         }
         Some(task)
-    }
-
-    /// Lines 141-147: what was taken may have been the last task, or the last slot.
-    #[inline(always)]
-    fn check_last(&mut self, current: Current<T, M>) {
-        self.may_have_emptied();
-        // SAFETY: chunks live in the registry that `core` keeps.
-        let chunk = unsafe { current.chunk.as_ref() };
-        if self.next == chunk.length() {
-            self.finish(current);
-        }
     }
 
     /// Counts an event that may have emptied a pool (`clearIndicator`). It has taken place.
@@ -376,17 +369,19 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Line 101: this consumer took the last slot.
     #[cold]
     #[inline(never)]
-    fn finish(&mut self, current: Current<T, M>) {
+    fn finish(&mut self) {
+        let chunk = self.chunk;
         self.leave_current();
-        // SAFETY: chunks live in the registry that `core` keeps.
-        let chunk = unsafe { current.chunk.as_ref() };
-        self.core.retire(self.record(), chunk);
+        // SAFETY: null, or a chunk of the registry that `core` keeps.
+        if let Some(chunk) = unsafe { chunk.as_ref() } {
+            self.core.retire(self.record(), chunk);
+        }
         // One to end the term and one to push the chunk.
         self.exchanges += 2;
     }
 
     fn leave_current(&mut self) {
-        self.current = None;
+        self.chunk = ptr::null();
         self.next = 0;
         self.filled = 0;
         unprotect(self.record(), CURRENT);
@@ -403,14 +398,14 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Lines 95-98: "the chunk has been stolen, CAS the last task and go away".
     #[cold]
     #[inline(never)]
-    fn take_last(&mut self, current: Current<T, M>, slot: u64) -> Option<T> {
-        // SAFETY: chunks live in the registry that `core` keeps.
-        let chunk = unsafe { current.chunk.as_ref() };
+    fn take_last(&mut self, slot: u64) -> Option<T> {
+        // SAFETY: null, or a chunk of the registry that `core` keeps.
+        let chunk = unsafe { self.chunk.as_ref() }?;
         self.exchanges += 1;
-        let task = chunk.claim(slot).then(|| read::<T, M>(current.slots, slot));
+        let task = chunk.claim(slot).then(|| read::<T, M>(chunk.slots(), slot));
         self.may_have_emptied();
         if task.is_some() && slot + 1 == chunk.length() {
-            self.finish(current);
+            self.finish();
         } else {
             self.leave_current();
         }
@@ -446,13 +441,11 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             self.leave_current();
             return None;
         }
-        let current = self.current?;
-        self.refresh(current);
-        if self.next == self.filled {
+        if !self.refresh() {
             self.leave_current();
             return None;
         }
-        self.take_task(current)
+        self.take_task()
     }
 
     /// Makes `chunk`, which hazard pointer [`CURRENT`] is on, the current one.
@@ -461,13 +454,12 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Relaxed: this consumer's own word.
         self.next = taken.load(Ordering::Relaxed);
         self.filled = self.next;
+        self.length = chunk.length();
         self.term = term;
-        self.current = Some(Current {
-            chunk: NonNull::from(chunk),
-            slots: chunk.slots(),
-            term: chunk.term(),
-            taken,
-        });
+        self.chunk = chunk;
+        self.slots = chunk.slots();
+        self.term_word = chunk.term();
+        self.taken = taken;
         true
     }
 
@@ -495,7 +487,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         from: usize,
     ) -> Option<T> {
         let chunk = Self::choose(victim, from)?;
-        protect(self.record(), TARGET, chunk);
+        if C::PROTECT_FIRST {
+            protect(self.record(), TARGET, chunk);
+        }
         // Acquire: what follows is read in this term or a later one.
         let old = Term(chunk.term().load(Ordering::Acquire));
         if old.owner() != from || from == self.number {
@@ -508,6 +502,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             return None;
         }
         let mine = chunk.make_taken(self.number)?;
+        if !C::PROTECT_FIRST {
+            protect(self.record(), TARGET, chunk);
+        }
         // Line 115: "make it stealable from my list".
         self.record().held.add(chunk)?;
         // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what

@@ -1,0 +1,255 @@
+//! The machine's memory, over which a thread stops before an access that a test chooses, until the test
+//! wakes it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use poach_memory::{Machine, Memory, Ordering, Pointer, Word};
+
+/// Where a thread stops, and how it says so and is woken.
+pub(crate) struct Stop {
+    /// What kind of access it stops at; any if `None`.
+    kind: Option<Kind>,
+    /// Accesses of the kind before it.
+    left: usize,
+    stopped: Sender<Event>,
+    wake: Receiver<Option<Stop>>,
+}
+
+/// What an access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Load,
+    Store,
+    /// A read-modify-write, or a full fence.
+    Exchange,
+    /// The costly end of the asymmetric fence.
+    Heavy,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Stopped,
+    /// The thread came to its end without stopping.
+    Done,
+}
+
+thread_local! {
+    static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
+    /// Accesses that this thread may still make: one that waits for a sleeper comes to its end.
+    pub(crate) static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// Before each access.
+fn access(kind: Kind) {
+    LEFT.set(LEFT.get().checked_sub(1).expect("a thread that need not wait for a sleeper"));
+    let due = STOP.with_borrow_mut(|stop| match stop {
+        Some(one) if one.kind.is_some_and(|wanted| wanted != kind) => None,
+        Some(Stop { left: 0, .. }) => stop.take(),
+        Some(stop) => {
+            stop.left -= 1;
+            None
+        }
+        None => None,
+    });
+    if let Some(stop) = due {
+        // An error: the test has failed elsewhere, and nobody listens.
+        if stop.stopped.send(Event::Stopped).is_ok() {
+            STOP.set(stop.wake.recv().ok().flatten());
+        }
+    }
+}
+
+/// The machine's memory, with [`access`] before every access.
+pub(crate) struct Stopping;
+
+impl Memory for Stopping {
+    type Word = StoppingWord;
+    type Pointer<T> = StoppingPointer<T>;
+    type Cell<T> = <Machine as Memory>::Cell<T>;
+
+    fn full() {
+        access(Kind::Exchange);
+        Machine::full();
+    }
+
+    fn light() {
+        Machine::light();
+    }
+
+    fn heavy() {
+        access(Kind::Heavy);
+        Machine::heavy();
+    }
+
+    fn asymmetric() -> bool {
+        Machine::asymmetric()
+    }
+
+    fn pause() {
+        Machine::pause();
+    }
+}
+
+pub(crate) struct StoppingWord(<Machine as Memory>::Word);
+
+impl Word for StoppingWord {
+    fn new(value: u64) -> Self {
+        StoppingWord(Word::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> u64 {
+        access(Kind::Load);
+        Word::load(&self.0, order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        access(Kind::Store);
+        Word::store(&self.0, value, order);
+    }
+
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        access(Kind::Exchange);
+        Word::swap(&self.0, value, order)
+    }
+
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        access(Kind::Exchange);
+        Word::fetch_add(&self.0, value, order)
+    }
+
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        access(Kind::Exchange);
+        Word::fetch_sub(&self.0, value, order)
+    }
+
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        access(Kind::Exchange);
+        Word::fetch_or(&self.0, value, order)
+    }
+
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        access(Kind::Exchange);
+        Word::fetch_and(&self.0, value, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        access(Kind::Exchange);
+        Word::compare_exchange(&self.0, current, new, success, failure)
+    }
+}
+
+pub(crate) struct StoppingPointer<T>(<Machine as Memory>::Pointer<T>);
+
+impl<T> Pointer<T> for StoppingPointer<T> {
+    fn new(value: *mut T) -> Self {
+        StoppingPointer(Pointer::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> *mut T {
+        access(Kind::Load);
+        Pointer::load(&self.0, order)
+    }
+
+    fn store(&self, value: *mut T, order: Ordering) {
+        access(Kind::Store);
+        Pointer::store(&self.0, value, order);
+    }
+
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
+        access(Kind::Exchange);
+        Pointer::swap(&self.0, value, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        access(Kind::Exchange);
+        Pointer::compare_exchange(&self.0, current, new, success, failure)
+    }
+}
+
+/// A thread that may be asleep in the middle of what it does.
+pub(crate) struct Sleeper<'scope> {
+    thread: thread::ScopedJoinHandle<'scope, ()>,
+    event: Receiver<Event>,
+    wake: Sender<Option<Stop>>,
+    again: Sender<Event>,
+    /// Whether it is asleep, not at its end.
+    pub stopped: bool,
+}
+
+/// Runs `act` until it has made `left` accesses and is about to make the next, or to its end.
+pub(crate) fn stop_at<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    left: usize,
+    act: impl FnOnce() + Send + 'scope,
+) -> Sleeper<'scope> {
+    start(scope, move |stop| {
+        stop_before(stop, None, left);
+        act();
+    })
+}
+
+/// Where a thread that was started is to tell when it stops.
+pub(crate) struct Stops(Sender<Event>, Receiver<Option<Stop>>);
+
+/// Lets this thread stop when it has made `left` accesses of a kind and is about to make the next.
+pub(crate) fn stop_before(stops: Stops, kind: Option<Kind>, left: usize) {
+    STOP.set(Some(Stop { kind, left, stopped: stops.0, wake: stops.1 }));
+}
+
+/// Runs `act` until it stops as it said it would by [`stop_before`], or to its end.
+pub(crate) fn start<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    act: impl FnOnce(Stops) + Send + 'scope,
+) -> Sleeper<'scope> {
+    let (stopped, event) = channel();
+    let (wake, woken) = channel();
+    let again = stopped.clone();
+    let thread = scope.spawn(move || {
+        let end = stopped.clone();
+        act(Stops(stopped, woken));
+        STOP.set(None);
+        end.send(Event::Done).ok();
+    });
+    let mut sleeper = Sleeper { thread, event, wake, again, stopped: false };
+    sleeper.attend();
+    sleeper
+}
+
+impl Sleeper<'_> {
+    fn attend(&mut self) {
+        let event = self.event.recv().expect("a thread that stops or ends, and does not panic");
+        self.stopped = event == Event::Stopped;
+    }
+
+    /// Wakes it to stop again before its next access of this kind, or to come to its end.
+    pub(crate) fn go_on_to(&mut self, kind: Kind) {
+        if self.stopped {
+            let (wake, woken) = channel();
+            let stopped = self.again.clone();
+            let stop = Stop { kind: Some(kind), left: 0, stopped, wake: woken };
+            self.wake.send(Some(stop)).expect("a thread that listens");
+            self.wake = wake;
+            self.attend();
+        }
+    }
+
+    /// Wakes it, and waits for its end.
+    pub(crate) fn wake(self) {
+        self.wake.send(None).ok();
+        self.thread.join().expect("a thread that does not panic");
+    }
+}
