@@ -176,21 +176,27 @@ fn beyond_the_nesting_a_wait_is_restricted() {
 #[cfg(not(miri))] // whose addresses are not those of a stack
 #[test]
 fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
+    /// Calls `then` when so many bytes of stack are in use from `base` on.
     #[inline(never)]
-    fn deep(bytes: usize, then: &mut (dyn FnMut() + Send)) {
-        let frame = black_box([1_u8; 4096]);
-        if bytes < frame.len() {
+    fn deep(base: usize, bytes: usize, then: &mut (dyn FnMut() + Send)) {
+        let frame = black_box([1_u8; 1024]);
+        let here = (&raw const frame).addr();
+        if base.abs_diff(here) > bytes {
             then();
         } else {
-            deep(bytes - frame.len(), then);
+            deep(base, bytes, then);
         }
         black_box(frame);
     }
+    fn use_stack(bytes: usize, then: &mut (dyn FnMut() + Send)) {
+        let here = 0_u8;
+        deep((&raw const here).addr(), bytes, then);
+    }
     let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(false);
-    hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| deep((2 << 20) + 4096, hold));
+    hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| use_stack(2 << 20, hold));
     // In the place of a worker, on a stack of unknown size.
     let pool = builder(2).waiting(Waiting::Random).callers_work(true).build().unwrap();
-    hold_a_lock_across_a_join(&pool, |hold| deep((512 << 10) + 4096, hold));
+    hold_a_lock_across_a_join(&pool, |hold| use_stack(512 << 10, hold));
 }
 
 #[test]
