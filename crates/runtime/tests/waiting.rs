@@ -176,25 +176,29 @@ fn beyond_the_nesting_a_wait_is_restricted() {
 #[cfg(not(miri))] // whose addresses are not those of a stack
 #[test]
 fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
+    /// Calls `then` when so many bytes of stack are in use from `base` on.
     #[inline(never)]
-    fn deep(bytes: usize, then: &mut (dyn FnMut() + Send)) {
-        let frame = [1_u8; 4096];
-        // By reference: a copy would make the frame twice as large as it says.
-        black_box(&frame);
-        if bytes < frame.len() {
+    fn deep(base: usize, bytes: usize, then: &mut (dyn FnMut() + Send)) {
+        let frame = [1_u8; 1024];
+        let here = black_box(&raw const frame).addr();
+        if base.abs_diff(here) > bytes {
             then();
         } else {
-            deep(bytes - frame.len(), then);
+            deep(base, bytes, then);
         }
         black_box(&frame);
     }
+    fn use_stack(bytes: usize, then: &mut (dyn FnMut() + Send)) {
+        let here = 0_u8;
+        deep((&raw const here).addr(), bytes, then);
+    }
     let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(false);
-    hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| deep((2 << 20) + 4096, hold));
+    hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| use_stack(2 << 20, hold));
     // In the place of a worker that sleeps already, on a stack of unknown size; else on the worker's.
     let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(true);
     hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| {
         let is_worker = thread::current().name().is_some_and(|name| name.starts_with("poach"));
-        deep(if is_worker { 2 << 20 } else { 512 << 10 } + 4096, hold);
+        use_stack(if is_worker { 2 << 20 } else { 512 << 10 }, hold);
     });
 }
 
