@@ -29,6 +29,12 @@
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases, a
 //! thief's load acquires.
 //!
+//! *Who may say that the queue is empty.* A `head` at `tail` does not say so: the thief that has raised
+//! it may yet put it back and leave its task. So a thief decides once it holds `head` and the lock, or
+//! by `gone`: that index moves only when a task is certainly stolen, by the holder of the lock, and
+//! never down. A thief that finds `tail` at or below it, read in this order, has seen an empty queue; one
+//! that finds a task goes on to the lock, and answers [`Steal::Retry`] if another has it.
+//!
 //! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
 //! thieves do not queue up behind one that has lost its processor.
 
@@ -57,15 +63,19 @@ struct OwnerLine<M: Memory, P> {
 struct ThievesLine<M: Memory> {
     /// Only written by the holder of the lock.
     head: M::Word,
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
+    /// down. Only written by the holder of the lock.
+    gone: M::Word,
     lock: Lock<M>,
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
-        let head = self.thieves.head.load(Ordering::Relaxed);
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        let gone = self.thieves.gone.load(Ordering::Acquire);
+        // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+        usize::try_from(tail.wrapping_sub(gone) as i64).unwrap_or(0)
     }
 }
 
@@ -87,6 +97,19 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         }
         drop(held);
         !gone
+    }
+
+    /// A thief takes the task at `head`, above which it has raised `head`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the lock and is certain of the task, having acquired a tail above it.
+    #[inline(always)]
+    unsafe fn take(&self, head: u64) -> T {
+        // Release: pairs with the acquire in `len`.
+        self.thieves.gone.store(head.wrapping_add(1), Ordering::Release);
+        // SAFETY: the task is the caller's alone, as it says.
+        unsafe { self.rings.take(head) }
     }
 }
 
@@ -165,7 +188,11 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
-            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), lock: Lock::new() }),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(index),
+                gone: M::Word::new(index),
+                lock: Lock::new(),
+            }),
             rings,
             closed: M::Word::new(0),
         });
@@ -258,12 +285,12 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
             length if length as u64 > shared.owner.policy.margin() => {
                 // SAFETY: the owner has not taken `head` and will not (module comment), the lock keeps
                 // thieves out, and `length` acquired a tail above it.
-                return Steal::Success(unsafe { shared.rings.take(head) });
+                return Steal::Success(unsafe { shared.take(head) });
             }
             _ if !self.certain() => Steal::Abort,
             _ if self.length(head) <= 0 => Steal::Empty,
             // SAFETY: as above.
-            _ => return Steal::Success(unsafe { shared.rings.take(head) }),
+            _ => return Steal::Success(unsafe { shared.take(head) }),
         };
         // Relaxed: an owner that still sees `head` raised comes for the lock, whose release follows.
         shared.thieves.head.store(head, Ordering::Relaxed);

@@ -31,6 +31,8 @@
 //! every other overwrites it, so an echo so old cannot be there still.
 //!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
+//!
+//! *Who may say that the queue is empty.* As in [`the`](crate::the).
 
 use std::sync::Arc;
 
@@ -62,6 +64,9 @@ const SILENT: u64 = u64::MAX;
 struct ThievesLine<M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
     head: M::Word,
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
+    /// down. Only written by the holder of the lock.
+    gone: M::Word,
     lock: Lock<M>,
 }
 
@@ -83,10 +88,11 @@ fn ahead(index: u64, head: u64) -> i32 {
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
-        let head = self.thieves.head.load(Ordering::Relaxed);
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        let gone = self.thieves.gone.load(Ordering::Acquire);
+        // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(ahead(tail, head)).unwrap_or(0)
+        usize::try_from(ahead(tail, gone)).unwrap_or(0)
     }
 }
 
@@ -174,6 +180,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
             }),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(pack(0, index as u32)),
+                gone: M::Word::new(index),
                 lock: Lock::new(),
             }),
             rings,
@@ -302,6 +309,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
             return Steal::Empty;
         }
         let index = tail.wrapping_sub(length as u64);
+        // Release: pairs with the acquire in `len`.
+        shared.thieves.gone.store(index.wrapping_add(1), Ordering::Release);
         // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
         // out until this returns, and a tail above it was acquired.
         Steal::Success(unsafe { shared.rings.take(index) })

@@ -124,12 +124,12 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
         }
         Algorithm::The => {
             names.extend(["tail", "head"].map(Naming::new));
-            names.extend(["lock", "closed"].map(Naming::hidden));
+            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
         }
         Algorithm::Thep => {
             names.extend(["tail", "echo"].map(Naming::new));
             names.push(Naming::halves("head", "index", "beat"));
-            names.extend(["lock", "closed"].map(Naming::hidden));
+            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
         }
         _ => {}
     }
