@@ -37,18 +37,16 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
     owner: CachePadded<OwnerLine<M, P>>,
-    /// What thieves write.
-    head: CachePadded<M::Word>,
-    rings: Rings<T, M>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
@@ -57,10 +55,16 @@ struct OwnerLine<M: Memory, P> {
     policy: P,
 }
 
+/// What thieves write.
+struct ThievesLine<T, M: Memory> {
+    head: M::Word,
+    rings: Rings<T, M>,
+}
+
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
         // Relaxed, both: an estimate, out of date at once.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
     }
@@ -69,11 +73,11 @@ impl<T, M: Memory, P> Shared<T, M, P> {
 impl<T, M: Memory, P> Drop for Shared<T, M, P> {
     fn drop(&mut self) {
         // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail` are
         // tasks; between its methods the owner leaves `tail` at or above `head`.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -138,8 +142,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
-            head: CachePadded::new(M::Word::new(index)),
-            rings,
+            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
             closed: M::Word::new(0),
         });
         Ok(ChaseLev { tail: Cell::new(index), room, shared })
@@ -163,6 +166,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         // SeqCst, as the thieves': it takes part in the order that the fences of `Full` make.
         let won = index == head
             && shared
+                .thieves
                 .head
                 .compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
@@ -177,7 +181,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.
         let task = unsafe { self.room.read(index) };
-        self.room.finish(index);
+        // SAFETY: as above; its task has been read.
+        unsafe { self.room.finish(&shared.thieves.rings, index) };
         Some(task)
     }
 }
@@ -189,7 +194,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail.get();
         if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -211,7 +216,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
         shared.owner.policy.owner();
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
         // but what the owner wrote itself.
-        let head = shared.head.load(Ordering::Relaxed);
+        let head = shared.thieves.head.load(Ordering::Relaxed);
         if index.wrapping_sub(head) as i64 <= 0 {
             return self.pop_last(index, head);
         }
@@ -251,7 +256,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         let shared = &*self.shared;
         let policy = &shared.owner.policy;
         // Acquire: what the thief that moved `head` here had seen, this one must not miss.
-        let head = shared.head.load(Ordering::Acquire);
+        let head = shared.thieves.head.load(Ordering::Acquire);
         // A queue that looks empty is worth no fence: tasks still in the owner's store buffer could be
         // missed a moment earlier just as well. Relaxed: nothing is read on the strength of it.
         if (shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(head) as i64) <= 0 {
@@ -271,7 +276,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         }
         // SeqCst: it takes part in the order that the fences of `Full` make, so that a later thief's
         // fence comes after that of an owner which missed this.
-        match shared.head.compare_exchange(
+        match shared.thieves.head.compare_exchange(
             head,
             head.wrapping_add(1),
             Ordering::SeqCst,
@@ -279,7 +284,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         ) {
             // SAFETY: the exchange claimed `head` for this call alone, and a tail above it was
             // acquired.
-            Ok(_) => Steal::Success(unsafe { shared.rings.take(head) }),
+            Ok(_) => Steal::Success(unsafe { shared.thieves.rings.take(head) }),
             Err(_) => Steal::Retry,
         }
     }
@@ -310,20 +315,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for ChaseLev<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChaseLev").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] ChaseLev<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

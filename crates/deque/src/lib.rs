@@ -7,6 +7,7 @@
 pub mod chase_lev;
 pub mod crossbeam;
 pub mod fifo;
+mod handles;
 pub mod idempotent;
 pub mod injector;
 mod lock;

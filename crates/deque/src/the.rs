@@ -41,17 +41,16 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
 use crate::lock::Lock;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<M, P>>,
-    thieves: CachePadded<ThievesLine<M>>,
-    rings: Rings<T, M>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
@@ -60,13 +59,14 @@ struct OwnerLine<M: Memory, P> {
     policy: P,
 }
 
-struct ThievesLine<M: Memory> {
+struct ThievesLine<T, M: Memory> {
     /// Only written by the holder of the lock.
     head: M::Word,
     /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
     /// down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
+    rings: Rings<T, M>,
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
@@ -109,7 +109,7 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         // Release: pairs with the acquire in `len`.
         self.thieves.gone.store(head.wrapping_add(1), Ordering::Release);
         // SAFETY: the task is the caller's alone, as it says.
-        unsafe { self.rings.take(head) }
+        unsafe { self.thieves.rings.take(head) }
     }
 }
 
@@ -121,7 +121,7 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
         // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
         // tasks.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -192,8 +192,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
                 head: M::Word::new(index),
                 gone: M::Word::new(index),
                 lock: Lock::new(),
+                rings,
             }),
-            rings,
             closed: M::Word::new(0),
         });
         Ok(The { tail: Cell::new(index), room, shared })
@@ -217,7 +217,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail.get();
         if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -319,20 +319,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for The<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("The").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] The<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

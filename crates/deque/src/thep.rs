@@ -37,17 +37,16 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
 use crate::lock::{Lock, Wait};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<M, P>>,
-    thieves: CachePadded<ThievesLine<M>>,
-    rings: Rings<T, M>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
@@ -61,13 +60,14 @@ struct OwnerLine<M: Memory, P> {
 /// No heartbeat: they have 32 bits.
 const SILENT: u64 = u64::MAX;
 
-struct ThievesLine<M: Memory> {
+struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
     head: M::Word,
     /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
     /// down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
+    rings: Rings<T, M>,
 }
 
 #[inline(always)]
@@ -105,7 +105,7 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
         // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
         // tasks.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -182,8 +182,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
                 head: M::Word::new(pack(0, index as u32)),
                 gone: M::Word::new(index),
                 lock: Lock::new(),
+                rings,
             }),
-            rings,
             closed: M::Word::new(0),
         });
         Ok(Thep { tail: Cell::new(index), room, shared })
@@ -228,7 +228,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail.get();
         if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -313,7 +313,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         shared.thieves.gone.store(index.wrapping_add(1), Ordering::Release);
         // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
         // out until this returns, and a tail above it was acquired.
-        Steal::Success(unsafe { shared.rings.take(index) })
+        Steal::Success(unsafe { shared.thieves.rings.take(index) })
     }
 
     fn len(&self) -> usize {
@@ -355,20 +355,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Thep<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thep").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] Thep<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

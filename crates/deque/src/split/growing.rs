@@ -27,16 +27,21 @@ use std::sync::Arc;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Bounds, Claim, Context};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
 
 struct Shared<T, M: Memory> {
-    bounds: CachePadded<Bounds<M>>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     /// The split as the owner sees it, or [`RAISED`].
     alarm: CachePadded<M::Word>,
+}
+
+/// What thieves write, and an owner that meets them.
+struct ThievesLine<T, M: Memory> {
+    bounds: Bounds<M>,
     rings: Rings<T, M>,
 }
 
@@ -120,9 +125,8 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let index = u64::from(index as u32);
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            bounds: CachePadded::new(Bounds::new(index as u32)),
+            thieves: CachePadded::new(ThievesLine { bounds: Bounds::new(index as u32), rings }),
             alarm: CachePadded::new(M::Word::new(index)),
-            rings,
         });
         Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
     }
@@ -156,7 +160,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
         // them all and asks again is not overlooked.
         self.shared.alarm.store(to, Ordering::Relaxed);
-        self.shared.bounds.share(self.bottom.get() as u32, to as u32);
+        self.shared.thieves.bounds.share(self.bottom.get() as u32, to as u32);
         self.bottom.set(to);
     }
 
@@ -168,7 +172,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
         let old = self.bottom.get();
         if self.head.get() == old {
-            let split = self.shared.bounds.take_back()?;
+            let split = self.shared.thieves.bounds.take_back()?;
             let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
             self.bottom.set(bottom);
             self.context.took_back();
@@ -210,7 +214,7 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let head = self.head.get();
         if !self.room.has(head)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, head)
+            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, head)
         {
             return Err(OutOfMemory(task));
         }
@@ -238,7 +242,7 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     fn len(&self) -> usize {
         (self.head.get().wrapping_sub(self.bottom.get())) as usize
-            + self.shared.bounds.shared() as usize
+            + self.shared.thieves.bounds.shared() as usize
     }
 }
 
@@ -252,11 +256,11 @@ impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
 
 impl<T, M: Memory> Drop for Shared<T, M> {
     fn drop(&mut self) {
-        let tail = u64::from(self.bounds.tail());
-        let shared = u64::from(self.bounds.shared());
+        let tail = u64::from(self.thieves.bounds.tail());
+        let shared = u64::from(self.thieves.bounds.shared());
         // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its tasks
         // when it was dropped. Slots are found by the low bits of an index, which `tail` has.
-        unsafe { self.rings.drop_tasks(tail, tail + shared) };
+        unsafe { self.thieves.rings.drop_tasks(tail, tail + shared) };
     }
 }
 
@@ -273,9 +277,11 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     #[inline]
     fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let shared = &*self.shared;
-        match shared.bounds.claim(want) {
+        match shared.thieves.bounds.claim(want) {
             Claim::Taken { first, count } => {
-                Steal::Success(Claimed { rings: &shared.rings, next: first, left: count })
+                // SAFETY: claimed for this call alone, and the claim acquired the `share` that came after
+                // the tasks were written.
+                Steal::Success(unsafe { shared.thieves.rings.claimed(u64::from(first), count) })
             }
             Claim::Empty => {
                 self.request();
@@ -283,33 +289,6 @@ impl<T: Send, M: Memory> Stealer<T, M> {
             }
             Claim::Lost => Steal::Retry,
         }
-    }
-}
-
-/// Indices claimed and not yet copied out; those left when it is dropped are taken out and dropped.
-struct Claimed<'a, T, M: Memory> {
-    rings: &'a Rings<T, M>,
-    next: u32,
-    left: u32,
-}
-
-impl<T, M: Memory> Iterator for Claimed<'_, T, M> {
-    type Item = T;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<T> {
-        self.left = self.left.checked_sub(1)?;
-        let index = self.next;
-        self.next = index.wrapping_add(1);
-        // SAFETY: `claim` claimed the index for this value alone, and acquired the `share` that came
-        // after the task was written; `next` has passed it.
-        Some(unsafe { self.rings.take(u64::from(index)) })
-    }
-}
-
-impl<T, M: Memory> Drop for Claimed<'_, T, M> {
-    fn drop(&mut self) {
-        self.for_each(drop);
     }
 }
 
@@ -341,7 +320,7 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
 
     /// The number of shared tasks.
     fn len(&self) -> usize {
-        self.shared.bounds.shared() as usize
+        self.shared.thieves.bounds.shared() as usize
     }
 }
 
