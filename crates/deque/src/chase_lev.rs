@@ -37,21 +37,24 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
 use crate::handles::handles;
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
-    owner: CachePadded<OwnerLine<M, P>>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
     thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     policy: P,
 }
 
@@ -103,10 +106,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// assert_eq!(owner.pop(), None);
 /// ```
 pub struct ChaseLev<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
@@ -141,16 +142,26 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                room: Owned::new(room),
+                policy,
+            }),
             thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
             closed: M::Word::new(0),
         });
-        Ok(ChaseLev { tail: Cell::new(index), room, shared })
+        Ok(ChaseLev { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -175,14 +186,13 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         // a later one find a task at `index + 1`, with no push between. Release: see "What hands a
         // task over".
         shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         if !won {
             return None;
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.
-        let task = unsafe { self.room.read(index) };
+        let task = unsafe { self.room().read(index) };
         // SAFETY: as above; its task has been read.
-        unsafe { self.room.finish(&shared.thieves.rings, index) };
+        unsafe { self.room().finish(&shared.thieves.rings, index) };
         Some(task)
     }
 }
@@ -192,25 +202,27 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
@@ -220,10 +232,9 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
         if index.wrapping_sub(head) as i64 <= 0 {
             return self.pop_last(index, head);
         }
-        self.tail.set(index);
         // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
         // owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {

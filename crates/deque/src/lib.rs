@@ -12,6 +12,7 @@ pub mod idempotent;
 pub mod injector;
 mod lock;
 pub mod mutex;
+mod owned;
 pub mod private;
 mod ring;
 pub mod split;

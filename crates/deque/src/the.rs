@@ -41,21 +41,24 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
 use crate::handles::handles;
 use crate::lock::Lock;
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<M, P>>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
     thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     policy: P,
 }
 
@@ -81,8 +84,7 @@ impl<T, M: Memory, P> Shared<T, M, P> {
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
-    /// task is its own after all. It takes what is shared and not the owner's handle, so that a
-    /// compiler may keep the handle's fields in registers while an owner pops in a loop.
+    /// task is its own after all.
     #[cold]
     #[inline(never)]
     fn meet(&self, index: u64) -> bool {
@@ -149,10 +151,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// # Ok::<(), poach_memory::delta::DeltaError>(())
 /// ```
 pub struct The<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`The`] queue. It may outlive the owner.
@@ -187,7 +187,11 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                room: Owned::new(room),
+                policy,
+            }),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(index),
                 gone: M::Word::new(index),
@@ -196,12 +200,18 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
             }),
             closed: M::Word::new(0),
         });
-        Ok(The { tail: Cell::new(index), room, shared })
+        Ok(The { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -215,25 +225,27 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
@@ -243,9 +255,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
         if (index.wrapping_sub(head) as i64) < 0 && !shared.meet(index) {
             return None;
         }
-        self.tail.set(index);
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {

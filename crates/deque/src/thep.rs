@@ -37,21 +37,24 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
 use crate::handles::handles;
 use crate::lock::{Lock, Wait};
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<M, P>>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
     thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     /// The heartbeat that the last pop read, or [`SILENT`].
     echo: M::Word,
     policy: P,
@@ -135,10 +138,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// });
 /// ```
 pub struct Thep<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Thep`] queue. It may outlive the owner.
@@ -175,6 +176,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
+                room: Owned::new(room),
                 echo: M::Word::new(SILENT),
                 policy,
             }),
@@ -186,12 +188,18 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
             }),
             closed: M::Word::new(0),
         });
-        Ok(Thep { tail: Cell::new(index), room, shared })
+        Ok(Thep { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -226,25 +234,27 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
@@ -258,9 +268,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
         } else if !self.meet(index) {
             return None;
         }
-        self.tail.set(index);
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {

@@ -22,11 +22,13 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomData;
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Bounds, Claim, Context};
+use crate::owned::Owned;
 use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
@@ -37,6 +39,15 @@ struct Shared<T, M: Memory> {
     thieves: CachePadded<ThievesLine<T, M>>,
     /// The split as the owner sees it, or [`RAISED`].
     alarm: CachePadded<M::Word>,
+    owner: CachePadded<Owned<Private<T, M>>>,
+}
+
+/// What only the owner touches.
+struct Private<T, M: Memory> {
+    head: Cell<u64>,
+    /// The split: tasks from here to `head` are private.
+    bottom: Cell<u64>,
+    room: Room<T, M>,
 }
 
 /// What thieves write, and an owner that meets them.
@@ -72,12 +83,9 @@ struct ThievesLine<T, M: Memory> {
 /// assert_eq!(owner.pop(), Some(7));
 /// ```
 pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = ()> {
-    head: Cell<u64>,
-    /// The split: tasks from here to `head` are private.
-    bottom: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M>>,
     context: C,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Split`] deque. It may outlive the owner.
@@ -127,13 +135,24 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let shared = Arc::new(Shared {
             thieves: CachePadded::new(ThievesLine { bounds: Bounds::new(index as u32), rings }),
             alarm: CachePadded::new(M::Word::new(index)),
+            owner: CachePadded::new(Owned::new(Private {
+                head: Cell::new(index),
+                bottom: Cell::new(index),
+                room,
+            })),
         });
-        Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
+        Ok(Split { shared, context, not_sync: PhantomData })
+    }
+
+    #[inline(always)]
+    fn private(&self) -> &Private<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.get() }
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.private().room.capacity()
     }
 
     /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
@@ -148,7 +167,8 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     #[cold]
     #[inline(never)]
     fn share(&self) {
-        let (bottom, head) = (self.bottom.get(), self.head.get());
+        let Private { bottom, head, .. } = self.private();
+        let (bottom, head) = (bottom.get(), head.get());
         let private = head.wrapping_sub(bottom);
         if private > 0 {
             self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
@@ -160,8 +180,9 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
         // them all and asks again is not overlooked.
         self.shared.alarm.store(to, Ordering::Relaxed);
-        self.shared.thieves.bounds.share(self.bottom.get() as u32, to as u32);
-        self.bottom.set(to);
+        let bottom = &self.private().bottom;
+        self.shared.thieves.bounds.share(bottom.get() as u32, to as u32);
+        bottom.set(to);
     }
 
     /// A pop that has come down to the split, or that a thief has stopped.
@@ -170,11 +191,12 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     fn pop_disturbed(&self) -> Option<T> {
         // Relaxed: as in `undisturbed`.
         let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
-        let old = self.bottom.get();
-        if self.head.get() == old {
+        let private = self.private();
+        let old = private.bottom.get();
+        if private.head.get() == old {
             let split = self.shared.thieves.bounds.take_back()?;
             let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
-            self.bottom.set(bottom);
+            private.bottom.set(bottom);
             self.context.took_back();
             // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
             let _ = self.shared.alarm.compare_exchange(
@@ -194,10 +216,11 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     /// Only with `head` above the split.
     #[inline(always)]
     fn pop_private(&self) -> T {
-        let index = self.head.get().wrapping_sub(1);
-        self.head.set(index);
+        let Private { head, room, .. } = self.private();
+        let index = head.get().wrapping_sub(1);
+        head.set(index);
         // SAFETY: `bottom <= index < head`: a task, and no thief can claim it.
-        unsafe { self.room.read(index) }
+        unsafe { room.read(index) }
     }
 }
 
@@ -212,16 +235,17 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let head = self.head.get();
-        if !self.room.has(head)
-            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, head)
+        let Private { head, room, .. } = self.private();
+        let index = head.get();
+        if !room.has(index)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, index)
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: there is room at `head`, above which there is no task, and `shared` keeps the rings.
-        unsafe { self.room.write(head, task) };
-        let next = head.wrapping_add(1);
-        self.head.set(next);
+        // SAFETY: there is room at the head, above which there is no task, and `shared` keeps the rings.
+        unsafe { room.write(index, task) };
+        let next = index.wrapping_add(1);
+        head.set(next);
         if !self.undisturbed(next) {
             self.share();
         }
@@ -230,7 +254,7 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        if !self.undisturbed(self.head.get()) {
+        if !self.undisturbed(self.private().head.get()) {
             return self.pop_disturbed();
         }
         Some(self.pop_private())
@@ -241,7 +265,8 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
     }
 
     fn len(&self) -> usize {
-        (self.head.get().wrapping_sub(self.bottom.get())) as usize
+        let Private { head, bottom, .. } = self.private();
+        head.get().wrapping_sub(bottom.get()) as usize
             + self.shared.thieves.bounds.shared() as usize
     }
 }
@@ -250,7 +275,7 @@ impl<T: Send, M: Memory, C: Context + Send> ExactlyOnce<T> for Split<T, M, C> {}
 
 impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
     fn drop(&mut self) {
-        self.share_up_to(self.head.get());
+        self.share_up_to(self.private().head.get());
     }
 }
 
