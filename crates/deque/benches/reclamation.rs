@@ -250,7 +250,7 @@ impl<R: Reclaim> Classic<R> {
 
     #[inline]
     fn pop(&self) -> Option<u64> {
-        let Some(index) = self.tail.load(Ordering::Relaxed).checked_sub(1) else { return None };
+        let index = self.tail.load(Ordering::Relaxed).checked_sub(1)?;
         self.tail.store(index, Ordering::Relaxed);
         // The store of `tail` before the load of `head`; the partner is in `steal`.
         Machine::full();
