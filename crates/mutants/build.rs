@@ -15,6 +15,15 @@ mod table;
 
 use table::{Mutant, mutants};
 
+/// What several queues use, and finds itself at the root of their crate.
+const ROOMS: [&str; 5] = [
+    "deque/src/handles.rs",
+    "deque/src/lock.rs",
+    "deque/src/owned.rs",
+    "deque/src/ring",
+    "pool/src/registry.rs",
+];
+
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
@@ -25,10 +34,10 @@ fn main() {
     println!("cargo::rerun-if-changed=src/table");
 
     let mut page = String::new();
-    for room in ["deque/src/ring.rs", "deque/src/lock.rs", "pool/src/registry.rs"] {
-        let (name, file) = (module(room), crates.join(room));
-        let whole = with_folder(&file, &out.join("rooms").join(name));
-        module_line(&mut page, name, whole.as_deref().unwrap_or(&file));
+    for room in ROOMS {
+        let place = crates.join(room);
+        let root = if place.is_dir() { place.join("mod.rs") } else { place };
+        module_line(&mut page, module(room), &root);
     }
     let mut runs = String::from("const RUNS: &[(&str, Run)] = &[\n");
     for mutant in mutants() {
@@ -54,23 +63,6 @@ fn module_line(page: &mut String, name: &str, path: &Path) {
     );
 }
 
-/// A file that has a folder of the same name beside it is copied with it: read by its path, it would
-/// look for its modules elsewhere. Returns the copy.
-fn with_folder(file: &Path, to: &Path) -> Option<PathBuf> {
-    let folder = file.with_extension("");
-    if !folder.is_dir() {
-        return None;
-    }
-    for entry in fs::read_dir(folder).expect("a folder of sources") {
-        let path = entry.expect("a source").path();
-        let text = fs::read_to_string(&path).expect("a source can be read");
-        write(&to.join(path.file_name().expect("a source has a name")), &text);
-    }
-    let root = to.join("mod.rs");
-    write(&root, &fs::read_to_string(file).expect("a source can be read"));
-    Some(root)
-}
-
 /// The name of the module that a file or a folder is.
 fn module(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -81,11 +73,17 @@ fn module(path: &str) -> &str {
 fn plant(mutant: &Mutant, crates: &Path, folder: &Path) -> PathBuf {
     let file = crates.join(mutant.file);
     let queue = crates.join(mutant.queue.source());
+    // What an earlier build has left may stand in the way of what the sources are now.
+    if folder.exists() {
+        fs::remove_dir_all(folder).expect("the output folder can be emptied");
+    }
     let mut page = String::new();
     let mut rooms = Vec::new();
     if !file.starts_with(&queue) {
-        rooms.push(module(mutant.file));
-        copy(mutant, &file, &file, folder, &[], &mut page);
+        let within = |room: &&str| Path::new(mutant.file).starts_with(room);
+        let room = ROOMS.into_iter().find(within).expect("a mutant is in a queue or a room");
+        rooms.push(module(room));
+        copy(mutant, &crates.join(room), &file, folder, &[], &mut page);
     }
     copy(mutant, &queue, &file, folder, &rooms, &mut page);
     let root = folder.join("mod.rs");
@@ -104,10 +102,6 @@ fn copy(
 ) {
     let name = from.file_name().expect("a source has a name").to_string_lossy();
     copy_tree(mutant, from, edited, &folder.join(&*name), rooms);
-    let beside = from.with_extension("");
-    if from.is_file() && beside.is_dir() {
-        copy_tree(mutant, &beside, edited, &folder.join(module(&name)), rooms);
-    }
     let _ = writeln!(page, "pub(crate) mod {};", module(&name));
 }
 

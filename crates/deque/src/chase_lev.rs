@@ -37,30 +37,37 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
-    owner: CachePadded<OwnerLine<M, P>>,
-    /// What thieves write.
-    head: CachePadded<M::Word>,
-    rings: Rings<T, M>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     policy: P,
+}
+
+/// What thieves write.
+struct ThievesLine<T, M: Memory> {
+    head: M::Word,
+    rings: Rings<T, M>,
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
         // Relaxed, both: an estimate, out of date at once.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
     }
@@ -69,11 +76,11 @@ impl<T, M: Memory, P> Shared<T, M, P> {
 impl<T, M: Memory, P> Drop for Shared<T, M, P> {
     fn drop(&mut self) {
         // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail` are
         // tasks; between its methods the owner leaves `tail` at or above `head`.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -99,10 +106,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// assert_eq!(owner.pop(), None);
 /// ```
 pub struct ChaseLev<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
@@ -137,17 +142,26 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
-            head: CachePadded::new(M::Word::new(index)),
-            rings,
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                room: Owned::new(room),
+                policy,
+            }),
+            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
             closed: M::Word::new(0),
         });
-        Ok(ChaseLev { tail: Cell::new(index), room, shared })
+        Ok(ChaseLev { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -163,6 +177,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         // SeqCst, as the thieves': it takes part in the order that the fences of `Full` make.
         let won = index == head
             && shared
+                .thieves
                 .head
                 .compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
@@ -171,13 +186,13 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
         // a later one find a task at `index + 1`, with no push between. Release: see "What hands a
         // task over".
         shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         if !won {
             return None;
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.
-        let task = unsafe { self.room.read(index) };
-        self.room.finish(index);
+        let task = unsafe { self.room().read(index) };
+        // SAFETY: as above; its task has been read.
+        unsafe { self.room().finish(&shared.thieves.rings, index) };
         Some(task)
     }
 }
@@ -187,38 +202,39 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
         // but what the owner wrote itself.
-        let head = shared.head.load(Ordering::Relaxed);
+        let head = shared.thieves.head.load(Ordering::Relaxed);
         if index.wrapping_sub(head) as i64 <= 0 {
             return self.pop_last(index, head);
         }
-        self.tail.set(index);
         // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
         // owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {
@@ -251,7 +267,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         let shared = &*self.shared;
         let policy = &shared.owner.policy;
         // Acquire: what the thief that moved `head` here had seen, this one must not miss.
-        let head = shared.head.load(Ordering::Acquire);
+        let head = shared.thieves.head.load(Ordering::Acquire);
         // A queue that looks empty is worth no fence: tasks still in the owner's store buffer could be
         // missed a moment earlier just as well. Relaxed: nothing is read on the strength of it.
         if (shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(head) as i64) <= 0 {
@@ -271,7 +287,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         }
         // SeqCst: it takes part in the order that the fences of `Full` make, so that a later thief's
         // fence comes after that of an owner which missed this.
-        match shared.head.compare_exchange(
+        match shared.thieves.head.compare_exchange(
             head,
             head.wrapping_add(1),
             Ordering::SeqCst,
@@ -279,7 +295,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         ) {
             // SAFETY: the exchange claimed `head` for this call alone, and a tail above it was
             // acquired.
-            Ok(_) => Steal::Success(unsafe { shared.rings.take(head) }),
+            Ok(_) => Steal::Success(unsafe { shared.thieves.rings.take(head) }),
             Err(_) => Steal::Retry,
         }
     }
@@ -310,20 +326,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for ChaseLev<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChaseLev").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] ChaseLev<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

@@ -34,6 +34,7 @@ use core::fmt;
 
 use poach_memory::{Asymmetric, Machine};
 
+use crate::ring::Claimed;
 use crate::{AsymmetricCl, Fifo, Owner, Thief, chase_lev, fifo};
 
 /// The most tasks that a batch has if the caller names no limit, and the most that go from a LIFO worker
@@ -246,10 +247,7 @@ fn half(limit: usize) -> impl FnOnce(u64) -> u64 {
 }
 
 /// Pops the first of a claim from a first-in, first-out queue, and moves the rest.
-fn first_of<T: Send>(
-    claimed: crate::Steal<fifo::Claimed<'_, T, Machine>>,
-    dest: &Worker<T>,
-) -> Steal<T> {
+fn first_of<T: Send>(claimed: crate::Steal<Claimed<'_, T, Machine>>, dest: &Worker<T>) -> Steal<T> {
     match Steal::from(claimed) {
         Steal::Success(mut claimed) => {
             let first = claimed.next();

@@ -15,60 +15,21 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::handles::handles;
+use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 pub(crate) struct Shared<T, M: Memory> {
     tail: CachePadded<M::Word>,
-    head: CachePadded<M::Word>,
+    thieves: CachePadded<ThievesLine<T, M>>,
+}
+
+/// What everyone who takes a task writes.
+struct ThievesLine<T, M: Memory> {
+    head: M::Word,
     rings: Rings<T, M>,
-}
-
-/// Indices that a thief has claimed and not yet copied out. Those left when it is dropped are taken
-/// out and dropped, so that the owner gets the slots back.
-pub(crate) struct Claimed<'a, T, M: Memory> {
-    shared: &'a Shared<T, M>,
-    next: u64,
-    end: u64,
-}
-
-impl<T, M: Memory> Iterator for Claimed<'_, T, M> {
-    type Item = T;
-
-    #[inline]
-    fn next(&mut self) -> Option<T> {
-        (self.next != self.end).then(|| {
-            let index = self.next;
-            self.next = index.wrapping_add(1);
-            // SAFETY: `Shared::claim` claimed the index for this value alone, and acquired a tail above
-            // it; `next` has passed it.
-            unsafe { self.shared.rings.take(index) }
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.end.wrapping_sub(self.next) as usize;
-        (left, Some(left))
-    }
-}
-
-impl<T, M: Memory> DoubleEndedIterator for Claimed<'_, T, M> {
-    fn next_back(&mut self) -> Option<T> {
-        (self.next != self.end).then(|| {
-            self.end = self.end.wrapping_sub(1);
-            // SAFETY: as in `next`; `end` has passed it.
-            unsafe { self.shared.rings.take(self.end) }
-        })
-    }
-}
-
-impl<T, M: Memory> Drop for Claimed<'_, T, M> {
-    fn drop(&mut self) {
-        self.for_each(drop);
-    }
 }
 
 impl<T, M: Memory> Shared<T, M> {
@@ -77,24 +38,27 @@ impl<T, M: Memory> Shared<T, M> {
     pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // Acquire: whoever moved `head` here had seen a tail at or above it; this one must not see an
         // older.
-        let head = self.head.load(Ordering::Acquire);
+        let head = self.thieves.head.load(Ordering::Acquire);
         // Acquire: pairs with the release in `try_push`.
         let tail = self.tail.load(Ordering::Acquire);
         let length = tail.wrapping_sub(head) as i64;
         if length <= 0 {
             return Steal::Empty;
         }
-        let end = head.wrapping_add(want(length as u64).clamp(1, length as u64));
+        let count = want(length as u64).clamp(1, length as u64) as u32;
+        let end = head.wrapping_add(u64::from(count));
         // Release: keeps the next thief's acquire of `head` good for what this one had seen.
-        match self.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => Steal::Success(Claimed { shared: self, next: head, end }),
+        match self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {
+            // SAFETY: the exchange claimed these indices for this call alone, and a tail above them was
+            // acquired.
+            Ok(_) => Steal::Success(unsafe { self.thieves.rings.claimed(head, count) }),
             Err(_) => Steal::Retry,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         // Relaxed, both: an estimate, out of date at once.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
     }
@@ -103,11 +67,11 @@ impl<T, M: Memory> Shared<T, M> {
 impl<T, M: Memory> Drop for Shared<T, M> {
     fn drop(&mut self) {
         // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed);
         // SAFETY: no handle is left, so nobody is between claim and mark, and all of `head..tail` are
         // tasks.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -157,8 +121,7 @@ impl<T: Send, M: Memory> Fifo<T, M> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             tail: CachePadded::new(M::Word::new(index)),
-            head: CachePadded::new(M::Word::new(index)),
-            rings,
+            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
         });
         Ok(Fifo { tail: Cell::new(index), room, shared })
     }
@@ -181,7 +144,7 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail.get();
         if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+            && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -199,11 +162,11 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
     fn pop(&self) -> Option<T> {
         let tail = self.tail.get();
         // Relaxed: the exchange validates it, and the owner wrote the tasks itself.
-        let mut head = self.shared.head.load(Ordering::Relaxed);
+        let mut head = self.shared.thieves.head.load(Ordering::Relaxed);
         while head != tail {
             let next = head.wrapping_add(1);
             // Release: as in `claim`.
-            match self.shared.head.compare_exchange(
+            match self.shared.thieves.head.compare_exchange(
                 head,
                 next,
                 Ordering::Release,
@@ -212,7 +175,8 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
                 Ok(_) => {
                     // SAFETY: the exchange gave `head` to this call alone.
                     let task = unsafe { self.room.read(head) };
-                    self.room.finish(head);
+                    // SAFETY: as above; its task has been read.
+                    unsafe { self.room.finish(&self.shared.thieves.rings, head) };
                     return Some(task);
                 }
                 Err(now) => head = now,
@@ -273,20 +237,4 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Clone for Stealer<T, M> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory> fmt::Debug for Fifo<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fifo").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Stealer<T, M>);

@@ -16,6 +16,7 @@ use poach_memory::{Cell, Machine, Memory};
 
 use crate::fifo::{self, Fifo};
 use crate::lock::Lock;
+use crate::ring::Claimed;
 use crate::{CapacityError, OutOfMemory, Owner, Steal};
 
 /// A queue that all threads share by reference.
@@ -118,7 +119,7 @@ impl<T: Send, M: Memory> Injector<T, M> {
         }
     }
 
-    pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<fifo::Claimed<'_, T, M>> {
+    pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         self.shared.claim(want)
     }
 

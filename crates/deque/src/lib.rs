@@ -7,10 +7,12 @@
 pub mod chase_lev;
 pub mod crossbeam;
 pub mod fifo;
+mod handles;
 pub mod idempotent;
 pub mod injector;
 mod lock;
 pub mod mutex;
+mod owned;
 pub mod private;
 mod ring;
 pub mod split;
@@ -161,6 +163,12 @@ pub trait Owner<T>: Send {
     /// Whether there is no task; see [`len`](Owner::len).
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether a thief is in doubt about a task and waits for this owner's next [`pop`](Owner::pop): a
+    /// reason to pop before going to something long. Out of date at once. Only a [`Thep`] has such thieves.
+    fn is_awaited(&self) -> bool {
+        false
     }
 }
 

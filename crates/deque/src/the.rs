@@ -29,50 +29,62 @@
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases, a
 //! thief's load acquires.
 //!
+//! *Who may say that the queue is empty.* A `head` at `tail` does not say so: the thief that has raised
+//! it may yet put it back and leave its task. So a thief decides once it holds `head` and the lock, or
+//! by `gone`: that index moves only when a task is certainly stolen, by the holder of the lock, and
+//! never down. A thief that finds `tail` at or below it, read in this order, has seen an empty queue; one
+//! that finds a task goes on to the lock, and answers [`Steal::Retry`] if another has it.
+//!
 //! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
 //! thieves do not queue up behind one that has lost its processor.
 
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
 use crate::lock::Lock;
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<M, P>>,
-    thieves: CachePadded<ThievesLine<M>>,
-    rings: Rings<T, M>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     policy: P,
 }
 
-struct ThievesLine<M: Memory> {
+struct ThievesLine<T, M: Memory> {
     /// Only written by the holder of the lock.
     head: M::Word,
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
+    /// down. Only written by the holder of the lock.
+    gone: M::Word,
     lock: Lock<M>,
+    rings: Rings<T, M>,
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
-        let head = self.thieves.head.load(Ordering::Relaxed);
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        let gone = self.thieves.gone.load(Ordering::Acquire);
+        // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+        usize::try_from(tail.wrapping_sub(gone) as i64).unwrap_or(0)
     }
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
-    /// task is its own after all. It takes what is shared and not the owner's handle, so that a
-    /// compiler may keep the handle's fields in registers while an owner pops in a loop.
+    /// task is its own after all.
     #[cold]
     #[inline(never)]
     fn meet(&self, index: u64) -> bool {
@@ -88,6 +100,19 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         drop(held);
         !gone
     }
+
+    /// A thief takes the task at `head`, above which it has raised `head`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the lock and is certain of the task, having acquired a tail above it.
+    #[inline(always)]
+    unsafe fn take(&self, head: u64) -> T {
+        // Release: pairs with the acquire in `len`.
+        self.thieves.gone.store(head.wrapping_add(1), Ordering::Release);
+        // SAFETY: the task is the caller's alone, as it says.
+        unsafe { self.thieves.rings.take(head) }
+    }
 }
 
 impl<T, M: Memory, P> Drop for Shared<T, M, P> {
@@ -98,7 +123,7 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
         // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
         // tasks.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -126,10 +151,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// # Ok::<(), poach_memory::delta::DeltaError>(())
 /// ```
 pub struct The<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`The`] queue. It may outlive the owner.
@@ -164,17 +187,31 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine { tail: M::Word::new(index), policy }),
-            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), lock: Lock::new() }),
-            rings,
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                room: Owned::new(room),
+                policy,
+            }),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(index),
+                gone: M::Word::new(index),
+                lock: Lock::new(),
+                rings,
+            }),
             closed: M::Word::new(0),
         });
-        Ok(The { tail: Cell::new(index), room, shared })
+        Ok(The { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -188,25 +225,27 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
@@ -216,9 +255,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
         if (index.wrapping_sub(head) as i64) < 0 && !shared.meet(index) {
             return None;
         }
-        self.tail.set(index);
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {
@@ -258,12 +296,12 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
             length if length as u64 > shared.owner.policy.margin() => {
                 // SAFETY: the owner has not taken `head` and will not (module comment), the lock keeps
                 // thieves out, and `length` acquired a tail above it.
-                return Steal::Success(unsafe { shared.rings.take(head) });
+                return Steal::Success(unsafe { shared.take(head) });
             }
             _ if !self.certain() => Steal::Abort,
             _ if self.length(head) <= 0 => Steal::Empty,
             // SAFETY: as above.
-            _ => return Steal::Success(unsafe { shared.rings.take(head) }),
+            _ => return Steal::Success(unsafe { shared.take(head) }),
         };
         // Relaxed: an owner that still sees `head` raised comes for the lock, whose release follows.
         shared.thieves.head.store(head, Ordering::Relaxed);
@@ -292,20 +330,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for The<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("The").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] The<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

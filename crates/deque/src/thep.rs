@@ -31,26 +31,30 @@
 //! every other overwrites it, so an echo so old cannot be there still.
 //!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
+//!
+//! *Who may say that the queue is empty.* As in [`the`](crate::the).
 
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
+use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
+use crate::handles::handles;
 use crate::lock::{Lock, Wait};
+use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<M, P>>,
-    thieves: CachePadded<ThievesLine<M>>,
-    rings: Rings<T, M>,
+    owner: CachePadded<OwnerLine<T, M, P>>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
 
-struct OwnerLine<M: Memory, P> {
+struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    room: Owned<Room<T, M>>,
     /// The heartbeat that the last pop read, or [`SILENT`].
     echo: M::Word,
     policy: P,
@@ -59,10 +63,14 @@ struct OwnerLine<M: Memory, P> {
 /// No heartbeat: they have 32 bits.
 const SILENT: u64 = u64::MAX;
 
-struct ThievesLine<M: Memory> {
+struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
     head: M::Word,
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
+    /// down. Only written by the holder of the lock.
+    gone: M::Word,
     lock: Lock<M>,
+    rings: Rings<T, M>,
 }
 
 #[inline(always)]
@@ -83,10 +91,11 @@ fn ahead(index: u64, head: u64) -> i32 {
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
-        let head = self.thieves.head.load(Ordering::Relaxed);
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        let gone = self.thieves.gone.load(Ordering::Acquire);
+        // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(ahead(tail, head)).unwrap_or(0)
+        usize::try_from(ahead(tail, gone)).unwrap_or(0)
     }
 }
 
@@ -99,7 +108,7 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
         // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
         // tasks.
-        unsafe { self.rings.drop_tasks(head, tail) };
+        unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
 
@@ -129,10 +138,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// });
 /// ```
 pub struct Thep<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
-    /// The owner's own copy of `tail`, which only it changes.
-    tail: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Thep`] queue. It may outlive the owner.
@@ -169,22 +176,30 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
+                room: Owned::new(room),
                 echo: M::Word::new(SILENT),
                 policy,
             }),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(pack(0, index as u32)),
+                gone: M::Word::new(index),
                 lock: Lock::new(),
+                rings,
             }),
-            rings,
             closed: M::Word::new(0),
         });
-        Ok(Thep { tail: Cell::new(index), room, shared })
+        Ok(Thep { shared, not_sync: PhantomData })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.room().capacity()
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Room<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.room.get() }
     }
 
     /// The policy that this queue was made with.
@@ -219,25 +234,27 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail.get();
-        if !self.room.has(tail)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, tail)
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = self.room();
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { self.room.write(tail, task) };
+        unsafe { room.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
-        self.tail.set(next);
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        let index = self.tail.get().wrapping_sub(1);
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
         // Release: see "What hands a task over".
         shared.owner.tail.store(index, Ordering::Release);
         shared.owner.policy.owner();
@@ -251,9 +268,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
         } else if !self.meet(index) {
             return None;
         }
-        self.tail.set(index);
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
-        Some(unsafe { self.room.read(index) })
+        Some(unsafe { self.room().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, P> {
@@ -262,6 +278,13 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
 
     fn len(&self) -> usize {
         self.shared.len()
+    }
+
+    fn is_awaited(&self) -> bool {
+        // Relaxed, both: a hint. A head above `gone` is raised by a thief that has not yet taken its task.
+        let gone = self.shared.thieves.gone.load(Ordering::Relaxed);
+        let head = self.shared.thieves.head.load(Ordering::Relaxed);
+        ahead(gone, head) < 0
     }
 }
 
@@ -302,9 +325,11 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
             return Steal::Empty;
         }
         let index = tail.wrapping_sub(length as u64);
+        // Release: pairs with the acquire in `len`.
+        shared.thieves.gone.store(index.wrapping_add(1), Ordering::Release);
         // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
         // out until this returns, and a tail above it was acquired.
-        Steal::Success(unsafe { shared.rings.take(index) })
+        Steal::Success(unsafe { shared.thieves.rings.take(index) })
     }
 
     fn len(&self) -> usize {
@@ -346,20 +371,4 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-impl<T, M: Memory, P: StoreLoad<M>> Clone for Stealer<T, M, P> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Thep<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thep").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory, P: StoreLoad<M>> fmt::Debug for Stealer<T, M, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T, M: Memory, P: StoreLoad<M>] Thep<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);

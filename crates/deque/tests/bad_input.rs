@@ -140,6 +140,25 @@ fn out_of_memory_of_an_injector_gives_the_task_back() {
     assert_eq!(injector.steal(), Steal::Success(0));
 }
 
+/// Their tasks come out in different orders, so they are counted.
+#[test]
+fn out_of_memory_of_a_queue_of_words_gives_the_task_back() {
+    fn goes_on<O: Owner<u64>>(queue: &O) {
+        let push = |task: &u64| queue.try_push(*task).is_err();
+        let full = short_of_memory(8192, || (0..9999).find(push));
+        let full = full.expect("9999 tasks do not fit blocks of 8192 bytes");
+        assert_eq!(queue.len() as u64, full);
+        queue.push(full);
+        let mut all: Vec<u64> = std::iter::from_fn(|| queue.pop()).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..=full).collect::<Vec<_>>());
+    }
+    goes_on(&IdempotentLifo::<_, Machine>::new());
+    goes_on(&IdempotentFifo::<_, Machine>::new());
+    goes_on(&IdempotentDeque::<_, Machine>::new());
+    goes_on(&Fifo::<_, Machine>::new());
+}
+
 /// The double-ended idempotent queue has a most, and says so by the same error.
 #[test]
 fn the_idempotent_deque_is_full_at_its_most() {
@@ -196,4 +215,13 @@ fn a_thief_of_a_private_deque_finds_nothing_after_its_owner() {
     queue.push(1);
     drop(queue);
     assert_eq!(thief.steal(), Steal::Empty);
+}
+
+/// Nor does it wait for ever for an owner that is the thief itself.
+#[test]
+fn a_steal_from_ones_own_private_deque_gives_up() {
+    let queue: Private<u32> = Private::new();
+    queue.push(1);
+    assert_eq!(queue.thief().steal_half(&queue), Steal::Retry);
+    assert_eq!((queue.pop(), queue.pop()), (Some(1), None));
 }

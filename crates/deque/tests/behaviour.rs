@@ -84,6 +84,8 @@ behaviour!(idempotent_lifo, |capacity, _| {
 }, [
     owner_takes_the_youngest
     an_empty_queue_says_so
+    grows_and_is_stolen_from_at_one_end
+    a_steal_into_oneself_loses_nothing
 ]);
 behaviour!(idempotent_fifo, |capacity, index| {
     IdempotentFifo::<_, Machine>::starting_at(capacity, index).unwrap()
@@ -93,6 +95,7 @@ behaviour!(idempotent_fifo, |capacity, index| {
     a_fifo_grows_past_a_million
     indices_of_a_fifo_wrap_around
     a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
 ]);
 behaviour!(idempotent_deque, |capacity, index| {
     IdempotentDeque::<_, Machine>::starting_at(capacity, index).unwrap()

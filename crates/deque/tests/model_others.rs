@@ -1,4 +1,4 @@
-//! The queues without a fence policy: split, FIFO, mutex, idempotent FIFO.
+//! The queues without a fence policy: split, FIFO, private, mutex, idempotent FIFO.
 //!
 //! The two other idempotent queues are not here. Their owner stores the word that thieves compare and
 //! swap; loom lets such a store precede, in the word's order of changes, an exchange that had read what
@@ -8,7 +8,7 @@ mod model;
 
 use model::{Do, explore, play};
 use poach_deque::{
-    Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Owner, Split, Steal, Thief,
+    Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Owner, Private, Split, Steal, Thief,
 };
 use poach_memory::Loom;
 
@@ -57,6 +57,18 @@ fn fifo() {
     play(|| Fifo::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, true);
 }
 
+/// Two thieves finish in any order while the owner goes round and grows.
+#[test]
+fn fifo_with_two_thieves() {
+    play(
+        || Fifo::<u64, Loom>::with_capacity(1).unwrap(),
+        &[Do::Push, Do::Push, Do::Push],
+        2,
+        1,
+        true,
+    );
+}
+
 #[test]
 fn mutex() {
     play(Mutex::<u64, Loom>::new, MEET, 1, 2, true);
@@ -89,4 +101,14 @@ fn idempotent_fifo() {
 #[should_panic(expected = "how often each came out")]
 fn an_idempotent_queue_is_not_exact() {
     play(|| IdempotentDeque::<u64, Loom>::with_capacity(2).unwrap(), MEET, 1, 2, true);
+}
+
+#[test]
+fn private() {
+    play(Private::<u64, Loom>::new, MEET, 1, 1, true);
+}
+
+#[test]
+fn private_with_two_thieves() {
+    play(Private::<u64, Loom>::new, MEET, 2, 1, true);
 }

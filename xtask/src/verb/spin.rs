@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn each_bound_is_asked_about_from_both_sides() {
         let cases = cases(4);
-        let bound = |clean| Case {
+        let bound = |clean: bool| Case {
             store_buffer: 4,
             stores: 1,
             delta: 3 - u32::from(!clean),

@@ -20,12 +20,12 @@
 use std::sync::Arc;
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::anchor::{MOST, Span};
 use super::{Repeatable, slots::Slots};
+use crate::handles::handles;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
 use crate::{OutOfMemory, Owner, Steal, Thief};
 
@@ -167,20 +167,4 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Clone for Stealer<T, M> {
-    fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
-    }
-}
-
-impl<T: Repeatable, M: Memory> fmt::Debug for IdempotentDeque<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdempotentDeque").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
+handles!([T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);

@@ -24,21 +24,37 @@ mod emplace;
 
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomData;
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Bounds, Claim, Context};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::owned::Owned;
+use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
 
 struct Shared<T, M: Memory> {
-    bounds: CachePadded<Bounds<M>>,
+    thieves: CachePadded<ThievesLine<T, M>>,
     /// The split as the owner sees it, or [`RAISED`].
     alarm: CachePadded<M::Word>,
+    owner: CachePadded<Owned<Private<T, M>>>,
+}
+
+/// What only the owner touches.
+struct Private<T, M: Memory> {
+    head: Cell<u64>,
+    /// The split: tasks from here to `head` are private.
+    bottom: Cell<u64>,
+    room: Room<T, M>,
+}
+
+/// What thieves write, and an owner that meets them.
+struct ThievesLine<T, M: Memory> {
+    bounds: Bounds<M>,
     rings: Rings<T, M>,
 }
 
@@ -69,12 +85,9 @@ struct Shared<T, M: Memory> {
 /// assert_eq!(owner.pop(), Some(7));
 /// ```
 pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = ()> {
-    head: Cell<u64>,
-    /// The split: tasks from here to `head` are private.
-    bottom: Cell<u64>,
-    room: Room<T, M>,
     shared: Arc<Shared<T, M>>,
     context: C,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Split`] deque. It may outlive the owner.
@@ -122,16 +135,26 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         let index = u64::from(index as u32);
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            bounds: CachePadded::new(Bounds::new(index as u32)),
+            thieves: CachePadded::new(ThievesLine { bounds: Bounds::new(index as u32), rings }),
             alarm: CachePadded::new(M::Word::new(index)),
-            rings,
+            owner: CachePadded::new(Owned::new(Private {
+                head: Cell::new(index),
+                bottom: Cell::new(index),
+                room,
+            })),
         });
-        Ok(Split { head: Cell::new(index), bottom: Cell::new(index), room, shared, context })
+        Ok(Split { shared, context, not_sync: PhantomData })
+    }
+
+    #[inline(always)]
+    fn private(&self) -> &Private<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.get() }
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.private().room.capacity()
     }
 
     /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
@@ -146,7 +169,8 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     #[cold]
     #[inline(never)]
     fn share(&self) {
-        let (bottom, head) = (self.bottom.get(), self.head.get());
+        let Private { bottom, head, .. } = self.private();
+        let (bottom, head) = (bottom.get(), head.get());
         let private = head.wrapping_sub(bottom);
         if private > 0 {
             self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
@@ -158,8 +182,9 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
         // them all and asks again is not overlooked.
         self.shared.alarm.store(to, Ordering::Relaxed);
-        self.shared.bounds.share(self.bottom.get() as u32, to as u32);
-        self.bottom.set(to);
+        let bottom = &self.private().bottom;
+        self.shared.thieves.bounds.share(bottom.get() as u32, to as u32);
+        bottom.set(to);
     }
 
     /// A pop that has come down to the split, or that a thief has stopped.
@@ -168,11 +193,12 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     fn pop_disturbed(&self) -> Option<T> {
         // Relaxed: as in `undisturbed`.
         let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
-        let old = self.bottom.get();
-        if self.head.get() == old {
-            let split = self.shared.bounds.take_back()?;
+        let private = self.private();
+        let old = private.bottom.get();
+        if private.head.get() == old {
+            let split = self.shared.thieves.bounds.take_back()?;
             let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
-            self.bottom.set(bottom);
+            private.bottom.set(bottom);
             self.context.took_back();
             // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
             let _ = self.shared.alarm.compare_exchange(
@@ -192,10 +218,11 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     /// Only with `head` above the split.
     #[inline(always)]
     fn pop_private(&self) -> T {
-        let index = self.head.get().wrapping_sub(1);
-        self.head.set(index);
+        let Private { head, room, .. } = self.private();
+        let index = head.get().wrapping_sub(1);
+        head.set(index);
         // SAFETY: `bottom <= index < head`: a task, and no thief can claim it.
-        unsafe { self.room.read(index) }
+        unsafe { room.read(index) }
     }
 }
 
@@ -210,16 +237,17 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let head = self.head.get();
-        if !self.room.has(head)
-            && let Err(NoMemory) = self.room.make(&self.shared.rings, head)
+        let Private { head, room, .. } = self.private();
+        let index = head.get();
+        if !room.has(index)
+            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, index)
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: there is room at `head`, above which there is no task, and `shared` keeps the rings.
-        unsafe { self.room.write(head, task) };
-        let next = head.wrapping_add(1);
-        self.head.set(next);
+        // SAFETY: there is room at the head, above which there is no task, and `shared` keeps the rings.
+        unsafe { room.write(index, task) };
+        let next = index.wrapping_add(1);
+        head.set(next);
         if !self.undisturbed(next) {
             self.share();
         }
@@ -228,7 +256,7 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        if !self.undisturbed(self.head.get()) {
+        if !self.undisturbed(self.private().head.get()) {
             return self.pop_disturbed();
         }
         Some(self.pop_private())
@@ -239,8 +267,9 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
     }
 
     fn len(&self) -> usize {
-        (self.head.get().wrapping_sub(self.bottom.get())) as usize
-            + self.shared.bounds.shared() as usize
+        let Private { head, bottom, .. } = self.private();
+        head.get().wrapping_sub(bottom.get()) as usize
+            + self.shared.thieves.bounds.shared() as usize
     }
 }
 
@@ -248,17 +277,17 @@ impl<T: Send, M: Memory, C: Context + Send> ExactlyOnce<T> for Split<T, M, C> {}
 
 impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
     fn drop(&mut self) {
-        self.share_up_to(self.head.get());
+        self.share_up_to(self.private().head.get());
     }
 }
 
 impl<T, M: Memory> Drop for Shared<T, M> {
     fn drop(&mut self) {
-        let tail = u64::from(self.bounds.tail());
-        let shared = u64::from(self.bounds.shared());
+        let tail = u64::from(self.thieves.bounds.tail());
+        let shared = u64::from(self.thieves.bounds.shared());
         // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its tasks
         // when it was dropped. Slots are found by the low bits of an index, which `tail` has.
-        unsafe { self.rings.drop_tasks(tail, tail + shared) };
+        unsafe { self.thieves.rings.drop_tasks(tail, tail + shared) };
     }
 }
 
@@ -275,9 +304,11 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     #[inline]
     fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let shared = &*self.shared;
-        match shared.bounds.claim(want) {
+        match shared.thieves.bounds.claim(want) {
             Claim::Taken { first, count } => {
-                Steal::Success(Claimed { rings: &shared.rings, next: first, left: count })
+                // SAFETY: claimed for this call alone, and the claim acquired the `share` that came after
+                // the tasks were written.
+                Steal::Success(unsafe { shared.thieves.rings.claimed(u64::from(first), count) })
             }
             Claim::Empty => {
                 self.request();
@@ -285,33 +316,6 @@ impl<T: Send, M: Memory> Stealer<T, M> {
             }
             Claim::Lost => Steal::Retry,
         }
-    }
-}
-
-/// Indices claimed and not yet copied out; those left when it is dropped are taken out and dropped.
-struct Claimed<'a, T, M: Memory> {
-    rings: &'a Rings<T, M>,
-    next: u32,
-    left: u32,
-}
-
-impl<T, M: Memory> Iterator for Claimed<'_, T, M> {
-    type Item = T;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<T> {
-        self.left = self.left.checked_sub(1)?;
-        let index = self.next;
-        self.next = index.wrapping_add(1);
-        // SAFETY: `claim` claimed the index for this value alone, and acquired the `share` that came
-        // after the task was written; `next` has passed it.
-        Some(unsafe { self.rings.take(u64::from(index)) })
-    }
-}
-
-impl<T, M: Memory> Drop for Claimed<'_, T, M> {
-    fn drop(&mut self) {
-        self.for_each(drop);
     }
 }
 
@@ -343,7 +347,7 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
 
     /// The number of shared tasks.
     fn len(&self) -> usize {
-        self.shared.bounds.shared() as usize
+        self.shared.thieves.bounds.shared() as usize
     }
 }
 

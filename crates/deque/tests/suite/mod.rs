@@ -202,6 +202,22 @@ pub(crate) fn a_thief_outlives_the_owner<O: Owner<u64>>(queue: O) {
     assert!(steal(&thief).is_empty());
 }
 
+/// A queue whose thieves, too, take the youngest; the last of them after the owner has gone.
+pub(crate) fn grows_and_is_stolen_from_at_one_end<O: Owner<u64>>(queue: O) {
+    let tasks = if cfg!(miri) { 1 << 8 } else { (1 << 20) + 7 };
+    let thief = queue.thief();
+    (0..tasks).for_each(|task| queue.push(task));
+    for task in (10..tasks).rev() {
+        let taken = if task % 2 == 0 { queue.pop() } else { steal(&thief).success() };
+        assert_eq!(taken, Some(task));
+    }
+    drop(queue);
+    for task in (0..10).rev() {
+        assert_eq!(steal(&thief), Steal::Success(task));
+    }
+    assert!(steal(&thief).is_empty());
+}
+
 /// A steal of half into the very queue stolen from takes the tasks around, and loses none.
 pub(crate) fn a_steal_into_oneself_loses_nothing<O: Owner<u64>>(queue: O) {
     let thief = queue.thief();

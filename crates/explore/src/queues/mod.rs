@@ -117,7 +117,7 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
 fn ring(capacity: usize) -> Vec<Naming> {
     let mut names: Vec<Naming> =
         (0..capacity).map(|slot| Naming::hidden(format!("mark{slot}"))).collect();
-    names.extend(["older", "end", "ring"].map(Naming::hidden));
+    names.extend(["older", "end", "ring", "finished"].map(Naming::hidden));
     names
 }
 
@@ -134,12 +134,12 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
         }
         Algorithm::The => {
             names.extend(["tail", "head"].map(Naming::new));
-            names.extend(["lock", "closed"].map(Naming::hidden));
+            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
         }
         Algorithm::Thep => {
             names.extend(["tail", "echo"].map(Naming::new));
             names.push(Naming::halves("head", "index", "beat"));
-            names.extend(["lock", "closed"].map(Naming::hidden));
+            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
         }
         _ => {}
     }

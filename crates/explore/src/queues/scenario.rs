@@ -17,7 +17,7 @@ pub enum Step {
     Pop,
     /// Pop until the queue is empty.
     PopAll,
-    /// Wait until a thief has laid hands on a task, or all thieves have ended: before the first pop.
+    /// Wait until a thief [waits for the next pop](Owner::is_awaited), or all thieves have ended.
     Watch,
     /// Wait until all thieves have ended.
     Stay,
@@ -79,8 +79,8 @@ pub trait Subject: 'static {
     fn push(&self, task: u64);
     /// The owner takes a task.
     fn pop(&self) -> Option<u64>;
-    /// How many tasks the owner sees.
-    fn len(&self) -> usize;
+    /// Whether a thief waits for the owner's next pop.
+    fn is_awaited(&self) -> bool;
     /// A handle.
     fn thief(&self) -> Self::Thief;
     /// A thief tries to take a task.
@@ -102,8 +102,8 @@ impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
         self.0.pop()
     }
 
-    fn len(&self) -> usize {
-        self.0.len()
+    fn is_awaited(&self) -> bool {
+        self.0.is_awaited()
     }
 
     fn thief(&self) -> O::Thief {
@@ -203,7 +203,7 @@ fn own<S: Subject>(
             }
             Step::PopAll => while pop() != Outcome::Empty {},
             Step::Watch => {
-                while queue.len() >= next as usize && !all_ended() {
+                while !queue.is_awaited() && !all_ended() {
                     Simulated::pause();
                 }
             }

@@ -65,8 +65,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-pop-too-low",
         why: "off by one: a pop takes the task below its own",
-        was: "unsafe { self.room.read(index) })",
-        is: "unsafe { self.room.read(index.wrapping_sub(1)) })",
+        was: "unsafe { self.room().read(index) })",
+        is: "unsafe { self.room().read(index.wrapping_sub(1)) })",
         scene: Scene::Pair,
         caught: Caught::Order,
         ..HERE
@@ -83,7 +83,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "cl-head-read-again",
         why: "a thief reads `head` after `tail`, not before",
         was: "let length = tail.wrapping_sub(head) as i64;",
-        is: "let head = shared.head.load(Ordering::Acquire);
+        is: "let head = shared.thieves.head.load(Ordering::Acquire);
         let length = tail.wrapping_sub(head) as i64;",
         ..HERE
     },
@@ -107,7 +107,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "cl-loser-takes",
         why: "a thief whose exchange fails takes the task all the same",
         was: "Err(_) => Steal::Retry,",
-        is: "Err(_) => Steal::Success(unsafe { shared.rings.take(head) }),",
+        is: "Err(_) => Steal::Success(unsafe { shared.thieves.rings.take(head) }),",
         ..HERE
     },
     Mutant {
@@ -137,9 +137,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
-        was: "unsafe { self.room.write(tail, task) };",
+        was: "unsafe { room.write(tail, task) };",
         is: "self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { self.room.write(tail, task) };",
+        unsafe { room.write(tail, task) };",
         scene: Scene::Brief,
         caught: Caught::Race,
         ..HERE

@@ -71,8 +71,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fifo-claims-one-more",
         why: "off by one: a thief moves `head` over one task more than it takes",
-        was: "match self.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {",
-        is: "match self.head.compare_exchange(head, end + 1, Ordering::Release, Ordering::Relaxed) {",
+        was: "match self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {",
+        is: "match self.thieves.head.compare_exchange(head, end + 1, Ordering::Release, Ordering::Relaxed) {",
         caught: Caught::Lost,
         ..FIFO
     },
@@ -80,7 +80,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "fifo-loser-takes",
         why: "a thief whose exchange fails takes the task all the same",
         was: "Err(_) => Steal::Retry,",
-        is: "Err(_) => Steal::Success(Claimed { shared: self, next: head, end }),",
+        is: "Err(_) => Steal::Success(unsafe { self.thieves.rings.claimed(head, count) }),",
         caught: Caught::Twice,
         ..FIFO
     },

@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const RING: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/ring.rs",
+    file: "deque/src/ring/room.rs",
     was: "",
     is: "",
     queue: Queue::ChaseLev,
@@ -18,6 +18,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-marks-first",
         why: "two steps swapped: a thief gives the slot back and then reads it",
+        file: "deque/src/ring/mod.rs",
         was: "let task = ring.slot(index).with(|slot| {",
         is: "ring.mark(index).store(index, Ordering::Release);
         let task = ring.slot(index).with(|slot| {",
@@ -34,7 +35,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-all-finished",
         why: "the owner takes every slot for free",
-        was: "while low != tail && self.finished(low) {",
+        was: "while low != tail && self.marked(low) {",
         is: "while low != tail {",
         caught: Caught::Twice,
         ..RING

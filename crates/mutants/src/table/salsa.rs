@@ -25,21 +25,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-no-second-look",
         why: "line 91: a consumer does not look again whether the chunk was stolen",
-        was: "if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {",
+        was: "if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {",
         is: "if false {",
         ..HERE
     },
     Mutant {
         name: "salsa-looks-before-it-tells",
         why: "two steps swapped: a consumer looks a second time and then says what it takes",
-        was: "taken.store(self.next, Ordering::Release);
-        self.record().fence.owner();
+        was: "taken.store(next, Ordering::Release);
+        record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != self.term.0 {",
+        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {",
         is: "let second = term.load(Ordering::Relaxed);
-        taken.store(self.next, Ordering::Release);
-        self.record().fence.owner();
-        if second != self.term.0 {",
+        taken.store(next, Ordering::Release);
+        record.fence.owner();
+        if second != mine {",
         ..HERE
     },
     Mutant {

@@ -50,7 +50,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-bottom-stays",
         why: "a missing step: the owner goes on taking what it has shared for private",
-        was: "self.bottom.set(to);",
+        was: "bottom.set(to);",
         is: "",
         ..OWNER
     },
@@ -64,7 +64,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-never-takes-back",
         why: "the owner pops below the split without taking tasks back",
-        was: "if self.head.get() == old {",
+        was: "if private.head.get() == old {",
         is: "if false {",
         ..OWNER
     },

@@ -113,9 +113,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
-        was: "unsafe { self.room.write(tail, task) };",
+        was: "unsafe { room.write(tail, task) };",
         is: "self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { self.room.write(tail, task) };",
+        unsafe { room.write(tail, task) };",
         scene: Scene::Brief,
         caught: Caught::Race,
         ..HERE

@@ -7,7 +7,7 @@ use core::mem::ManuallyDrop;
 
 use poach_memory::Memory;
 
-use super::{Context, Split};
+use super::{Context, Private, Split};
 
 impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     /// Pushes the task that `write` makes of `value` in the place that it is given.
@@ -38,15 +38,16 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
         value: V,
         write: impl FnOnce(*mut T, V),
     ) -> Result<(), V> {
-        let head = self.head.get();
-        if !self.room.has(head) {
+        let Private { head: top, room, .. } = self.private();
+        let head = top.get();
+        if !room.has(head) {
             return Err(value);
         }
         // SAFETY: there is room at `head`, above which there is no task; `shared` keeps the rings; and
         // `write` leaves a task there.
-        unsafe { self.room.write_with(head, |place| write(place, value)) };
+        unsafe { room.write_with(head, |place| write(place, value)) };
         let next = head.wrapping_add(1);
-        self.head.set(next);
+        top.set(next);
         if !self.undisturbed(next) {
             self.share();
         }
@@ -63,13 +64,14 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     /// `take` moves the task out, and before it has done that it does not use this queue.
     #[inline(always)]
     pub unsafe fn pop_in_place<R>(&self, take: impl FnOnce(*mut T) -> R) -> Option<R> {
-        if !self.undisturbed(self.head.get()) {
+        let Private { head, room, .. } = self.private();
+        if !self.undisturbed(head.get()) {
             let mut task = ManuallyDrop::new(self.pop_disturbed()?);
             return Some(take(&raw mut *task));
         }
-        let index = self.head.get().wrapping_sub(1);
-        self.head.set(index);
+        let index = head.get().wrapping_sub(1);
+        head.set(index);
         // SAFETY: `bottom <= index < head`: a task, and no thief can claim it; and the caller's promise.
-        Some(unsafe { self.room.read_with(index, take) })
+        Some(unsafe { room.read_with(index, take) })
     }
 }

@@ -1,0 +1,332 @@
+//! The growing circular buffer under every queue of this crate that hands tasks out in order of index.
+//!
+//! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), for the ring that grows
+//! by copying and lets slow thieves finish on the old one. The marks, and all that follows from them,
+//! are ours.
+//!
+//! # Claim, then copy
+//!
+//! The papers' thief copies the task out of its slot first and claims it second, so it may copy a
+//! slot that the owner is writing. That wants tasks that fit an atomic word. Here the order is the
+//! other way about: a thief *claims* an index by whatever its queue's protocol is, *copies* the task
+//! out of the slot, which nobody may overwrite meanwhile, and says that the index is *finished*. A task
+//! can be of any type and any size, lives in the ring itself, and no slot is ever read and written at
+//! the same time. It costs a thief a store, and the owner nothing until it has gone once around the ring.
+//!
+//! # How the owner knows what is free
+//!
+//! The owner keeps two private indices: all indices below `low` are finished, and the slots up to
+//! `limit = low + capacity` are free. A push compares the tail with `limit` and looks at nothing
+//! that thieves write. At the limit it learns how far thieves have come; if that frees nothing, the
+//! ring is full (or one thief has slept through a whole lap), and it moves to a ring twice as large.
+//!
+//! Each index is consumed once: by a thief, which says so, or, where the protocol makes the owner
+//! advance the thieves' index itself, by the owner, which does the same. An index that the owner pops
+//! at its own end is not consumed; it will be pushed again.
+//!
+//! *In order, one word.* Below `finished` all is finished. Who has claimed the very index at `finished`
+//! moves the word past what it has claimed, by a plain store: nobody else has that index. So thieves that
+//! finish in the order of their claims, and one thief always does, write a word of a line that they have
+//! just written, and the owner reads but that.
+//!
+//! *Out of order, marks.* A thief that finds `finished` short of its index marks the slot, with the index.
+//! The owner walks the marks upwards from `finished`, and moves the word to where it comes to an end. It
+//! passes an index only if that is marked, so its holder no longer moves the word, and it stops before any
+//! holder that still may.
+//!
+//! A queue may know its indices by their low 32 bits alone: `finished` has them all, and is at most a
+//! capacity, 2^30, behind what a thief has claimed, or the owner would not have pushed so far.
+//!
+//! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read that `i` is
+//! finished, with acquire; the thief said so after its copy, with release, and handed on what it had
+//! acquired from those that moved `finished` before. So the copy is over.
+//!
+//! *Moving.* The owner copies all of the old ring, bit by bit, before it publishes the new one; an
+//! index claimed but not finished is then in both. Its thief finds it in whichever ring it loads and
+//! may mark it there, so the owner looks for a missing mark in all rings that it still keeps. Both only
+//! read the old slot.
+//!
+//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `low` has reached
+//! `end`. A thief loads the ring after it has claimed some index `i`, having read a tail above `i`.
+//! If `i < end`, the index is finished by now, and so is the thief's use of the ring. If `i >= end`,
+//! the tail it read was above `end`, was therefore stored after the next ring was published (no tail
+//! above the limit had been stored before, and the ring moved at the limit), and was read with
+//! acquire: the thief sees the next ring. (Of several indices claimed at once the last decides.) So what
+//! frees slots also frees rings. There is no epoch to pin and no hazard pointer to publish, and a retired
+//! ring is gone after at most one lap.
+//!
+//! The owner never waits for a thief that was descheduled between its claim and its end: a lap later
+//! it moves to a ring twice as large, so all rings kept are together smaller than two of the last.
+
+mod capacity;
+mod claimed;
+mod room;
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+
+pub use capacity::CapacityError;
+pub(crate) use capacity::{DEFAULT_CAPACITY, MAX_CAPACITY, check_capacity};
+pub(crate) use claimed::Claimed;
+pub(crate) use room::Room;
+
+/// A ring could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory;
+
+type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
+
+struct Ring<T, M: Memory> {
+    slots: Box<[Slot<T, M>]>,
+    /// `marks[i & mask] == i` says that index `i` is finished.
+    marks: Box<[M::Word]>,
+    /// The ring before this one, if the owner still keeps it. Only the owner looks.
+    older: M::Pointer<Ring<T, M>>,
+    /// The tail at which this ring was retired. Only the owner looks.
+    end: M::Word,
+}
+
+impl<T, M: Memory> Ring<T, M> {
+    /// A ring in which no index from `low` on is marked.
+    fn allocate(capacity: usize, low: u64) -> Result<*mut Self, NoMemory> {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(capacity).map_err(|_| NoMemory)?;
+        slots.extend((0..capacity).map(|_| Slot::<T, M>::new(MaybeUninit::uninit())));
+        let mut marks = Vec::new();
+        marks.try_reserve_exact(capacity).map_err(|_| NoMemory)?;
+        // The marks looked at are those of indices from `low` on: this is none of them.
+        marks.extend((0..capacity).map(|_| M::Word::new(low.wrapping_sub(1))));
+        let mut ring: Vec<Ring<T, M>> = Vec::new();
+        ring.try_reserve_exact(1).map_err(|_| NoMemory)?;
+        ring.push(Ring {
+            slots: slots.into_boxed_slice(),
+            marks: marks.into_boxed_slice(),
+            older: M::Pointer::new(ptr::null_mut()),
+            end: M::Word::new(0),
+        });
+        Ok(Box::into_raw(ring.into_boxed_slice()).cast())
+    }
+
+    /// # Safety
+    ///
+    /// `ring` came from [`allocate`](Ring::allocate), has not been freed, and nobody uses it.
+    unsafe fn free(ring: *mut Self) {
+        // SAFETY: `allocate` made it of a boxed slice of one; the caller says that it is still whole
+        // and no longer used.
+        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(ring, 1)) });
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: u64) -> &Slot<T, M> {
+        // A mask in place of a remainder: the capacity is a power of two.
+        &self.slots[index as usize & (self.slots.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn mark(&self, index: u64) -> &M::Word {
+        &self.marks[index as usize & (self.marks.len() - 1)]
+    }
+}
+
+/// The ring as thieves find it. Owns it and its predecessors.
+pub(crate) struct Rings<T, M: Memory> {
+    current: M::Pointer<Ring<T, M>>,
+    /// All indices below are finished.
+    finished: M::Word,
+}
+
+// SAFETY: a ring's slots are handed from thread to thread by the protocol that the module comment
+// states, never shared; so it moves tasks, and asks no more than that tasks may be moved.
+unsafe impl<T: Send, M: Memory> Send for Rings<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send, M: Memory> Sync for Rings<T, M> {}
+
+impl<T, M: Memory> Rings<T, M> {
+    /// A first ring, with `start` the index of the first task, and the owner's view of it.
+    pub(crate) fn new(capacity: usize, start: u64) -> Result<(Self, Room<T, M>), CapacityError> {
+        check_capacity(capacity)?;
+        let ring = Ring::<T, M>::allocate(capacity, start)
+            .map_err(|NoMemory| CapacityError::OutOfMemory(capacity))?;
+        // SAFETY: just allocated, and the caller keeps both together.
+        let room = unsafe { Room::new(ring, start) };
+        Ok((Rings { current: M::Pointer::new(ring), finished: M::Word::new(start) }, room))
+    }
+
+    /// A thief moves the task at `index` (its low 32 bits suffice) out. Wait-free.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed `index` for itself alone, having read (with acquire) a tail above it
+    /// that the owner stored (with release) after it wrote the task.
+    #[inline(always)]
+    pub(crate) unsafe fn take(&self, index: u64) -> T {
+        // Acquire: pairs with the release in `Room::grow`, whose copies the slot below may be.
+        let ring_pointer = self.current.load(Ordering::Acquire);
+        // SAFETY: the index is claimed and not finished, so the owner keeps every ring that a thief
+        // could have loaded since ("Reclamation").
+        let ring = unsafe { &*ring_pointer };
+        let task = ring.slot(index).with(|slot| {
+            // SAFETY: the slot holds the task of `index`, which the tail that the caller acquired, or
+            // the ring acquired above, makes visible; nobody writes it before the index is finished; and
+            // only the caller has the claim to it, so the bits are used once.
+            unsafe { slot.cast::<T>().read() }
+        });
+        // SAFETY: `index` is the caller's, and the copy is over.
+        unsafe { self.finish(ring_pointer, index, 1) };
+        task
+    }
+
+    /// Says that `count` indices from `first` on (its low 32 bits suffice) are finished.
+    ///
+    /// # Safety
+    ///
+    /// They are the caller's, it has copied their tasks out, and `ring` is one that it has loaded since it
+    /// claimed them.
+    #[inline(always)]
+    unsafe fn finish(&self, ring: *const Ring<T, M>, first: u64, count: u32) {
+        // Acquire: the store below hands on what the thieves before this one had done.
+        let finished = self.finished.load(Ordering::Acquire);
+        let ahead = (first as u32).wrapping_sub(finished as u32);
+        if ahead == 0 {
+            // Release: pairs with the acquire in `Room::make`; the copies are over before it.
+            self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Release);
+            return;
+        }
+        for step in 0..count {
+            let index = finished.wrapping_add(u64::from(ahead) + u64::from(step));
+            // SAFETY: `index` is claimed and not finished: as in `take`.
+            let ring = unsafe { &*ring };
+            // Release: pairs with the acquire in `Room::marked`; the copies are over before the mark.
+            ring.mark(index).store(index, Ordering::Release);
+        }
+    }
+
+    /// Drops the tasks of `head..tail`, where no other handle to the queue is left.
+    ///
+    /// A destructor that panics does not keep the others from running.
+    ///
+    /// # Safety
+    ///
+    /// These indices hold tasks, none is claimed, and nobody uses the queue any more.
+    pub(crate) unsafe fn drop_tasks(&mut self, head: u64, tail: u64) {
+        struct Rest<'a, T, M: Memory> {
+            ring: &'a Ring<T, M>,
+            next: u64,
+            tail: u64,
+        }
+        impl<T, M: Memory> Drop for Rest<'_, T, M> {
+            fn drop(&mut self) {
+                while self.next != self.tail {
+                    let index = self.next;
+                    self.next = index.wrapping_add(1);
+                    // If this destructor panics, the guard goes on with those after it.
+                    let rest = Rest { ring: self.ring, next: self.next, tail: self.tail };
+                    self.ring.slot(index).with_mut(|slot| {
+                        // SAFETY: the caller of `drop_tasks` says that the slot holds a task that
+                        // nobody else can touch; `next` has passed it, so it is dropped once.
+                        unsafe { slot.cast::<T>().drop_in_place() }
+                    });
+                    core::mem::forget(rest);
+                }
+            }
+        }
+        // Relaxed: all other handles are gone, and the last one's going synchronised with this.
+        let ring = self.current.load(Ordering::Relaxed);
+        // SAFETY: the current ring lives until `self` is dropped.
+        let ring = unsafe { &*ring };
+        // A queue that was used without its fence (`Unfenced`) can end with `head` above `tail`.
+        if tail.wrapping_sub(head) as i64 > 0 {
+            drop(Rest { ring, next: head, tail });
+        }
+    }
+}
+
+impl<T, M: Memory> Drop for Rings<T, M> {
+    fn drop(&mut self) {
+        // Relaxed, here and below: no other handle is left, and only owners wrote `older`.
+        let mut ring = self.current.load(Ordering::Relaxed);
+        while !ring.is_null() {
+            // SAFETY: `ring` is the current ring or one that it still keeps; none has been freed.
+            let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
+            // SAFETY: as above, and with all handles gone nobody uses it.
+            unsafe { Ring::free(ring) };
+            ring = older;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    fn filled(start: u64) -> (Rings<u64, Machine>, Room<u64, Machine>) {
+        let (rings, room) = Rings::new(2, start).unwrap();
+        for index in [start, start.wrapping_add(1)] {
+            assert!(room.has(index));
+            // SAFETY: there is room, and `rings` lives.
+            unsafe { room.write(index, index) };
+        }
+        assert!(!room.has(start.wrapping_add(2)));
+        (rings, room)
+    }
+
+    #[test]
+    fn what_thieves_finish_in_order_is_free() {
+        let (rings, room) = filled(0);
+        for index in 0..2 {
+            // SAFETY: claimed once, and written.
+            assert_eq!(unsafe { rings.take(index) }, index);
+        }
+        room.make(&rings, 2).unwrap();
+        assert!(room.has(2) && room.has(3) && !room.has(4));
+        assert_eq!(room.capacity(), 2);
+    }
+
+    #[test]
+    fn what_thieves_finish_out_of_order_is_free_when_all_below_is() {
+        // The indices wrap, also those of 32 bits that some queues know.
+        for start in [0, u64::from(u32::MAX), u64::MAX] {
+            let (rings, room) = filled(start);
+            let at = |step: u64| start.wrapping_add(step);
+            // SAFETY: claimed once, and written; the low half of an index suffices.
+            let mut slow = unsafe { rings.claimed(u64::from(start as u32), 1) };
+            // SAFETY: as above.
+            assert_eq!(unsafe { rings.take(u64::from(at(1) as u32)) }, at(1));
+            room.make(&rings, at(2)).unwrap();
+            assert_eq!(room.capacity(), 4, "the slot of a claimed task was taken for free");
+            for index in [at(2), at(3)] {
+                assert!(room.has(index));
+                // SAFETY: there is room, and `rings` lives.
+                unsafe { room.write(index, index) };
+            }
+            // The slow thief has the old ring, in which the other has left its mark.
+            assert_eq!(slow.next(), Some(start));
+            drop(slow);
+            room.make(&rings, at(4)).unwrap();
+            assert_eq!(room.capacity(), 4);
+            assert!(room.has(at(4)) && room.has(at(5)) && !room.has(at(6)));
+        }
+    }
+
+    #[test]
+    fn several_are_finished_at_once_and_dropped_if_nobody_took_them() {
+        let (rings, room) = Rings::<std::rc::Rc<()>, Machine>::new(4, 7).unwrap();
+        let task = std::rc::Rc::new(());
+        for index in 7..11 {
+            // SAFETY: there is room, and `rings` lives.
+            unsafe { room.write(index, std::rc::Rc::clone(&task)) };
+        }
+        // SAFETY: claimed once, and written.
+        let mut claimed = unsafe { rings.claimed(7, 4) };
+        assert_eq!(claimed.size_hint(), (4, Some(4)));
+        drop((claimed.next(), claimed.next_back()));
+        drop(claimed);
+        assert_eq!(std::rc::Rc::strong_count(&task), 1);
+        room.make(&rings, 11).unwrap();
+        assert!(room.has(14) && !room.has(15));
+        assert_eq!(room.capacity(), 4);
+    }
+}

@@ -1,0 +1,216 @@
+//! The owner's end of a ring.
+
+mod emplace;
+
+use core::cell::Cell as Private;
+use core::ptr;
+
+use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+
+use super::{MAX_CAPACITY, NoMemory, Ring, Rings, Slot};
+
+/// The owner's view of the ring: which slots are free.
+pub(crate) struct Room<T, M: Memory> {
+    ring: Private<*mut Ring<T, M>>,
+    // The slots and the mask of `ring`, at hand.
+    slots: Private<*const Slot<T, M>>,
+    mask: Private<u64>,
+    low: Private<u64>,
+    limit: Private<u64>,
+}
+
+// SAFETY: it points into a `Rings` that may itself be sent when `T: Send`, and only one thread at a
+// time has it.
+unsafe impl<T: Send, M: Memory> Send for Room<T, M> {}
+
+impl<T, M: Memory> Room<T, M> {
+    /// The owner's view of its first ring, whose first task will have index `start`.
+    ///
+    /// # Safety
+    ///
+    /// `ring` lives as long as this has not retired it, and this is its only owner.
+    pub(super) unsafe fn new(ring: *mut Ring<T, M>, start: u64) -> Self {
+        let room = Room {
+            ring: Private::new(ring),
+            slots: Private::new(ptr::null()),
+            mask: Private::new(0),
+            low: Private::new(start),
+            limit: Private::new(start),
+        };
+        room.enter(ring);
+        room
+    }
+
+    /// Whether `tail` is known to be free to write. Otherwise ask [`make`](Room::make).
+    #[inline(always)]
+    pub(crate) fn has(&self, tail: u64) -> bool {
+        tail != self.limit.get()
+    }
+
+    /// Writes the task of index `tail`.
+    ///
+    /// # Safety
+    ///
+    /// [`has`](Room::has) or [`make`](Room::make) has answered for `tail`, `tail` is the owner's
+    /// tail, and the `Rings` that this came from lives.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, tail: u64, task: T) {
+        // SAFETY: the mask keeps the offset inside the ring that `slots` is the start of.
+        let slot = unsafe { self.slots.get().add((tail & self.mask.get()) as usize) };
+        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
+        let slot = unsafe { &*slot };
+        slot.with_mut(|slot| {
+            // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and
+            // nobody can claim `tail` before the owner stores a tail above it.
+            unsafe { slot.cast::<T>().write(task) }
+        });
+    }
+
+    /// Moves the task of `index` out.
+    ///
+    /// # Safety
+    ///
+    /// The owner has won `index` for itself alone, and the `Rings` that this came from lives.
+    #[inline(always)]
+    pub(crate) unsafe fn read(&self, index: u64) -> T {
+        // SAFETY: the mask keeps the offset inside the ring that `slots` is the start of.
+        let slot = unsafe { self.slots.get().add((index & self.mask.get()) as usize) };
+        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
+        let slot = unsafe { &*slot };
+        slot.with(|slot| {
+            // SAFETY: the owner wrote the task and, says the caller, is the one that takes it; the
+            // bits are used once.
+            unsafe { slot.cast::<T>().read() }
+        })
+    }
+
+    /// The owner itself has taken `index` at the thieves' end: the index will not be pushed again.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Room::read), which has been called, and `rings` is what this came from.
+    #[inline(always)]
+    pub(crate) unsafe fn finish(&self, rings: &Rings<T, M>, index: u64) {
+        // SAFETY: the caller's promise; the current ring lives as long as the queue.
+        unsafe { rings.finish(self.ring.get(), index, 1) };
+    }
+
+    /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn make(&self, rings: &Rings<T, M>, tail: u64) -> Result<(), NoMemory> {
+        // Acquire: pairs with the release in `Rings::finish`.
+        let finished = rings.finished.load(Ordering::Acquire);
+        let mut low = finished;
+        while low != tail && self.marked(low) {
+            low = low.wrapping_add(1);
+        }
+        if low != finished {
+            // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
+            // know. No thief stores now: the index at `finished` was marked.
+            rings.finished.store(low, Ordering::Relaxed);
+        }
+        self.low.set(low);
+        self.release_retired(low);
+        let capacity = self.mask.get() + 1;
+        if low.wrapping_add(capacity) == tail {
+            self.grow(rings, tail)?;
+        }
+        self.limit.set(low.wrapping_add(self.mask.get() + 1));
+        Ok(())
+    }
+
+    fn marked(&self, index: u64) -> bool {
+        let mut ring = self.ring.get();
+        while !ring.is_null() {
+            // SAFETY: the current ring lives, and so do those that it still keeps.
+            let this = unsafe { &*ring };
+            // Acquire: pairs with the release in `Rings::finish`.
+            if this.mark(index).load(Ordering::Acquire) == index {
+                return true;
+            }
+            // Relaxed: only the owner, this thread, writes it.
+            ring = this.older.load(Ordering::Relaxed);
+        }
+        false
+    }
+
+    /// Frees the rings that no thief can hold, all indices below `low` being finished.
+    fn release_retired(&self, low: u64) {
+        let mut keeper = self.ring.get();
+        loop {
+            // SAFETY: the current ring lives, and so do those that it still keeps.
+            let this = unsafe { &*keeper };
+            // Relaxed, here and below: only the owner, this thread, writes these words.
+            let retired = this.older.load(Ordering::Relaxed);
+            if retired.is_null() {
+                return;
+            }
+            // SAFETY: as above.
+            let end = unsafe { &*retired }.end.load(Ordering::Relaxed);
+            if low.wrapping_sub(end) as i64 >= 0 {
+                // Those before it were retired at lower tails: they go with it.
+                this.older.store(ptr::null_mut(), Ordering::Relaxed);
+                Self::free_chain(retired);
+                return;
+            }
+            keeper = retired;
+        }
+    }
+
+    fn free_chain(mut ring: *mut Ring<T, M>) {
+        while !ring.is_null() {
+            // SAFETY: `release_retired` has cut it off, and it has not been freed.
+            let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
+            // SAFETY: as above, and no thief can hold it ("Reclamation").
+            unsafe { Ring::free(ring) };
+            ring = older;
+        }
+    }
+
+    fn grow(&self, rings: &Rings<T, M>, tail: u64) -> Result<(), NoMemory> {
+        let old_ring = self.ring.get();
+        // SAFETY: the current ring lives as long as the queue.
+        let old = unsafe { &*old_ring };
+        let capacity = old.slots.len();
+        let doubled = capacity.checked_mul(2).filter(|&c| c <= MAX_CAPACITY).ok_or(NoMemory)?;
+        let new_ring = Ring::<T, M>::allocate(doubled, self.low.get())?;
+        // SAFETY: just allocated, and not yet known to anyone.
+        let new = unsafe { &*new_ring };
+        let first = tail.wrapping_sub(capacity as u64);
+        for step in 0..capacity as u64 {
+            let index = first.wrapping_add(step);
+            let bits = old.slot(index).with(|slot| {
+                // SAFETY: the slot is aligned and allocated, thieves at most read it, and as a
+                // `MaybeUninit` its bits may be copied whatever they are.
+                unsafe { slot.read() }
+            });
+            new.slot(index).with_mut(|slot| {
+                // SAFETY: the new ring is not yet known to anyone.
+                unsafe { slot.write(bits) }
+            });
+        }
+        // Relaxed, both: only the owner, this thread, reads them.
+        old.end.store(tail, Ordering::Relaxed);
+        new.older.store(old_ring, Ordering::Relaxed);
+        // Release: pairs with the acquire in `Rings::take`, which sees the copies.
+        rings.current.store(new_ring, Ordering::Release);
+        self.enter(new_ring);
+        Ok(())
+    }
+
+    fn enter(&self, ring: *mut Ring<T, M>) {
+        // SAFETY: `ring` has just been allocated, and lives as long as the queue or until the owner
+        // retires it.
+        let slots = unsafe { &*ring }.slots.as_ref();
+        self.ring.set(ring);
+        self.slots.set(slots.as_ptr());
+        self.mask.set(slots.len() as u64 - 1);
+        self.limit.set(self.low.get().wrapping_add(slots.len() as u64));
+    }
+
+    /// Slots in the ring now.
+    pub(crate) fn capacity(&self) -> usize {
+        self.mask.get() as usize + 1
+    }
+}
