@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use poach_memory::{Ordering, Word};
+use poach_memory::Ordering;
 
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;

@@ -1,7 +1,7 @@
 //! Consumers and producers that stop for ever: the others get all the tasks but those that the
 //! stalled ones had made their own.
 //!
-//! A stall inside of an operation is for the models, which stop threads anywhere; here handles
+//! A stall inside of an operation is for `stress_stalls.rs`, which stops threads anywhere; here handles
 //! simply stay, unused, each in a state that an operation leaves behind.
 
 use std::sync::Arc;
