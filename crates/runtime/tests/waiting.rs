@@ -194,9 +194,12 @@ fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
     }
     let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(false);
     hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| use_stack(2 << 20, hold));
-    // In the place of a worker, on a stack of unknown size.
-    let pool = builder(2).waiting(Waiting::Random).callers_work(true).build().unwrap();
-    hold_a_lock_across_a_join(&pool, |hold| use_stack(512 << 10, hold));
+    // A worker on a stack of unknown size.
+    let resident = thread::spawn(|| {
+        let pool = builder(2).waiting(Waiting::Random).use_current_thread().build().unwrap();
+        hold_a_lock_across_a_join(&pool, |hold| use_stack(512 << 10, hold));
+    });
+    resident.join().unwrap();
 }
 
 #[test]
