@@ -179,14 +179,14 @@ fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
     /// Calls `then` when so many bytes of stack are in use from `base` on.
     #[inline(never)]
     fn deep(base: usize, bytes: usize, then: &mut (dyn FnMut() + Send)) {
-        let frame = [1_u8; 1024];
-        let here = black_box(&raw const frame).addr();
+        let frame = black_box([1_u8; 1024]);
+        let here = (&raw const frame).addr();
         if base.abs_diff(here) > bytes {
             then();
         } else {
             deep(base, bytes, then);
         }
-        black_box(&frame);
+        black_box(frame);
     }
     fn use_stack(bytes: usize, then: &mut (dyn FnMut() + Send)) {
         let here = 0_u8;
@@ -194,12 +194,12 @@ fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
     }
     let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(false);
     hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| use_stack(2 << 20, hold));
-    // In the place of a worker that sleeps already, on a stack of unknown size; else on the worker's.
-    let pool = builder(2).waiting(Waiting::Random).stack_size(4 << 20).callers_work(true);
-    hold_a_lock_across_a_join(&pool.build().unwrap(), |hold| {
-        let is_worker = thread::current().name().is_some_and(|name| name.starts_with("poach"));
-        use_stack(if is_worker { 2 << 20 } else { 512 << 10 }, hold);
+    // A worker on a stack of unknown size.
+    let resident = thread::spawn(|| {
+        let pool = builder(2).waiting(Waiting::Random).use_current_thread().build().unwrap();
+        hold_a_lock_across_a_join(&pool, |hold| use_stack(512 << 10, hold));
     });
+    resident.join().unwrap();
 }
 
 #[test]
