@@ -145,10 +145,14 @@ impl Program {
         }
         let last = name.rsplit("::").next().unwrap_or(name);
         let near = |function: &&Function| !last.is_empty() && function.name.contains(last);
-        let near = self.functions.iter().filter(near).take(5);
+        let mut near: Vec<&str> =
+            self.functions.iter().filter(near).map(|function| function.name.as_str()).collect();
+        // Another type's function of that name is likelier meant than one whose path has the letters.
+        near.sort_by_key(|full| full.rsplit("::").next() != Some(last));
+        near.truncate(5);
         Err(CannotAnalyse::NoSuchFunction {
             name: name.to_owned(),
-            near: near.map(|function| function.name.clone()).collect(),
+            near: near.into_iter().map(str::to_owned).collect(),
         })
     }
 
