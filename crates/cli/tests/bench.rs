@@ -83,7 +83,10 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
 #[test]
 fn what_there_is_not() {
     for (arguments, said) in [
-        (&["none"][..], "there is no suite `none`: there is deque, fork-join, graphs, pool"),
+        (
+            &["none"][..],
+            "there is no suite `none`: there is deque, fork-join, graphs, pool, simulate",
+        ),
         (&["fork-join", "--workload", "none"], "has no workload `none`: it has fib"),
         (&["fork-join", "--system", "none"], "has no system `none`: it has sequential"),
         (&["fork-join", "--workers", "0"], "at least one worker"),
