@@ -14,7 +14,7 @@ pub fn directory(root: &Path, machine: &Machine) -> PathBuf {
 fn name(seconds: u64, machine: &Machine) -> String {
     let (year, month, day) = date(seconds / 86_400);
     let mut cpu = String::new();
-    for letter in machine.cpu.chars().filter(|letter| letter.is_ascii()) {
+    for letter in machine.cpu.chars().filter(char::is_ascii) {
         if letter.is_ascii_alphanumeric() {
             cpu.push(letter.to_ascii_lowercase());
         } else if !cpu.is_empty() && !cpu.ends_with('-') {
