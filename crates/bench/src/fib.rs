@@ -15,6 +15,13 @@ pub(crate) struct Fib {
     result: Option<u64>,
 }
 
+impl Fib {
+    /// The program for this number.
+    pub(crate) fn of(n: u32) -> Self {
+        Fib { n, result: None }
+    }
+}
+
 struct Number(u32);
 
 impl Task for Number {
@@ -34,7 +41,7 @@ impl Program for Fib {
     const NAME: &'static str = "fib";
 
     fn new(size: Size) -> Self {
-        Fib { n: size.pick(16, 33, 40, 50), result: None }
+        Fib::of(size.pick(16, 33, 40, 50))
     }
 
     fn reset(&mut self) {

@@ -60,6 +60,7 @@ mod quad;
 mod queens;
 mod quicksort;
 mod ray;
+pub mod runs;
 mod sieve;
 mod simulate;
 mod strassen;
@@ -67,6 +68,7 @@ mod tree_sum;
 mod uts;
 
 pub use deque::Deque;
+pub use fork::use_profile;
 pub use fork_join::ForkJoin;
 pub use graphs::Graphs;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};

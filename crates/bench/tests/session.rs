@@ -285,13 +285,16 @@ fn more_workers_than_processors_is_run_and_said() {
         "made-up-1-workers.svg",
         "made-up-100000-workers.svg",
         "made-up-speedup.svg",
+        "summary.txt",
         "index.html",
     ];
     assert_eq!(names, expected);
     let figure = std::fs::read_to_string(&written[1]).unwrap();
     assert!(figure.contains("more than the"), "the figure says that it is oversubscribed");
     assert!(figure.contains("alpha") && figure.contains("split"));
-    let page = std::fs::read_to_string(&written[3]).unwrap();
+    let summary = std::fs::read_to_string(&written[3]).unwrap();
+    assert!(summary.contains("command  poach bench <made-up>") && summary.contains("commit"));
+    let page = std::fs::read_to_string(&written[4]).unwrap();
     assert!(page.contains("poach bench &lt;made-up&gt;") && page.contains("<svg"));
 }
 

@@ -12,9 +12,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use poach_bench::{Document, Event, Peer, Plan, Session, Size, Suite, figure, find, suites, table};
+use poach_bench::figure::PaperFigure;
+use poach_bench::{
+    Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure, find,
+    runs, suites, table,
+};
 
 use crate::output::{self, AMISS, USAGE, print};
 
@@ -31,11 +35,17 @@ const STACK: usize = 256 << 20;
   poach bench fork-join --quick
   poach bench fork-join --workload fib --workers 1,2 --out runs/fib
   poach bench fork-join --workload fib --peer 'lace=./lace-fib {workers}'
+  poach bench --figure fence-10 --runs bench/runs  a figure of a paper, and its samples kept
+  poach bench simulate --workload fib,heat --workers 1,2,64,1024 --topology 8:40,8:120
 
 Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short, 2 for usage.")]
 pub(crate) struct Arguments {
     /// The suite to run; without one, says which there are.
     suite: Option<String>,
+    /// What a figure of a paper needs, and that figure beside the paper's: one of those that `--figure
+    /// list` says.
+    #[arg(long, value_name = "NAME")]
+    figure: Option<String>,
     /// Small inputs and few samples, within half a minute.
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
@@ -62,6 +72,20 @@ pub(crate) struct Arguments {
     /// first one stopped.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// As `--out`, in a directory below this one that is named by date and machine.
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    runs: Option<PathBuf>,
+    /// This processor's profile, that `poach measure all` wrote: adds the systems with its bound.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// The machine to simulate, from the inside out: `6:40,2:80,4:100` has groups of 6 workers that hand
+    /// a cache line to each other in 40 ns, two of them within 80, four of those within 100.
+    #[arg(long, value_name = "SIZE:NS,..")]
+    topology: Option<Topology>,
+    /// Costs to simulate with, where those of this machine are not wanted: push, pop, fence, line,
+    /// patience, expose.
+    #[arg(long, value_name = "NAME=NS,..")]
+    costs: Option<String>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -71,8 +95,44 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn plan(&self) -> Plan {
+    /// The suite: that of `--figure`, or the one named.
+    fn suite(&self, figure: Option<&PaperFigure>) -> Result<Option<Box<dyn Suite>>> {
+        let name = match (figure, self.suite.as_deref()) {
+            (Some(figure), Some(suite)) if figure.suite != suite => {
+                bail!(
+                    "--figure: `{}` is of the suite `{}`, not `{suite}`",
+                    figure.name,
+                    figure.suite
+                )
+            }
+            (Some(figure), _) => figure.suite,
+            (None, Some(suite)) => suite,
+            (None, None) => return Ok(None),
+        };
+        let suite = find(name)?;
+        if self.topology.is_none() && self.costs.is_none() {
+            return Ok(Some(suite));
+        }
+        ensure!(name == "simulate", "--topology and --costs are for the suite `simulate`");
+        let costs = self.costs.clone().unwrap_or_default();
+        let simulate = Simulate::new(self.topology.clone(), costs).context("--costs")?;
+        Ok(Some(Box::new(simulate)))
+    }
+
+    fn plan(&self, suite: &dyn Suite, figure: Option<&PaperFigure>) -> Plan {
         let mut plan = if self.quick { Plan::quick() } else { Plan::full() };
+        if let Some(workers) = suite.workers() {
+            plan.workers = workers;
+        }
+        if let Some(figure) = figure {
+            let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            plan.workers = figure.workers(Machine::here().cores);
+            plan.workloads = named(figure.workloads);
+            plan.systems = named(&figure.all_systems());
+        }
+        // The standard library reads the same variable when the first thread starts.
+        let stack = std::env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
+        plan.thread_stack = stack.unwrap_or(plan.thread_stack);
         if self.paper {
             plan.size = Size::Paper;
         }
@@ -80,8 +140,12 @@ impl Arguments {
             plan.workers.clone_from(&self.workers);
         }
         plan.rounds = self.rounds.unwrap_or(plan.rounds);
-        plan.workloads.clone_from(&self.workload);
-        plan.systems.clone_from(&self.system);
+        if !self.workload.is_empty() {
+            plan.workloads.clone_from(&self.workload);
+        }
+        if !self.system.is_empty() {
+            plan.systems.clone_from(&self.system);
+        }
         plan.peers.clone_from(&self.peer);
         plan
     }
@@ -94,25 +158,48 @@ const SAMPLES: &str = "samples.json";
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match prepare(arguments) {
         Ok(Prepared::Listing(text)) => report(print(text.as_bytes()).map(|()| ExitCode::SUCCESS)),
-        Ok(Prepared::Run(suite, session)) => report(measure(arguments, suite, &session)),
+        Ok(Prepared::Run(run)) => report(measure(arguments, run)),
         Err(error) => complain(&error, USAGE),
     }
 }
 
 enum Prepared {
     Listing(String),
-    Run(Box<dyn Suite>, Arc<Session>),
+    Run(Run),
+}
+
+struct Run {
+    suite: Box<dyn Suite>,
+    session: Arc<Session>,
+    out: Option<PathBuf>,
+    figure: Option<&'static PaperFigure>,
 }
 
 /// Everything that can be wrong with the arguments shows here.
 fn prepare(arguments: &Arguments) -> Result<Prepared> {
-    let Some(name) = &arguments.suite else {
+    if arguments.figure.as_deref() == Some("list") {
+        let lines = figure::FIGURES
+            .iter()
+            .map(|figure| format!("{:16} {:10} {}\n", figure.name, figure.suite, figure.title));
+        return Ok(Prepared::Listing(lines.collect()));
+    }
+    if let Some(path) = &arguments.profile {
+        let read =
+            || -> Result<()> { poach_bench::use_profile(&std::fs::read_to_string(path)?.parse()?) };
+        read().with_context(|| format!("--profile: {}", path.display()))?;
+    }
+    let figure = arguments.figure.as_deref().map(PaperFigure::find).transpose()?;
+    let Some(suite) = arguments.suite(figure)? else {
         let lines =
             suites().into_iter().map(|suite| format!("{:12} {}\n", suite.name(), suite.about()));
         return Ok(Prepared::Listing(lines.collect()));
     };
-    let suite = find(name)?;
-    let plan = arguments.plan();
+    let mut plan = arguments.plan(suite.as_ref(), figure);
+    if figure.is_some() && arguments.system.is_empty() {
+        // Those that this machine, or this call, cannot have are left out of the figure.
+        let there = plan.systems_there(suite.as_ref());
+        plan.systems.retain(|system| there.contains(system));
+    }
     let cases = plan.cases(suite.as_ref())?;
     if arguments.list {
         let lines = cases.iter().map(|case| {
@@ -120,7 +207,11 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         });
         return Ok(Prepared::Listing(lines.collect()));
     }
-    let session = match arguments.out.as_deref() {
+    let out = match &arguments.runs {
+        Some(runs) => Some(runs::directory(runs, &Machine::here())),
+        None => arguments.out.clone(),
+    };
+    let session = match out.as_deref() {
         None => Session::new(plan),
         Some(directory) => {
             std::fs::create_dir_all(directory)
@@ -138,7 +229,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
             }
         }
     };
-    Ok(Prepared::Run(suite, Arc::new(session)))
+    Ok(Prepared::Run(Run { suite, session: Arc::new(session), out, figure }))
 }
 
 enum Message {
@@ -147,17 +238,14 @@ enum Message {
     Interrupted,
 }
 
-fn measure(
-    arguments: &Arguments,
-    suite: Box<dyn Suite>,
-    session: &Arc<Session>,
-) -> Result<ExitCode> {
+fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
+    let Run { suite, session, out, figure: paper } = run;
     let (sender, messages) = mpsc::channel();
     let interrupt = sender.clone();
     // A receiver that is gone means that the program is ending already.
     ctrlc::set_handler(move || drop(interrupt.send(Message::Interrupted)))
         .context("could not listen for Ctrl-C")?;
-    let working = Arc::clone(session);
+    let working = Arc::clone(&session);
     thread::Builder::new()
         .name("bench".to_owned())
         .stack_size(STACK)
@@ -170,8 +258,8 @@ fn measure(
         })
         .context("could not start the thread that measures")?;
 
-    let out = arguments.out.as_deref();
-    follow(&messages, session, out)?;
+    let out = out.as_deref();
+    follow(&messages, &session, out)?;
     let document = session.document();
     if let Some(directory) = out {
         document.save(&directory.join(SAMPLES))?;
@@ -183,6 +271,9 @@ fn measure(
     } else {
         let width = terminal_size::terminal_size().map_or(100, |(width, _)| width.0);
         print(table::render(&document, width).as_bytes())?;
+        if paper.is_some() {
+            print(figure::text(&document).as_bytes())?;
+        }
         if let Some(directory) = out {
             let text = format!("The samples and figures are in {}\n", directory.display());
             print(text.as_bytes())?;

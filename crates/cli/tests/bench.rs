@@ -81,15 +81,63 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
 }
 
 #[test]
+fn the_papers_figures_are_listed() {
+    let figures = bench(&["--figure", "list"]);
+    assert!(figures.status.success());
+    for name in ["fence-1", "fence-10", "fence-11a", "lace-5", "lace-8"] {
+        assert!(out(&figures).contains(name), "{name}");
+    }
+}
+
+#[test]
+fn simulated_workers_need_no_processors_and_are_kept_by_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = bench(&[
+        "simulate",
+        "--quick",
+        "--workload=lace-uts-t3l",
+        "--workers=1,64",
+        "--rounds=1",
+        "--topology=8:40,8:120",
+        "--runs",
+        directory.path().to_str().unwrap(),
+        "--json",
+    ]);
+    assert!(output.status.success(), "{}", error(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().unwrap();
+    let median = |system: &str, workers: u64| {
+        let is = |row: &&Value| row["system"] == system && row["workers"] == workers;
+        rows.iter().find(is).and_then(|row| row["median"].as_f64()).unwrap()
+    };
+    for strategy in ["leapfrog", "transitive", "random"] {
+        assert!(median(strategy, 64) < median(strategy, 1) / 5.0, "{strategy}");
+    }
+    assert!(rows.iter().all(|row| row["oversubscribed"] == false));
+    let run = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(run.file_name().unwrap().to_str().unwrap().ends_with("-cores"));
+    assert!(run.join("samples.json").exists() && run.join("summary.txt").exists());
+}
+
+#[test]
 fn what_there_is_not() {
     for (arguments, said) in [
-        (&["none"][..], "there is no suite `none`: there is deque, fork-join, graphs, pool"),
+        (
+            &["none"][..],
+            "there is no suite `none`: there is deque, fork-join, graphs, pool, simulate",
+        ),
         (&["fork-join", "--workload", "none"], "has no workload `none`: it has fib"),
         (&["fork-join", "--system", "none"], "has no system `none`: it has sequential"),
         (&["fork-join", "--workers", "0"], "at least one worker"),
         (&["fork-join", "--rounds", "0"], "at least one round"),
         (&["fork-join", "--peer", "none"], "NAME=COMMAND"),
         (&["fork-join", "--quick", "--paper"], "--paper"),
+        (&["fork-join", "--topology", "2:1"], "are for the suite `simulate`"),
+        (&["simulate", "--topology", "none"], "SIZE:NANOSECONDS"),
+        (&["simulate", "--costs", "fork=1"], "there is no cost `fork`: there is push"),
+        (&["--figure", "none"], "there is no figure `none`: there is fence-1"),
+        (&["graphs", "--figure", "fence-1"], "is of the suite `fork-join`, not `graphs`"),
+        (&["fork-join", "--profile", "no-such-file"], "--profile: no-such-file"),
     ] {
         let output = bench(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

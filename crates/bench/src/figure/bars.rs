@@ -22,12 +22,36 @@ const FILLED: f64 = 0.84;
 
 /// The figure, or `None` if nothing ran with so many workers beside the baseline.
 pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<Option<String>> {
-    let rows: Vec<(&Row, &Row)> = document
+    let base = |row: &Row| baseline(document, row).filter(|base| base.median > 0.0);
+    let here = |row: &&Row| row.suite == suite && row.workers == workers;
+    let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
+    let name = base(first).map_or("the baseline", |base| base.system.as_str());
+    let axis = match first.better {
+        Better::Lower => format!("time, as a multiple of {name} (lower is better)"),
+        Better::Higher => format!("rate, as a multiple of {name} (higher is better)"),
+    };
+    let values = |row: &Row| {
+        let base = base(row)?.median;
+        Some([row.p10 / base, row.median / base, row.p90 / base])
+    };
+    draw_values(document, suite, workers, suite, &axis, &values)
+}
+
+/// A figure of what `values` says of each row: the lower end of its whisker, its height, and the upper
+/// end. `None` if that is nothing.
+pub(super) fn draw_values(
+    document: &Document,
+    suite: &str,
+    workers: usize,
+    title: &str,
+    axis: &str,
+    values: &dyn Fn(&Row) -> Option<[f64; 3]>,
+) -> Result<Option<String>> {
+    let rows: Vec<(&Row, [f64; 3])> = document
         .rows
         .iter()
         .filter(|row| row.suite == suite && row.workers == workers)
-        .filter_map(|row| Some((row, baseline(document, row)?)))
-        .filter(|(_, base)| base.median > 0.0)
+        .filter_map(|row| Some((row, values(row)?)))
         .collect();
     let systems = distinct(rows.iter().map(|(row, _)| row.system.as_str()));
     let workloads = distinct(rows.iter().map(|(row, _)| row.workload.as_str()));
@@ -37,41 +61,32 @@ pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<O
     let width = FILLED * GROUP / systems.len() as f64;
     let bars: Vec<Bar> = rows
         .iter()
-        .map(|(row, base)| {
+        .map(|(row, [low, height, high])| {
             let system = systems.iter().position(|name| *name == row.system).unwrap_or(0);
             let group = workloads.iter().position(|name| *name == row.workload).unwrap_or(0);
             Bar {
                 at: group as f64 * GROUP + (1.0 - FILLED) / 2.0 + system as f64 * width,
-                height: row.median / base.median,
-                low: row.p10 / base.median,
-                high: row.p90 / base.median,
+                height: *height,
+                low: *low,
+                high: *high,
                 colour: COLOURS[system % COLOURS.len()],
             }
         })
         .collect();
-    let better = rows.first().map_or(Better::Lower, |(row, _)| row.better);
     let oversubscribed = rows.iter().any(|(row, _)| row.oversubscribed);
-    let caption = caption(document, suite, workers, oversubscribed);
-    let svg = paint(&caption, &axis(&rows, better), &workloads, &systems, &bars, width);
+    let caption = caption(document, title, workers, oversubscribed);
+    let svg = paint(&caption, axis, &workloads, &systems, &bars, width);
     svg.map(Some).map_err(|error| anyhow!("the figure of {suite} could not be drawn: {error}"))
 }
 
-fn caption(document: &Document, suite: &str, workers: usize, oversubscribed: bool) -> String {
+fn caption(document: &Document, title: &str, workers: usize, oversubscribed: bool) -> String {
     let plural = if workers == 1 { "" } else { "s" };
     let warning = if oversubscribed {
         format!(" (more than the {} processors)", document.machine.cores)
     } else {
         String::new()
     };
-    format!("{suite}, {workers} worker{plural}{warning}")
-}
-
-fn axis(rows: &[(&Row, &Row)], better: Better) -> String {
-    let base = rows.first().map_or("the baseline", |(_, base)| base.system.as_str());
-    match better {
-        Better::Lower => format!("time, as a multiple of {base} (lower is better)"),
-        Better::Higher => format!("rate, as a multiple of {base} (higher is better)"),
-    }
+    format!("{title}, {workers} worker{plural}{warning}")
 }
 
 fn paint(

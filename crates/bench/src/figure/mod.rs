@@ -3,6 +3,7 @@
 mod bars;
 mod curve;
 mod page;
+mod papers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use plotters::style::RGBColor;
 
+pub use self::papers::{FIGURES, PaperFigure, Workers, text};
 use crate::{Document, Row};
 
 /// Colours that stay apart for the colour-blind too (Okabe and Ito's), in the order of the systems.
@@ -61,6 +63,9 @@ pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec
             figures.push((format!("{suite}-speedup.svg"), svg));
         }
     }
+    for figure in &FIGURES {
+        figures.extend(figure.draw(document)?);
+    }
     let mut written = Vec::new();
     let mut put = |name: &str, text: &str| -> Result<()> {
         let path = directory.join(name);
@@ -71,8 +76,31 @@ pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec
     for (name, svg) in &figures {
         put(name, svg)?;
     }
+    put("summary.txt", &summary(document, command))?;
     put("index.html", &page::render(document, command, &figures))?;
     Ok(written)
+}
+
+/// The run as text: what it was made on and with, its tables, and the papers' beside them.
+fn summary(document: &Document, command: &str) -> String {
+    let machine = &document.machine;
+    let peers = machine.peers.iter().map(|(name, version)| format!("{name} {version}"));
+    format!(
+        "command  {command}\nmachine  {}, {} processors, {} MiB, {}, {}\nbuild    commit {}, {}, \
+         {}\npeers    {}\ninputs   {}\n\n{}\n{}",
+        machine.cpu,
+        machine.cores,
+        machine.memory_bytes >> 20,
+        machine.arch,
+        machine.os,
+        machine.commit,
+        machine.rustc,
+        machine.profile,
+        peers.collect::<Vec<_>>().join(", "),
+        document.size,
+        crate::table::render(document, 120),
+        text(document)
+    )
 }
 
 /// Each thing once, in the order of its first appearance.

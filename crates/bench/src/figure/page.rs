@@ -35,6 +35,10 @@ pub(super) fn render(document: &Document, command: &str, figures: &[(String, Str
     for (name, svg) in figures {
         let _ = writeln!(page, "<figure id=\"{}\">\n{svg}\n</figure>", escape(name));
     }
+    let papers = super::text(document);
+    if !papers.is_empty() {
+        let _ = writeln!(page, "<h2>Beside the papers</h2>\n<pre>{}</pre>", escape(&papers));
+    }
     page.push_str(
         "<table>\n<tr><th>suite</th><th>workload</th><th>system</th><th>workers</th><th>unit</th>\
          <th>median</th><th>min</th><th>p10</th><th>p90</th><th>samples</th></tr>\n",

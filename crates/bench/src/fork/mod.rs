@@ -11,6 +11,7 @@ mod patterns;
 mod systems;
 
 pub(crate) use patterns::{Both, for_each, sum};
+pub use systems::use_profile;
 use systems::{Chili, Kind, OnQueue, Rayon};
 pub(crate) use systems::{Sequential, Split, System, delta};
 
@@ -85,7 +86,8 @@ pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
     for workers in &request.workers {
         cases.push(case::<P, Split>(&shared, size, *workers));
         cases.push(case::<P, Rayon>(&shared, size, *workers));
-        if !P::DEEP {
+        // Its stacks are those of the standard library, but for the calling thread's.
+        if !P::DEEP || workers == &1 || request.thread_stack >= systems::STACK {
             cases.push(case::<P, Chili>(&shared, size, *workers));
         }
         on_queues(&shared, size, *workers, cases);
@@ -107,6 +109,8 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::MutexKind>(shared, size, workers, cases);
     on::<P, systems::TheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheKind>(shared, size, workers, cases);
+    on::<P, systems::FfTheMeasuredKind>(shared, size, workers, cases);
+    on::<P, systems::AsymmetricTheKind>(shared, size, workers, cases);
     on::<P, systems::ThepKind>(shared, size, workers, cases);
     on::<P, systems::ThepInfiniteKind>(shared, size, workers, cases);
     on::<P, systems::ChaseLevKind>(shared, size, workers, cases);

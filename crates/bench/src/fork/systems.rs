@@ -1,9 +1,11 @@
 //! What a fork-join program can run on.
 
 use std::num::NonZero;
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
+use poach_memory::profile::Profile;
 use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
@@ -12,7 +14,7 @@ use super::{Fork, Task};
 
 /// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,
 /// and memory only as far as it is used.
-const STACK: usize = 256 << 20;
+pub(super) const STACK: usize = 256 << 20;
 
 /// A pool that runs tasks.
 pub(crate) trait System: Sized + 'static {
@@ -68,6 +70,10 @@ impl System for Split {
 
     fn run<T: Task>(&self, task: T) -> T::Output {
         self.0.run(|worker| task.run(worker))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.stats().total().fields().collect()
     }
 }
 
@@ -178,6 +184,25 @@ pub(crate) fn delta() -> Delta {
     Delta::documented(0).unwrap_or(Delta::ample(0))
 }
 
+/// The bound of this processor's profile.
+static MEASURED: OnceLock<Delta> = OnceLock::new();
+
+/// Has the systems whose names end in `-measured` take the bound of `profile`; without one there are
+/// none of them. For the whole process, and the first call counts.
+///
+/// # Errors
+///
+/// If it is another processor's.
+pub fn use_profile(profile: &Profile) -> Result<()> {
+    let delta = Delta::measured(profile, 0).context("the profile cannot be used here")?;
+    MEASURED.get_or_init(|| delta);
+    Ok(())
+}
+
+fn measured() -> Result<Delta> {
+    MEASURED.get().copied().context("no profile of this processor is given")
+}
+
 macro_rules! kinds {
     ($($kind:ident = $name:literal: $queue:ty, $make:expr;)*) => {$(
         #[doc = concat!("The queue `", $name, "`.")]
@@ -198,6 +223,8 @@ kinds! {
     MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
     TheKind = "the": The<Job>, The::new(Full);
     FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta())?);
+    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::new(Bounded::new(measured()?)?);
+    AsymmetricTheKind = "asymmetric-the": The<Job, Machine, Asymmetric<Machine>>, The::new(Asymmetric::new());
     ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta())?);
     ThepInfiniteKind = "thep-infinite": Thep<Job, Machine, Unbounded>, Thep::new(Unbounded);
     ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new(Full);

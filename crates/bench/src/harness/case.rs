@@ -33,6 +33,9 @@ pub struct Request {
     pub size: Size,
     /// The numbers of workers to run with. A sequential case has one worker, whatever is asked.
     pub workers: Vec<usize>,
+    /// The bytes of call stack that the standard library gives a thread which asks for none: where
+    /// they are few, what cannot be given larger stacks is left out of programs that need them.
+    pub thread_stack: usize,
 }
 
 /// How large the inputs should be.

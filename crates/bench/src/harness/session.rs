@@ -35,7 +35,12 @@ pub struct Plan {
     pub rounds: usize,
     /// Past this time no further round is begun, once each case has a sample.
     pub budget: Option<Duration>,
+    /// The bytes of call stack that a thread has which asks for none.
+    pub thread_stack: usize,
 }
+
+/// What the standard library gives, if the environment says nothing.
+const THREAD_STACK: usize = 2 << 20;
 
 impl Plan {
     /// Small inputs, up to five samples of each, within half a minute.
@@ -55,7 +60,15 @@ impl Plan {
             peers: Vec::new(),
             rounds: 11,
             budget: None,
+            thread_stack: THREAD_STACK,
         }
+    }
+
+    /// The systems that `suite` and the plan's peers have, whichever the plan asks for.
+    pub fn systems_there(&self, suite: &dyn Suite) -> Vec<String> {
+        let all = Plan { workloads: Vec::new(), systems: Vec::new(), ..self.clone() };
+        let cases = all.cases(suite).unwrap_or_default();
+        cases.into_iter().map(|case| case.system).collect()
     }
 
     /// The cases of `suite` that the plan asks for, in the order in which they run.
@@ -68,7 +81,11 @@ impl Plan {
         ensure!(!self.workers.is_empty(), "no number of workers is given");
         ensure!(!self.workers.contains(&0), "a system needs at least one worker, not 0");
         ensure!(self.rounds > 0, "at least one round is needed, not 0");
-        let request = Request { size: self.size, workers: self.workers.clone() };
+        let request = Request {
+            size: self.size,
+            workers: self.workers.clone(),
+            thread_stack: self.thread_stack,
+        };
         let mut cases = suite.cases(&request);
         let mut workloads: Vec<&'static str> = Vec::new();
         for case in &cases {

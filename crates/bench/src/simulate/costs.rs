@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result, bail, ensure};
 use poach_memory::{Machine, Memory};
 
 use super::engine::Prices;
-use crate::Size;
 use crate::fib::Fib;
 use crate::fork::{Program, Sequential, Split, System};
 
@@ -126,7 +125,8 @@ impl Costs {
 
 /// A fork and its join in nanoseconds, by one worker, beyond the sequential program.
 fn fork() -> Result<f64> {
-    let mut fib = Fib::new(Size::Quick);
+    // About half a millisecond: long for a clock, and short enough to be left alone for once.
+    let mut fib = Fib::of(27);
     let forks = super::generate::FibTree::forks(fib.n) as f64;
     let mut time = |system: &dyn Fn(&mut Fib)| {
         least(|| {

@@ -40,6 +40,7 @@ pub(super) enum Next<T> {
     Expose,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each of them is a state of its own")]
 pub(super) struct Worker<T> {
     pub(super) frames: Vec<Frame<T>>,
     pub(super) deque: Vec<Slot<T>>,

@@ -237,15 +237,15 @@ mod tests {
     use crate::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 
     /// Both trees have the same forks in the same places.
-    fn same_shape<A: Tree, B: Tree>(a: &A, b: &B) {
-        let mut waiting = vec![(a.root(), b.root())];
+    fn same_shape<A: Tree, B: Tree>(left: &A, right: &B) {
+        let mut waiting = vec![(left.root(), right.root())];
         while let Some((one, other)) = waiting.pop() {
-            match (a.strand(one).end, b.strand(other).end) {
+            match (left.strand(one).end, right.strand(other).end) {
                 (End::Done, End::Done) => {}
                 (
                     End::Fork { first, second, after },
-                    End::Fork { first: f, second: s, after: t },
-                ) => waiting.extend([(first, f), (second, s), (after, t)]),
+                    End::Fork { first: first2, second: second2, after: after2 },
+                ) => waiting.extend([(first, first2), (second, second2), (after, after2)]),
                 _ => panic!("one forks, the other does not"),
             }
         }
@@ -253,6 +253,12 @@ mod tests {
 
     #[test]
     fn what_is_generated_is_what_the_programs_do() {
+        fn uts<const KIND: usize>() {
+            let mut uts = Uts::<KIND>::new(Size::Tiny);
+            let (shape, seed, _) = uts.parameters();
+            let tree = UtsTree { shape, seed, form: Form::Halves, unit: 1.0 };
+            same_shape(&record(&mut uts, 1.0, usize::MAX).unwrap(), &tree);
+        }
         let whole = usize::MAX;
         let mut fib = Fib::new(Size::Tiny);
         let tree = FibTree { n: 16, grain: 2, unit: 1.0 };
@@ -260,12 +266,6 @@ mod tests {
         let mut queens = Queens::new(Size::Tiny);
         let tree = QueensTree { n: 6, form: Form::Halves, unit: 1.0 };
         same_shape(&record(&mut queens, 1.0, whole).unwrap(), &tree);
-        fn uts<const KIND: usize>() {
-            let mut uts = Uts::<KIND>::new(Size::Tiny);
-            let (shape, seed, _) = uts.parameters();
-            let tree = UtsTree { shape, seed, form: Form::Halves, unit: 1.0 };
-            same_shape(&record(&mut uts, 1.0, usize::MAX).unwrap(), &tree);
-        }
         uts::<GEOMETRIC_1>();
         uts::<GEOMETRIC_2L>();
         uts::<BINOMIAL_3L>();

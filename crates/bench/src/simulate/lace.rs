@@ -15,9 +15,9 @@ pub(super) const TOPOLOGY: &str = "6:40,2:80,4:100";
 /// A program of the paper's table.
 pub(super) struct Published {
     pub(super) name: &'static str,
-    /// T_S, in seconds.
+    /// `T_S`, in seconds.
     pub(super) sequential: f64,
-    /// T_1 and T_48 by leapfrogging (Figure 5).
+    /// `T_1` and `T_48` by leapfrogging (Figure 5).
     pub(super) leapfrog: (f64, f64),
     /// Of Wool, which leapfrogs transitively, and of Lace with random stealing (Figure 8).
     pub(super) transitive: Option<(f64, f64)>,
@@ -26,7 +26,7 @@ pub(super) struct Published {
 }
 
 impl Published {
-    /// The tree in Lace's form, with the work that makes one worker take T_1 at the paper's size.
+    /// The tree in Lace's form, with the work that makes one worker take `T_1` at the paper's size.
     pub(super) fn tree(&self, size: Size) -> Box<dyn Replay> {
         (self.tree)(size, self.leapfrog.0 * 1e12)
     }

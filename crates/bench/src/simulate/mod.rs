@@ -47,11 +47,24 @@ const TIMES: usize = 3;
 /// The suite `simulate`.
 #[derive(Clone, Debug, Default)]
 pub struct Simulate {
-    /// The machine; by default all workers are as far from each other as two of this one, and for
-    /// Lace's programs it is that of its paper.
-    pub topology: Option<Topology>,
-    /// Changes to the costs that are measured here, in the form of [`Costs::change`].
-    pub costs: String,
+    topology: Option<Topology>,
+    costs: String,
+}
+
+impl Simulate {
+    /// The suite on this machine, with `costs` other than those that are measured here, in the form of
+    /// [`Costs::change`]. By default all workers are as far from each other as two of the processors
+    /// here; for Lace's programs the machine is that of its paper.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Costs::change`].
+    pub fn new(topology: Option<Topology>, costs: String) -> Result<Self> {
+        if !costs.is_empty() {
+            Costs::default().change(&costs)?;
+        }
+        Ok(Simulate { topology, costs })
+    }
 }
 
 /// A tree, whatever its tasks are.

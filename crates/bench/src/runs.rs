@@ -1,0 +1,79 @@
+//! Where runs are kept: a directory for each day and machine.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::Machine;
+
+/// `root/<date>-<machine>`, of today (UTC) and this machine: `2026-11-21-amd-epyc-2-cores`.
+pub fn directory(root: &Path, machine: &Machine) -> PathBuf {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    root.join(name(since.as_secs(), machine))
+}
+
+fn name(seconds: u64, machine: &Machine) -> String {
+    let (year, month, day) = date(seconds / 86_400);
+    let mut cpu = String::new();
+    for letter in machine.cpu.chars().filter(char::is_ascii) {
+        if letter.is_ascii_alphanumeric() {
+            cpu.push(letter.to_ascii_lowercase());
+        } else if !cpu.is_empty() && !cpu.ends_with('-') {
+            cpu.push('-');
+        }
+    }
+    let cpu = if cpu.is_empty() { machine.arch.as_str() } else { cpu.trim_end_matches('-') };
+    format!("{year:04}-{month:02}-{day:02}-{cpu}-{}-cores", machine.cores)
+}
+
+/// The Gregorian date so many days after 1970-01-01, counted year by year and month by month.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    loop {
+        let length = if leap(year) { 366 } else { 365 };
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = if leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_by_the_calendar() {
+        // From `date -u -d @SECONDS +%F`.
+        for (seconds, day) in [
+            (0, (1970, 1, 1)),
+            (951_782_400, (2000, 2, 29)),
+            (1_709_164_800, (2024, 2, 29)),
+            (1_735_603_200, (2024, 12, 31)),
+            (1_795_219_200, (2026, 11, 21)),
+        ] {
+            assert_eq!(date(seconds / 86_400), day);
+        }
+    }
+
+    #[test]
+    fn a_name_without_blanks() {
+        let machine = Machine { cpu: "AMD EPYC (4th)  Gen".into(), cores: 2, ..Machine::default() };
+        assert_eq!(name(0, &machine), "1970-01-01-amd-epyc-4th-gen-2-cores");
+        let unknown = Machine { arch: "riscv64".into(), cores: 1, ..Machine::default() };
+        assert_eq!(name(0, &unknown), "1970-01-01-riscv64-1-cores");
+    }
+}
