@@ -80,7 +80,7 @@ pub trait Subject: 'static {
     /// The owner takes a task.
     fn pop(&self) -> Option<u64>;
     /// How many tasks the owner sees.
-    fn len(&self) -> usize;
+    fn seen(&self) -> usize;
     /// A handle.
     fn thief(&self) -> Self::Thief;
     /// A thief tries to take a task.
@@ -102,7 +102,7 @@ impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
         self.0.pop()
     }
 
-    fn len(&self) -> usize {
+    fn seen(&self) -> usize {
         self.0.len()
     }
 
@@ -203,7 +203,7 @@ fn own<S: Subject>(
             }
             Step::PopAll => while pop() != Outcome::Empty {},
             Step::Watch => {
-                while queue.len() >= next as usize && !all_ended() {
+                while queue.seen() >= next as usize && !all_ended() {
                     Simulated::pause();
                 }
             }
