@@ -57,6 +57,7 @@ fn main() {
 }
 
 fn module_line(page: &mut String, name: &str, path: &Path) {
+    let path = path.display().to_string();
     let _ = writeln!(
         page,
         "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};"

@@ -48,8 +48,9 @@ impl<C: Consume<u32>> Left<C> {
             }
         }
         taken.sort_unstable();
-        if let Some(twice) = taken.windows(2).find(|pair| pair[0] == pair[1]) {
-            panic!("task {} was taken twice", twice[0]);
+        let next = taken.iter().skip(1);
+        if let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next) {
+            panic!("task {twice} was taken twice");
         }
         if let Some(lost) = (1..=most).find(|task| !taken.contains(task)) {
             panic!("task {lost} is left behind: nobody took it, and nobody can");
@@ -62,7 +63,9 @@ impl<C: Consume<u32>> Left<C> {
 /// The scenario's pushes are the producer's, in a thread of its own; its pops are the first consumer's;
 /// its thieves are consumers that steal from the first.
 ///
-/// The model panics if the scenario has more than seven thieves, or there is no memory.
+/// # Panics
+///
+/// The model does, if there is no memory for the pool.
 pub fn salsa<P: Mechanism<u32> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> Option<P>,
@@ -126,8 +129,6 @@ where
 ///
 /// The scenario's script is the first pusher's; the second pushes one task. Tasks that the script has
 /// not popped are not missed.
-///
-/// The model panics if the scenario has more than six thieves.
 pub fn injector(
     scenario: &Scenario,
     make: impl Fn(usize) -> Injector<u64, Simulated>,
