@@ -141,7 +141,8 @@ fn journals_of_other_kinds_are_refused_and_kept() {
     fs::write(&path, "my notes\n").unwrap();
     let (code, out, said) = poach(&["litmus", "--journal", path.to_str().unwrap()]);
     // A processor that is not in the table has no points to choose.
-    let known = poach_memory::delta::Processor::here().and_then(|here| here.documented()).is_some();
+    let here = poach_memory::delta::Processor::here();
+    let known = here.and_then(poach_memory::delta::Processor::documented).is_some();
     assert_eq!((code, out.as_str()), (if known { 2 } else { 1 }, ""), "{said}");
     assert!(!known || said.contains("--journal"), "{said}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "my notes\n");
