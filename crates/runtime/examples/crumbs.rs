@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for nodes in [999, 99_999] {
         let tree = Node::new(nodes);
         let expected = tree.sequential();
-        let within = |call: &(dyn Fn(Worker<'_>) -> f64 + Sync)| pool.run(|w| call(w));
+        let within = |call: &(dyn Fn(Worker<'_>) -> f64 + Sync)| pool.run(call);
         let systems: [(&str, &dyn Fn() -> f64); 4] = [
             ("sequential", &|| time(span, expected, &|| black_box(&tree).sequential())),
             ("1 worker, from outside", &|| {

@@ -389,6 +389,7 @@ pub(crate) fn global() -> &'static ThreadPool {
 }
 
 /// What a registry's workers are given.
+#[derive(Clone, Copy)]
 pub(crate) struct Furniture {
     /// Regular workers: the first.
     pub(crate) threads: usize,

@@ -260,7 +260,7 @@ impl Local {
                 for _ in 0..PAUSES {
                     Machine::pause();
                 }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(None) {
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
                 // Something to steal now.
             } else if looks < LOOKS {
                 thread::yield_now();
@@ -315,7 +315,7 @@ impl Local {
                 for _ in 0..PAUSES {
                     Machine::pause();
                 }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(Some(thief)) {
+            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
                 // Something to steal now.
             } else if looks < LOOKS {
                 thread::yield_now();
@@ -415,20 +415,20 @@ impl Local {
         }
     }
 
-    /// Nobody has answered this worker's requests for a while: moves the split of a worker that has
-    /// private tasks and does not come back to its deque. Of those that a wait for `needed` takes from, if
-    /// that is said; else of anybody.
+    /// Nobody has answered this worker's requests for a while: moves the split of one of these workers that
+    /// has private tasks and does not come back to its deque.
     #[cold]
-    fn expose(&self, needed: Option<Option<usize>>) -> bool {
-        let expose = |victim: usize| {
+    fn expose(&self, victims: impl IntoIterator<Item = usize>) -> bool {
+        victims.into_iter().any(|victim| {
             let exposure = self.registry.workers[victim].forks.expose();
             self.watch.exposes(victim, exposure);
             exposure == Exposure::Done
-        };
-        match needed {
-            Some(thief) => self.chain(thief).any(expose),
-            None => self.remote().rings.order(self.next_random()).any(expose),
-        }
+        })
+    }
+
+    /// Everybody else, in the order of this worker's rings.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        self.remote().rings.order(self.next_random())
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {

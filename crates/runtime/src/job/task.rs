@@ -42,9 +42,13 @@ impl<F: FnOnce() + Send> Fresh<F> {
     /// Makes the task in a worker's queue.
     #[inline(always)]
     pub(crate) fn push(self, queue: &Spawns) {
-        // SAFETY: `write` writes a whole task; that may be made, by the contract of `new`.
-        let pushed =
-            unsafe { queue.push_in_place(self, |place, fresh| Task::write(place, fresh.0)) };
+        let write = |place: *mut Task, fresh: Self| {
+            // SAFETY: the queue gives a place in which a task may be written; that it may be made is the
+            // contract of `new`.
+            unsafe { Task::write(place, fresh.0) };
+        };
+        // SAFETY: `write` writes a whole task, and knows nothing of the queue.
+        let pushed = unsafe { queue.push_in_place(self, write) };
         if let Err(fresh) = pushed {
             fresh.push_with_room(queue);
         }
@@ -121,7 +125,9 @@ impl Task {
         }
         let vtable = const { &Vtable { run: run::<F>, drop: drop_in::<F> } };
         // SAFETY: within the place.
-        let (head, payload) = unsafe { (&raw mut (*place).vtable, &raw mut (*place).payload) };
+        let head = unsafe { &raw mut (*place).vtable };
+        // SAFETY: as above.
+        let payload = unsafe { &raw mut (*place).payload };
         // SAFETY: as above.
         unsafe { head.write(vtable) };
         // SAFETY: as above, and the payload is large and aligned enough for an F; what it does not fill

@@ -31,7 +31,7 @@ impl<T, M: Memory> Room<T, M> {
         // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
         let slot = unsafe { &*slot };
         // Only the pointer is had from the cell: what `take` does after it has moved the task out may push.
-        let place = slot.with_mut(|slot| slot.cast::<T>());
+        let place = slot.with_mut(<*mut _>::cast::<T>);
         take(place)
     }
 }
