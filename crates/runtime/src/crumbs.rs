@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(crumbs.ended(Duration::from_secs(1)), None);
         let (eaten, rest) = crumbs_until_a_rest(&crumbs);
         assert_eq!(rest, REST, "the rests begin anew");
-        assert_eq!(u128::from(eaten), FULL.as_nanos() / (CRUMB - SMALL).as_nanos());
+        assert_eq!(u128::from(eaten), FULL.as_nanos() / (CRUMB.as_nanos() - SMALL.as_nanos()));
     }
 
     #[test]

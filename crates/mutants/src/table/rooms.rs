@@ -16,15 +16,6 @@ const LOCK: Mutant = Mutant { file: "deque/src/lock.rs", ..RING };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "ring-marks-first",
-        why: "two steps swapped: a thief gives the slot back and then reads it",
-        file: "deque/src/ring/mod.rs",
-        was: "let task = ring.slot(index).with(|slot| {",
-        is: "ring.mark(index).store(index, Ordering::Release);
-        let task = ring.slot(index).with(|slot| {",
-        ..RING
-    },
-    Mutant {
         name: "ring-shows-before-copy",
         why: "two steps swapped: a ring that has grown is shown before the tasks are copied into it",
         was: "let first = tail.wrapping_sub(capacity as u64);",
