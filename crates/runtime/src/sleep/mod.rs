@@ -7,7 +7,8 @@ use std::time::Duration;
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 mod follow;
-#[cfg(test)]
+// loom brings its own threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
 mod model;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
