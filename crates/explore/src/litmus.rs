@@ -77,7 +77,7 @@ const fn test(
 }
 
 /// The most values that one thread of a test reads.
-const REGISTERS: usize = 4;
+const REGISTERS: usize = 8;
 
 const BOTH_ZERO: &[(Seen, u64)] = &[(Register(0, 0), 0), (Register(1, 0), 0)];
 

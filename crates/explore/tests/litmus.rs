@@ -33,7 +33,7 @@ mod interpreter {
     use super::{BTreeSet, Instruction};
     use std::collections::HashSet;
 
-    const REGISTERS: usize = 4;
+    const REGISTERS: usize = 8;
     const PLACES: usize = 8 * REGISTERS + 3;
 
     #[derive(Clone, PartialEq, Eq, Hash)]
@@ -267,4 +267,12 @@ fn random_search_finds_outcomes_and_proves_nothing() {
     let found = test.run(&Config { strategy, ..Config::default() });
     assert!(found.occurred);
     assert_eq!(found.report.verdict.word(), "incomplete");
+}
+
+#[test]
+fn every_load_of_a_thread_has_a_place_of_its_own() {
+    use Instruction::{Load, Store};
+    for loads in 1..=8 {
+        check(&[vec![Load(1); loads], vec![Load(0), Store(1, 1)]], 1, true);
+    }
 }
