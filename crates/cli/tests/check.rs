@@ -1,6 +1,9 @@
 //! `poach check` by its contract: verdicts, exit codes, counterexamples, and what it says of what cannot
 //! be explored.
 
+#[cfg(target_os = "linux")]
+mod rig;
+
 use std::fs;
 
 use assert_cmd::Command;
@@ -131,9 +134,7 @@ fn the_laws_and_the_litmus_tests_are_as_the_papers_say() {
 
 #[cfg(target_os = "linux")]
 mod interrupted {
-    use super::Value;
-    use std::fs;
-    use std::io::{BufRead as _, BufReader};
+    use super::{Value, rig};
     use std::process::{Command, Stdio};
 
     /// Runs until the program catches Ctrl-C, sends it one, and returns its exit code and its document.
@@ -144,28 +145,10 @@ mod interrupted {
             .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
-        let pid = rustix::process::Pid::from_child(&child);
-        wait_for_handler(pid.as_raw_nonzero().get());
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        rig::interrupt(&child);
         let output = child.wait_with_output().expect("it ends");
         let found = serde_json::from_slice(&output.stdout).expect("one document all the same");
         (output.status.code(), found)
-    }
-
-    /// Waits until the program catches the signal, as the kernel lists it.
-    fn wait_for_handler(pid: i32) {
-        loop {
-            let status = fs::File::open(format!("/proc/{pid}/status")).expect("it runs");
-            let caught = BufReader::new(status)
-                .lines()
-                .map_while(Result::ok)
-                .find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok())
-                .expect("a mask of caught signals");
-            if caught & 1 << (2 - 1) != 0 {
-                return;
-            }
-            std::thread::yield_now();
-        }
     }
 
     #[test]

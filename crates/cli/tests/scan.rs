@@ -1,8 +1,10 @@
 //! `poach scan` as a user meets it: exit codes, streams, pipes, signals.
 #![cfg(target_os = "linux")]
 
+mod rig;
+
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -266,29 +268,11 @@ fn ctrl_c_shows_what_there_is() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    let pid = rustix::process::Pid::from_child(&child);
-    wait_for_handler(pid.as_raw_nonzero().get());
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    rig::interrupt(&child);
     let mut out = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
     let status = child.wait().expect("it ends");
     let document: Value = serde_json::from_str(&out).expect("one JSON document all the same");
     assert_eq!(document["interrupted"], true);
     assert_eq!(status.code(), Some(1));
-}
-
-/// Waits until the program catches the signal, as the kernel lists it.
-fn wait_for_handler(pid: i32) {
-    loop {
-        let status = fs::File::open(format!("/proc/{pid}/status")).expect("it runs");
-        let caught = BufReader::new(status)
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok())
-            .expect("a mask of caught signals");
-        if caught & 1 << (2 - 1) != 0 {
-            return;
-        }
-        std::thread::yield_now();
-    }
 }

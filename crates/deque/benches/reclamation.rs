@@ -298,6 +298,17 @@ fn nanoseconds(tasks: u64, run: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / tasks as f64
 }
 
+/// Nanoseconds a task of an owner alone that pushes a batch and pops it.
+fn batches(push: impl Fn(u64), pop: impl Fn() -> Option<u64>) -> f64 {
+    nanoseconds(50 * BATCH, || {
+        for _ in 0..50 {
+            (0..BATCH).for_each(&push);
+            let popped = std::iter::from_fn(&pop).fold(0, u64::wrapping_add);
+            assert_eq!(black_box(popped), BATCH * (BATCH - 1) / 2);
+        }
+    })
+}
+
 fn classic<R: Reclaim>(figures: &mut Figures) -> Option<usize> {
     let queue = Classic::<R>::new();
     figures.grow.push(nanoseconds(TASKS, || (0..TASKS).for_each(|task| queue.push(task))));
@@ -307,13 +318,7 @@ fn classic<R: Reclaim>(figures: &mut Figures) -> Option<usize> {
         let stolen = std::iter::from_fn(|| queue.steal(&mut guard)).fold(0, u64::wrapping_add);
         assert_eq!(stolen, TASKS * (TASKS - 1) / 2);
     }));
-    figures.batch.push(nanoseconds(50 * BATCH, || {
-        for _ in 0..50 {
-            (0..BATCH).for_each(|task| queue.push(task));
-            let popped = std::iter::from_fn(|| queue.pop()).fold(0, u64::wrapping_add);
-            assert_eq!(black_box(popped), BATCH * (BATCH - 1) / 2);
-        }
-    }));
+    figures.batch.push(batches(|task| queue.push(task), || queue.pop()));
     kept
 }
 
@@ -329,13 +334,7 @@ fn poach(figures: &mut Figures) {
         let stolen = std::iter::from_fn(steal).fold(0, u64::wrapping_add);
         assert_eq!(stolen, TASKS * (TASKS - 1) / 2);
     }));
-    figures.batch.push(nanoseconds(50 * BATCH, || {
-        for _ in 0..50 {
-            (0..BATCH).for_each(|task| queue.push(task));
-            let popped = std::iter::from_fn(|| queue.pop()).fold(0, u64::wrapping_add);
-            assert_eq!(black_box(popped), BATCH * (BATCH - 1) / 2);
-        }
-    }));
+    figures.batch.push(batches(|task| queue.push(task), || queue.pop()));
 }
 
 fn median(samples: &mut [f64]) -> f64 {

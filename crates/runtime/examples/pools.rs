@@ -4,9 +4,10 @@
 //!
 //! Prints what a pool takes, and on Linux the threads and the memory before and after.
 
-use std::time::Instant;
+#[path = "../tests/rig/mod.rs"]
+mod rig;
 
-use poach_runtime::{ThreadPool, join, spawn};
+use std::time::Instant;
 
 /// The lines of the system's account of this process that have a word of these.
 fn account(words: &[&str]) -> String {
@@ -23,19 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words = ["Threads", "VmSize", "VmRSS"];
     println!("before: {}", account(&words));
     let start = Instant::now();
-    for round in 0..pools {
-        let pool = ThreadPool::builder().threads(1 + round as usize % 3).build()?;
-        match round % 4 {
-            0 => {}
-            1 => assert_eq!(pool.install(|| join(|| round, || 1)), (round, 1)),
-            2 => drop(pool.spawn(move || round)),
-            _ => {
-                let handle = pool.install(|| spawn(move || round));
-                drop(pool);
-                assert!(matches!(handle.join(), Ok(result) if result == round));
-            }
-        }
-    }
+    (0..pools).for_each(rig::a_pool_comes_and_goes);
     let seconds = start.elapsed().as_secs_f64();
     println!("after:  {}", account(&words));
     println!("{pools} pools in {seconds:.2} s, {:.0} us each", seconds / pools as f64 * 1e6);

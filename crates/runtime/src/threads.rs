@@ -77,13 +77,14 @@ impl ThreadBuilder {
 
     /// Starts a thread that works until the pool ends.
     pub(crate) fn spawn(mut self) -> io::Result<ThreadHandle<()>> {
-        self.place.stack = Some(self.stack_size.unwrap_or(STACK));
         self.describe().spawn(move || self.run())
     }
 
-    /// What the thread is to be like.
-    fn describe(&self) -> thread::Builder {
-        thread::Builder::new().name(self.name.clone()).stack_size(self.stack_size.unwrap_or(STACK))
+    /// What the thread is to be like; its worker is told how large a call stack that gives it.
+    fn describe(&mut self) -> thread::Builder {
+        let bytes = self.stack_size.unwrap_or(STACK);
+        self.place.stack = Some(bytes);
+        thread::Builder::new().name(self.name.clone()).stack_size(bytes)
     }
 }
 
@@ -198,7 +199,6 @@ impl Builder {
         let wrapper = &wrapper;
         thread::scope(|scope| {
             let mut spawner = |mut worker: ThreadBuilder| {
-                worker.place.stack = Some(worker.stack_size.unwrap_or(STACK));
                 worker.describe().spawn_scoped(scope, move || wrapper(worker)).map(drop)
             };
             let pool = self.build_with(Some(&mut spawner))?;

@@ -1,6 +1,8 @@
 //! Pools made and dropped, over and over: nothing is left behind, nothing waits for ever.
 
-use poach_runtime::{ThreadPool, join, spawn};
+mod rig;
+
+use poach_runtime::{ThreadPool, join};
 
 /// The example `pools` makes 10,000: with other tests beside it a pool takes milliseconds.
 const POOLS: u64 = if cfg!(miri) { 5 } else { 500 };
@@ -14,20 +16,7 @@ fn threads() -> usize {
 fn pools_come_and_go() {
     #[cfg(all(target_os = "linux", not(miri)))]
     let before = threads();
-    for round in 0..POOLS {
-        let pool = ThreadPool::builder().threads(1 + round as usize % 3).build().unwrap();
-        match round % 4 {
-            // Dropped before any worker has come to its first look.
-            0 => {}
-            1 => assert_eq!(pool.install(|| join(|| round, || 1)), (round, 1)),
-            2 => drop(pool.spawn(move || round)),
-            _ => {
-                let handle = pool.install(|| spawn(move || round));
-                drop(pool);
-                assert_eq!(handle.join().unwrap(), round);
-            }
-        }
-    }
+    (0..POOLS).for_each(rig::a_pool_comes_and_goes);
     (0..POOLS / 20).for_each(pools_within_pools);
     // Their threads were waited for, though the last few may still be on their way out of the list.
     #[cfg(all(target_os = "linux", not(miri)))]
