@@ -297,9 +297,14 @@ impl<'s, T: Tree> Simulation<'s, T> {
                 None
             }
             (Some(_), Strategy::Transitive) => {
-                // On to the thief of what that one waits for by now.
+                // On to the thief of what that one waits for by now. A task that is done leads nowhere: its
+                // owner goes on at this very instant, and its thief may wait for that owner, so that a
+                // chain through it can be a circle. Through tasks that run it cannot: each was begun after
+                // the one before it.
                 self.watch(worker, victim);
-                let further = self.workers[victim as usize].waits_for().map(|slot| slot.thief)?;
+                let further =
+                    self.workers[victim as usize].waits_for().filter(|slot| !slot.done)?;
+                let further = further.thief;
                 if further == worker {
                     return None;
                 }

@@ -169,6 +169,9 @@ fn parts() -> impl proptest::strategy::Strategy<Value = u32> {
 }
 
 proptest! {
+    // In one tree of some thousands, with a certain course, waiting workers once chased each other in a circle for ever.
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
     /// Nothing is faster than the longest way or than all workers together; where nothing costs
     /// anything, nothing is slower than one worker. Every strand is run once.
     #[test]
