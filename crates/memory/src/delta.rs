@@ -30,8 +30,6 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
-use crate::profile::{Profile, ProfileError};
-
 pub use crate::processor::{Bound, DOCUMENTED, Documented, Maker, Processor};
 
 /// Entries between the store buffer and the cache on the processors of the paper.
@@ -139,19 +137,6 @@ impl Delta {
         let largest = DOCUMENTED.iter().map(held).max().unwrap_or(1);
         let pops = NonZeroU64::new(largest).unwrap_or(NonZeroU64::MIN);
         Delta { pops, fill: stores == 0 }
-    }
-
-    /// The bound on this processor, from a profile that was measured on it.
-    ///
-    /// What the measured reordering bound has beyond the measured capacity is taken to be entries between
-    /// the store buffer and the cache ([`with_egress`](Delta::with_egress)).
-    ///
-    /// # Errors
-    ///
-    /// [`ProfileError::Foreign`] if the profile is another processor's.
-    pub fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
-        profile.check_here()?;
-        Ok(profile.delta(stores))
     }
 
     /// A bound that the caller has from elsewhere, with the queue making one store at each pop.

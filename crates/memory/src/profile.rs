@@ -18,7 +18,8 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::str::FromStr;
 
-use crate::delta::{Delta, Maker, Processor};
+use crate::delta::Delta;
+use crate::processor::{Maker, Processor};
 
 const HEAD: &str = "poach-profile 1";
 
@@ -159,6 +160,21 @@ impl Profile {
             "{HEAD}\nprocessor {maker} {family} {model}\ncapacity {}\nbound {}\n",
             self.capacity, self.bound
         )
+    }
+}
+
+impl Delta {
+    /// The bound on this processor, from a profile that was measured on it.
+    ///
+    /// What the measured reordering bound has beyond the measured capacity is taken to be entries between
+    /// the store buffer and the cache ([`with_egress`](Delta::with_egress)).
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Foreign`] if the profile is another processor's.
+    pub fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
+        profile.check_here()?;
+        Ok(profile.delta(stores))
     }
 }
 
