@@ -38,7 +38,7 @@ impl<M: Memory> Shared<M> {
 
     fn pop(&self, head: Head<M>, task: u64) {
         // SAFETY: as in `push`.
-        if unsafe { head.pop(descriptor()) } == Popped::Own {
+        if unsafe { head.pop() } == Popped::Own {
             self.run(task);
             return;
         }

@@ -31,7 +31,7 @@ fn push<M: Memory>(head: Head<M>, task: u64) -> Head<M> {
 /// Pops the task at `head`; if it was stolen, waits for its result. Returns the payload.
 fn pop<M: Memory>(head: Head<M>) -> u64 {
     // SAFETY: as in `push`.
-    let popped = unsafe { head.pop(descriptor()) };
+    let popped = unsafe { head.pop() };
     // SAFETY: the owner calls, for a slot it has pushed to.
     let slot = unsafe { head.slot() };
     if popped == Popped::Stolen {

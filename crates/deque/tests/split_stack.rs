@@ -19,7 +19,7 @@ fn push(head: Head<Machine>, task: u64) -> Result<Head<Machine>, PushError> {
 
 fn pop(head: Head<Machine>) -> Popped {
     // SAFETY: as above.
-    unsafe { head.pop(descriptor()) }
+    unsafe { head.pop() }
 }
 
 fn payload(head: Head<Machine>) -> u64 {

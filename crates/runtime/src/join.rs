@@ -54,14 +54,14 @@ where
     let top = token.head();
     fork(
         token,
-        |above| {
+        move |above| {
             local.hint.set(above.head());
             let result = a();
             // For `b`, which stands where this fork stood, and for whoever comes after it.
             local.hint.set(top);
             result
         },
-        |_| b(),
+        move |_| b(),
     )
 }
 

@@ -42,6 +42,12 @@ impl Local {
         unsafe { Worker::new(top) }
     }
 
+    /// The head at the topmost task of this worker's stack, which must have one.
+    pub(super) fn topmost_task(&self) -> Head {
+        // SAFETY: as in `token`.
+        unsafe { self.hint.get().locate_task() }
+    }
+
     /// The worker in whose place the caller is: it has [taken it](crate::sleep::Sleep::take_place) and
     /// not given it back.
     pub(crate) fn of_sleeper(registry: &Registry, index: usize) -> &Local {

@@ -29,7 +29,7 @@ use std::mem::{self, ManuallyDrop};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use poach_deque::split::{self, Popped, PushError, Status, Stolen};
+use poach_deque::split::{self, Popped, Status, Stolen};
 use poach_memory::{Machine, Ordering};
 
 use super::current::Local;
@@ -170,55 +170,135 @@ where
     RB: Send,
 {
     let head = worker.head;
-    let descriptor = descriptor::<B, RB>();
-    let mut b = ManuallyDrop::new(b);
+    let (descriptor, b) = (descriptor::<B, RB>(), ManuallyDrop::new(b));
     let pushed = if Slot::fits::<B>() {
         // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
-        // descriptor is a static's address, aligned to 8; B fits. The pop follows below, or in
-        // `unwind`, with nothing left above it, since halves leave the stack as they found it. The
-        // original is not used again, unless the slot points to it.
-        unsafe { head.push(descriptor, &raw const b) }
+        // descriptor is a static's address, aligned to 8; B fits. The pop follows in `halves`, with
+        // nothing left above it, since halves leave the stack as they found it. The original is not
+        // used again, unless the slot points to it.
+        unsafe { head.push_below_limit(descriptor, &raw const b) }
     } else {
         let original = &raw const b;
         // SAFETY: as above; a pointer fits.
-        unsafe { head.push(descriptor, &raw const original) }
+        unsafe { head.push_below_limit(descriptor, &raw const original) }
     };
-    let above = match pushed {
-        Ok(above) => above,
+    match pushed {
+        // SAFETY: `b` was pushed just now.
+        Some(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
+        None => fork_at_limit(head, a, b),
+    }
+}
+
+/// A fork whose push is more than a few stores: all of it, so that the short form has no call before its
+/// first half, across which it would have to save what the halves capture.
+#[cold]
+#[inline(never)]
+fn fork_at_limit<A, B, RA, RB>(head: Head, a: A, mut b: ManuallyDrop<B>) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    let descriptor = descriptor::<B, RB>();
+    let pushed = if Slot::fits::<B>() {
+        // SAFETY: as in `Worker::fork`, which pushed nothing.
+        unsafe { head.push_at_limit(descriptor, &raw const b) }
+    } else {
+        let original = &raw const b;
+        // SAFETY: as above; a pointer fits.
+        unsafe { head.push_at_limit(descriptor, &raw const original) }
+    };
+    match pushed {
+        // SAFETY: `b` was pushed just now.
+        Ok(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
         Err(error) => {
             // SAFETY: it was not pushed, so it is still this frame's; it is taken once.
             drop(unsafe { ManuallyDrop::take(&mut b) });
-            cannot_fork(error);
+            panic!("{error}");
         }
-    };
-    let armed = Armed { head, half: PhantomData::<fn(B) -> RB> };
+    }
+}
+
+/// Runs the first half, and the second if it is still there.
+///
+/// Across the first half's call only `head` is kept, and across the second's, or the wait for it, only
+/// the first's result: one register that is saved, not two.
+///
+/// # Safety
+///
+/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and is popped
+/// by nobody else.
+#[inline(always)]
+unsafe fn halves<A, B, RA, RB>(head: Head, above: Head, a: A) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    let armed = Armed(PhantomData::<fn(B) -> RB>);
     // SAFETY: `above` is the top now, until `a` returns.
     let result_a = a(unsafe { Worker::new(above) });
     mem::forget(armed);
     // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
-    match unsafe { head.pop(descriptor) } {
-        Popped::Own => {
-            // SAFETY: the slot at `head` is this thread's.
-            let slot = unsafe { head.slot() };
-            // SAFETY: it holds what was pushed above, and by the pop it is this frame's again.
-            let half = unsafe { take_half::<B>(slot) };
-            // SAFETY: the top is `head` again.
-            let result_b = half(unsafe { Worker::new(head) });
-            (result_a, result_b)
-        }
-        Popped::Stolen => (result_a, stolen(head)),
+    if unsafe { head.pop_above_floor() } {
+        // SAFETY: the slot holds what was pushed, and by the pop it is this frame's again.
+        unsafe { second::<B, RA, RB>(head, result_a) }
+    } else {
+        // SAFETY: as above, but it was not popped.
+        unsafe { second_at_floor::<B, RA, RB>(head, result_a) }
     }
 }
 
-/// Says that a second half stands in the slot at `head`; dropped only when the first half unwinds.
-struct Armed<B, R>
+/// Runs the second half, which was popped.
+///
+/// # Safety
+///
+/// This thread owns the stack, whose top `head` is; a `B` stands in the slot there.
+#[inline(always)]
+unsafe fn second<B, RA, RB>(head: Head, result_a: RA) -> (RA, RB)
+where
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the slot at `head` is this thread's.
+    let slot = unsafe { head.slot() };
+    // SAFETY: by this function's contract.
+    let half = unsafe { take_half::<B>(slot) };
+    // SAFETY: `head` is the top.
+    (result_a, half(unsafe { Worker::new(head) }))
+}
+
+/// A pop that is more than a few stores, and what follows it. If the half was stolen: waits for its
+/// result, or its panic.
+///
+/// # Safety
+///
+/// This thread owns the stack; `pop_above_floor` was called at `head`, where a `B` was pushed, and said
+/// false.
+#[cold]
+#[inline(never)]
+unsafe fn second_at_floor<B, RA, RB>(head: Head, result_a: RA) -> (RA, RB)
+where
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: by this function's contract.
+    match unsafe { head.pop_at_floor() } {
+        // SAFETY: it was popped, and is what was pushed.
+        Popped::Own => unsafe { second::<B, RA, RB>(head, result_a) },
+        Popped::Stolen => {
+            let result_b = wait(head).unwrap_or_else(|payload| panic::resume_unwind(payload));
+            (result_a, result_b)
+        }
+    }
+}
+
+/// Says that a second half is the topmost task; dropped only when the first half unwinds. It does not say
+/// where: the frame would have to save the head for that, beside the payload of the panic.
+struct Armed<B, R>(PhantomData<fn(B) -> R>)
 where
     B: FnOnce(Worker<'_>) -> R + Send,
-    R: Send,
-{
-    head: Head,
-    half: PhantomData<fn(B) -> R>,
-}
+    R: Send;
 
 impl<B, R> Drop for Armed<B, R>
 where
@@ -228,7 +308,7 @@ where
     // Inlined, so that the guard itself needs no place in memory.
     #[inline(always)]
     fn drop(&mut self) {
-        unwind::<B, R>(self.head);
+        unwind::<B, R>();
     }
 }
 
@@ -236,13 +316,15 @@ where
 /// with, is dropped, before the unwinding goes on.
 #[cold]
 #[inline(never)]
-fn unwind<B, R>(head: Head)
+fn unwind<B, R>()
 where
     B: FnOnce(Worker<'_>) -> R + Send,
     R: Send,
 {
-    // SAFETY: this thread owns the stack; an unwinding half has popped what it had pushed.
-    match unsafe { head.pop(descriptor::<B, R>()) } {
+    // An unwinding half has popped what it had pushed, so the topmost task is the second half.
+    let head = Local::with(|local| own(local).topmost_task());
+    // SAFETY: this thread owns the stack, and `join` has pushed this at `head`.
+    match unsafe { head.pop() } {
         Popped::Own => {
             // SAFETY: this thread owns the stack.
             let slot = unsafe { head.slot() };
@@ -255,12 +337,6 @@ where
         }
         Popped::Stolen => quietly(|| drop(wait::<R>(head))),
     }
-}
-
-#[cold]
-#[inline(never)]
-fn cannot_fork(error: PushError) -> ! {
-    panic!("{error}");
 }
 
 /// Runs something of which even a panic must not get out, since another is on its way.
@@ -282,16 +358,6 @@ where
     ptr::from_ref(const { &Descriptor::of::<B, R>() }).cast_mut().cast()
 }
 
-/// The second half at `head` was stolen: its result, or its panic, once it is done.
-///
-/// Returns a plain `R`, which comes in registers where it is small. An [`Outcome`] would come through
-/// memory, and a variable of the join's frame that has an address keeps a compiler from much.
-#[cold]
-#[inline(never)]
-fn stolen<R>(head: Head) -> R {
-    wait(head).unwrap_or_else(|payload| panic::resume_unwind(payload))
-}
-
 /// The second half at `head` was stolen: works for others until it is done.
 fn wait<R>(head: Head) -> Outcome<R> {
     // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
@@ -309,7 +375,7 @@ fn wait<R>(head: Head) -> Outcome<R> {
         ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
     };
     Local::with(|local| {
-        let local = local.expect("a worker's token is used on its own thread");
+        let local = own(local);
         // SAFETY: `above` is the top while this worker waits.
         local.wait(&done, &thief, || unsafe { Worker::new(above) });
     });
@@ -319,6 +385,10 @@ fn wait<R>(head: Head) -> Outcome<R> {
     // SAFETY: the outcome was taken, and everything above was popped by those who pushed it.
     unsafe { head.retire() };
     outcome
+}
+
+fn own(local: Option<&Local>) -> &Local {
+    local.expect("a worker's token is used on its own thread")
 }
 
 /// Runs a stolen half on this thread: `worker` is its token.

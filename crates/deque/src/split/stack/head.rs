@@ -82,8 +82,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     ///
     /// The calling thread owns the stack, which outlives the call; `descriptor` is not null and its
     /// lowest bit is clear; `T` [fits a slot](Slot::fits). Every push is followed by a
-    /// [`pop`](Head::pop) of the same head and the same descriptor, in the reverse order of the
-    /// pushes, and `value` is not dropped or used by the caller unless that pop returns
+    /// [`pop`](Head::pop) of the same head, in the reverse order of the pushes, and `value` is not dropped or used by the caller unless that pop returns
     /// [`Popped::Own`]. Thieves of this stack know what to do with the descriptor.
     #[inline(always)]
     pub unsafe fn push<T>(
@@ -91,12 +90,73 @@ impl<M: Memory, C: Context> Head<M, C> {
         descriptor: *mut (),
         value: *const T,
     ) -> Result<Head<M, C>, PushError> {
+        // SAFETY: by this function's contract.
+        match unsafe { self.push_below_limit(descriptor, value) } {
+            Some(above) => Ok(above),
+            // SAFETY: as above; nothing was pushed.
+            None => unsafe { self.push_at_limit(descriptor, value) },
+        }
+    }
+
+    /// [`push`](Head::push), where it is no more than two loads, two comparisons and the stores. Where
+    /// it is more, it does nothing, and [`push_at_limit`](Head::push_at_limit) is for it.
+    ///
+    /// # Safety
+    ///
+    /// That of [`push`](Head::push), if there is a head above.
+    #[inline(always)]
+    pub unsafe fn push_below_limit<T>(
+        self,
+        descriptor: *mut (),
+        value: *const T,
+    ) -> Option<Head<M, C>> {
         // SAFETY: the caller owns the stack.
-        let slot = unsafe { self.slot() };
-        // Relaxed: only the owner sets and clears PRESENT.
-        if slot.task.load(Ordering::Relaxed).addr() & PRESENT != 0 {
+        let header = unsafe { self.header() };
+        // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
+        if self.is_occupied() || self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
+            return None;
+        }
+        // SAFETY: the slot is free; the rest is this function's contract.
+        unsafe { self.put(descriptor, value) };
+        // SAFETY: the caller owns the stack, and has pushed to this head.
+        Some(unsafe { self.above() })
+    }
+
+    /// [`push`](Head::push), by those who do not expect it to be short: makes more slots ready, and
+    /// answers a thief that asks.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`push`](Head::push).
+    ///
+    /// # Safety
+    ///
+    /// That of [`push`](Head::push).
+    #[cold]
+    pub unsafe fn push_at_limit<T>(
+        self,
+        descriptor: *mut (),
+        value: *const T,
+    ) -> Result<Head<M, C>, PushError> {
+        if self.is_occupied() {
             return Err(PushError::Occupied);
         }
+        // SAFETY: the slot is free; the rest is this function's contract.
+        unsafe { self.put(descriptor, value) };
+        self.after_push()?;
+        // SAFETY: the caller owns the stack, and has pushed to this head.
+        Ok(unsafe { self.above() })
+    }
+
+    /// Fills the slot at this head.
+    ///
+    /// # Safety
+    ///
+    /// That of [`push`](Head::push), and the slot is free.
+    #[inline(always)]
+    unsafe fn put<T>(self, descriptor: *mut (), value: *const T) {
+        // SAFETY: the caller owns the stack.
+        let slot = unsafe { self.slot() };
         slot.payload.with_mut(|payload| {
             // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T by
             // the caller's contract; the slot is free, so the owner alone accesses it.
@@ -105,14 +165,6 @@ impl<M: Memory, C: Context> Head<M, C> {
         // Release: pairs with the acquire of an exposing thief, which hands the payload on. (Other
         // thieves read it after a claim that acquires from `Bounds::share`, which comes later.)
         slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);
-        // SAFETY: the caller owns the stack.
-        let header = unsafe { self.header() };
-        // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
-        if self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
-            self.after_push()?;
-        }
-        // SAFETY: the caller owns the stack, and has pushed to this head.
-        Ok(unsafe { self.above() })
     }
 
     /// Pops the task that was pushed at this head.
@@ -122,23 +174,63 @@ impl<M: Memory, C: Context> Head<M, C> {
     ///
     /// # Safety
     ///
-    /// The calling thread owns the stack; the topmost task is the one pushed at this head, with this
-    /// `descriptor`.
+    /// The calling thread owns the stack; the topmost task is the one pushed at this head.
     #[inline(always)]
-    pub unsafe fn pop(self, descriptor: *mut ()) -> Popped {
+    pub unsafe fn pop(self) -> Popped {
+        // SAFETY: by this function's contract.
+        if unsafe { self.pop_above_floor() } {
+            return Popped::Own;
+        }
+        // SAFETY: as above; it was not popped.
+        unsafe { self.pop_at_floor() }
+    }
+
+    /// [`pop`](Head::pop), where it is no more than a store, a load and a comparison. False where it is
+    /// more: [`pop_at_floor`](Head::pop_at_floor) has to follow.
+    ///
+    /// # Safety
+    ///
+    /// That of [`pop`](Head::pop).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn pop_above_floor(self) -> bool {
         // SAFETY: the caller owns the stack.
         let slot = unsafe { self.slot() };
-        // Relaxed: there is nothing to hand over.
-        slot.task.store(descriptor, Ordering::Relaxed);
+        // Relaxed, both: the word is the owner's, and there is nothing to hand over. What a thief that has
+        // claimed the task reads there is its descriptor, whether this store has come or not.
+        let task = slot.task.load(Ordering::Relaxed);
+        slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);
         // Pairs with the heavy fence in `expose`. (Where there is none, nobody exposes.)
         M::light();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header_from_within() };
         // Relaxed: at least `split`; see "Why a task is run once".
-        if self.address() >= header.hot.floor.load(Ordering::Relaxed).addr() {
-            return Popped::Own;
+        self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()
+    }
+
+    /// What a pop has to do if the task is shared, or a thief asks.
+    ///
+    /// # Safety
+    ///
+    /// That of [`pop`](Head::pop), and [`pop_above_floor`](Head::pop_above_floor) said false.
+    #[cold]
+    pub unsafe fn pop_at_floor(self) -> Popped {
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        if self.index() < header.bounds.settle() {
+            if header.bounds.take_back().is_none() {
+                // SAFETY: the caller owns the stack.
+                let slot = unsafe { self.slot() };
+                // Relaxed, both: as in `pop_above_floor`.
+                let task = slot.task.load(Ordering::Relaxed);
+                slot.task.store(task.map_addr(|address| address | PRESENT), Ordering::Relaxed);
+                return Popped::Stolen;
+            }
+            bump(&header.counts.shrinks);
+            header.context.took_back();
         }
-        self.pop_at_floor(descriptor)
+        self.attend(header);
+        Popped::Own
     }
 
     /// The slot at this head.
@@ -216,6 +308,17 @@ impl<M: Memory, C: Context> Head<M, C> {
             return self;
         }
         self.search()
+    }
+
+    /// The head at the topmost task, found as [`locate`](Head::locate) finds the one above it.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, and there is a task on it.
+    #[must_use]
+    pub unsafe fn locate_task(self) -> Head<M, C> {
+        // SAFETY: the caller owns the stack.
+        unsafe { self.locate() }.below(1)
     }
 
     /// Whether a task stands in this head's slot. Called by the owner, for slots that are ready.
@@ -326,7 +429,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// A push at this head that came to `limit`: for want of ready slots, by an alarm, or both.
     #[cold]
     fn after_push(self) -> Result<(), PushError> {
-        // SAFETY: only called by the owner, from `push`.
+        // SAFETY: only called by the owner, from `push_at_limit`.
         let header = unsafe { self.header() };
         // Relaxed: the owner's alone.
         let last_ready = header.hot.own_limit.load(Ordering::Relaxed);
@@ -351,26 +454,6 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: a task stands in this head's slot.
         unsafe { self.above() }.attend(header);
         Ok(())
-    }
-
-    /// A pop that came to `floor`, because the task is shared or because a thief asks.
-    #[cold]
-    fn pop_at_floor(self, descriptor: *mut ()) -> Popped {
-        // SAFETY: only called by the owner, from `pop`.
-        let header = unsafe { self.header() };
-        if self.index() < header.bounds.settle() {
-            if header.bounds.take_back().is_none() {
-                // SAFETY: only called by the owner.
-                let slot = unsafe { self.slot() };
-                slot.task
-                    .store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);
-                return Popped::Stolen;
-            }
-            bump(&header.counts.shrinks);
-            header.context.took_back();
-        }
-        self.attend(header);
-        Popped::Own
     }
 
     /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.

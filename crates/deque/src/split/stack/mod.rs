@@ -15,11 +15,12 @@
 //! private task is:
 //!
 //! ```text
-//! push:  is the slot free?  write the task   mark the slot taken   head < limit ?
-//! pop:                                       mark the slot free    head >= floor ?
+//! push:  is the slot free?  head < limit ?   write the task   mark the slot taken
+//! pop:   mark the slot free   head >= floor ?
 //! ```
 //!
-//! Both comparisons are with words on the owner's own line. They guard everything that is rare:
+//! Both comparisons are with words on the owner's own line. They guard everything that is rare, which is
+//! in functions of its own: `push_at_limit`, which begins anew, and `pop_at_floor`, which goes on.
 //!
 //! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
 //!   memory is made ready, until all of it is.
