@@ -7,7 +7,8 @@
 //!
 //! The difference of the totals of two counts, divided by the difference of the counts, is what one costs,
 //! its empty body and its loop included. WHAT is `nothing` (a call of a function that is not inlined),
-//! `worker.join`, `join`, `scope.spawn`, `scope` (of one task), `spawn` (and its handle dropped) or
+//! `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off), `fib-sequential` (the same
+//! program without forks), `scope.spawn`, `scope` (of one task), `spawn` (and its handle dropped) or
 //! `install` (from a thread that is no worker, in the place of a sleeping one). `steal` counts the steals
 //! that a second worker makes meanwhile: see the crate's page for how to count their instructions.
 
@@ -21,6 +22,23 @@ use poach_runtime::{ThreadPool, Worker, join, scope, spawn};
 #[inline(never)]
 fn leaf(n: u64) -> u64 {
     black_box(n)
+}
+
+/// How many joins `fib` makes for [`SMALL`].
+const FORKS: u64 = 143;
+/// Fibonacci's eleventh number.
+const SMALL: u64 = 11;
+
+fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = worker.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+    a + b
+}
+
+fn sequential_fib(n: u64) -> u64 {
+    if n < 2 { n } else { sequential_fib(n - 1) + sequential_fib(n - 2) }
 }
 
 /// A join whose second half is stolen before the first one ends.
@@ -65,6 +83,17 @@ fn main() -> ExitCode {
             }
         }),
         "join" => pool.install(|| (0..count).for_each(|n| _ = join(|| leaf(n), || leaf(n)))),
+        "fib" => pool.run(|mut worker| {
+            for _ in 0..count / FORKS {
+                // The outer join is there to have a token each time.
+                worker.join(|w| black_box(fib(w, black_box(SMALL))), |_| ());
+            }
+        }),
+        "fib-sequential" => pool.install(|| {
+            for _ in 0..count / FORKS {
+                black_box(sequential_fib(black_box(SMALL)));
+            }
+        }),
         "scope.spawn" => pool.install(|| {
             // In portions, so that the queue does not grow.
             for _ in 0..count / 100 {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::job::current::Local;
-use crate::job::fork::Worker;
+use crate::job::fork::{Worker, fork};
 use crate::pool::global;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
@@ -28,6 +28,7 @@ use crate::pool::global;
 /// # Panics
 ///
 /// As [`Worker::join`].
+#[inline]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -36,22 +37,32 @@ where
     RB: Send,
 {
     Local::with(|local| match local {
-        Some(local) => {
-            let mut token = local.token();
-            let top = token.head();
-            token.fork(
-                |above| {
-                    local.hint.set(above.head());
-                    let result = a();
-                    // For `b`, which stands where this fork stood, and for whoever comes after it.
-                    local.hint.set(top);
-                    result
-                },
-                |_| b(),
-            )
-        }
+        Some(local) => fork_here(local, a, b),
         None => global().install(|| join(a, b)),
     })
+}
+
+/// On a worker. Not inlined, so that the compiler inlines the program into it: see `outlined` in `job/fork.rs`.
+#[inline(never)]
+fn fork_here<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let token = local.token();
+    let top = token.head();
+    fork(
+        token,
+        |above| {
+            local.hint.set(above.head());
+            let result = a();
+            // For `b`, which stands where this fork stood, and for whoever comes after it.
+            local.hint.set(top);
+            result
+        },
+        |_| b(),
+    )
 }
 
 /// Where a half of a [`join_context`] runs.

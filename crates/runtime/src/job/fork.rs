@@ -119,7 +119,7 @@ impl Worker<'_> {
     /// `a` is run here, at once. Meanwhile `b` may be stolen by another worker of the pool; if it is
     /// not, it is run here afterwards. If it is, this worker takes other work until `b` is done.
     ///
-    /// Costs a few plain stores and two predictable comparisons over calling both, unless `b` is
+    /// Costs a call, a few plain stores and two predictable comparisons over calling both, unless `b` is
     /// stolen or another worker is hungry: no fence, no locked instruction, no allocation, no
     /// thread-local variable. Blocking only if `b` is stolen. Source: Lace, Figures 1 and 4.
     ///
@@ -135,62 +135,78 @@ impl Worker<'_> {
         RA: Send,
         RB: Send,
     {
-        self.fork(a, b)
-    }
-
-    /// [`join`](Worker::join), for an `a` that only this crate knows never to leave this thread.
-    #[inline(always)]
-    pub(crate) fn fork<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce(Worker<'_>) -> RA,
-        B: FnOnce(Worker<'_>) -> RB + Send,
-        RB: Send,
-    {
-        let head = self.head;
-        let descriptor = descriptor::<B, RB>();
-        let mut b = ManuallyDrop::new(b);
-        let pushed = if Slot::fits::<B>() {
-            // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
-            // descriptor is a static's address, aligned to 8; B fits. The pop follows below, or in
-            // `unwind`, with nothing left above it, since halves leave the stack as they found it. The
-            // original is not used again, unless the slot points to it.
-            unsafe { head.push(descriptor, &raw const b) }
-        } else {
-            let original = &raw const b;
-            // SAFETY: as above; a pointer fits.
-            unsafe { head.push(descriptor, &raw const original) }
-        };
-        let above = match pushed {
-            Ok(above) => above,
-            Err(error) => {
-                // SAFETY: it was not pushed, so it is still this frame's; it is taken once.
-                drop(unsafe { ManuallyDrop::take(&mut b) });
-                cannot_fork(error);
-            }
-        };
-        let armed = Armed { head, half: PhantomData::<fn(B) -> RB> };
-        // SAFETY: `above` is the top now, until `a` returns.
-        let result_a = a(unsafe { Worker::new(above) });
-        mem::forget(armed);
-        // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
-        match unsafe { head.pop(descriptor) } {
-            Popped::Own => {
-                // SAFETY: the slot at `head` is this thread's.
-                let slot = unsafe { head.slot() };
-                // SAFETY: it holds what was pushed above, and by the pop it is this frame's again.
-                let half = unsafe { take_half::<B>(slot) };
-                // SAFETY: the top is `head` again.
-                let result_b = half(unsafe { Worker::new(head) });
-                (result_a, result_b)
-            }
-            Popped::Stolen => (result_a, stolen(head)),
-        }
+        outlined(Worker { head: self.head, life: PhantomData }, a, b)
     }
 
     /// This worker's index in its pool, from 0.
     pub fn index(&self) -> usize {
         // SAFETY: the stack lives as long as the token.
         unsafe { self.head.context() }.index
+    }
+}
+
+/// [`Worker::join`], as a function of its own.
+///
+/// It is not inlined into the function that forks, so that the compiler inlines that one, where it is
+/// small, into both halves here. A recursive program so becomes one function, which looks before it calls
+/// itself whether there is anything to fork, and a leaf costs no call. The other way round each leaf
+/// saves and restores what the forks need, which costs more than the fork itself.
+#[inline(never)]
+fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    fork(worker, a, b)
+}
+
+/// [`Worker::join`], for an `a` that only this crate knows never to leave this thread.
+#[inline(always)]
+pub(crate) fn fork<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    let head = worker.head;
+    let descriptor = descriptor::<B, RB>();
+    let mut b = ManuallyDrop::new(b);
+    let pushed = if Slot::fits::<B>() {
+        // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
+        // descriptor is a static's address, aligned to 8; B fits. The pop follows below, or in
+        // `unwind`, with nothing left above it, since halves leave the stack as they found it. The
+        // original is not used again, unless the slot points to it.
+        unsafe { head.push(descriptor, &raw const b) }
+    } else {
+        let original = &raw const b;
+        // SAFETY: as above; a pointer fits.
+        unsafe { head.push(descriptor, &raw const original) }
+    };
+    let above = match pushed {
+        Ok(above) => above,
+        Err(error) => {
+            // SAFETY: it was not pushed, so it is still this frame's; it is taken once.
+            drop(unsafe { ManuallyDrop::take(&mut b) });
+            cannot_fork(error);
+        }
+    };
+    let armed = Armed { head, half: PhantomData::<fn(B) -> RB> };
+    // SAFETY: `above` is the top now, until `a` returns.
+    let result_a = a(unsafe { Worker::new(above) });
+    mem::forget(armed);
+    // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
+    match unsafe { head.pop(descriptor) } {
+        Popped::Own => {
+            // SAFETY: the slot at `head` is this thread's.
+            let slot = unsafe { head.slot() };
+            // SAFETY: it holds what was pushed above, and by the pop it is this frame's again.
+            let half = unsafe { take_half::<B>(slot) };
+            // SAFETY: the top is `head` again.
+            let result_b = half(unsafe { Worker::new(head) });
+            (result_a, result_b)
+        }
+        Popped::Stolen => (result_a, stolen(head)),
     }
 }
 
