@@ -1,4 +1,4 @@
-//! Which processors this process may use, and binding a thread to one.
+//! Which processors this process may use, which one a thread is on, and binding it or moving it away.
 
 use std::io;
 
@@ -19,6 +19,59 @@ pub(crate) fn bind(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// The processor that this thread runs on just now, if the system says so cheaply.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn here() -> Option<usize> {
+    Some(rustix::thread::sched_getcpu())
+}
+
+/// The calling thread, kept off the processor that it was on; dropped, it may use that one again.
+#[cfg(target_os = "linux")]
+pub(crate) struct Aside {
+    before: rustix::thread::CpuSet,
+}
+
+#[cfg(target_os = "linux")]
+impl Aside {
+    /// Moves the calling thread to another processor that it may use, if there is one. When this returns,
+    /// it runs there.
+    pub(crate) fn step() -> Option<Aside> {
+        use rustix::thread::{sched_getaffinity, sched_setaffinity};
+        let here = here()?;
+        let before = sched_getaffinity(None).ok()?;
+        let mut others = before;
+        others.unset(here);
+        if others.count() == 0 {
+            return None;
+        }
+        sched_setaffinity(None, &others).ok().map(|()| Aside { before })
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // It fails only where the system has taken these processors away meanwhile, and then it has set
+        // the thread's own.
+        let _ = rustix::thread::sched_setaffinity(None, &self.before);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn here() -> Option<usize> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) struct Aside;
+
+#[cfg(not(target_os = "linux"))]
+impl Aside {
+    pub(crate) fn step() -> Option<Aside> {
+        None
+    }
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn allowed() -> io::Result<Vec<usize>> {
     Err(io::ErrorKind::Unsupported.into())
@@ -27,4 +80,30 @@ pub(crate) fn allowed() -> io::Result<Vec<usize>> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn bind(_processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_steps_aside_is_elsewhere_and_comes_back_to_all_its_processors() {
+        let before = allowed().unwrap();
+        // Bound to one, so that no scheduler moves it before it looks.
+        bind(before[0]).unwrap();
+        assert_eq!(here(), Some(before[0]));
+        assert!(Aside::step().is_none(), "there is nowhere to go");
+        if let [first, second, ..] = before[..] {
+            let mut two = rustix::thread::CpuSet::new();
+            two.set(first);
+            two.set(second);
+            rustix::thread::sched_setaffinity(None, &two).unwrap();
+            let aside = Aside::step().expect("there is another");
+            let away = allowed().unwrap();
+            assert_eq!(away.len(), 1);
+            assert_eq!(here(), Some(away[0]));
+            drop(aside);
+            assert_eq!(allowed().unwrap(), [first, second]);
+        }
+    }
 }

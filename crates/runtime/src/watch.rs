@@ -4,7 +4,9 @@
 //! The runtime says here what it does, once for both.
 
 use poach_deque::split::Exposure;
+use poach_memory::{Machine, Memory, Ordering, Word};
 
+use crate::affinity;
 use crate::stats::Counters;
 use crate::trace::{Activity, Mark, Open, Track};
 
@@ -12,11 +14,27 @@ use crate::trace::{Activity, Mark, Open, Track};
 pub(crate) struct Watch {
     pub(crate) counters: Counters,
     pub(crate) track: Track,
+    /// The number of the processor on which the worker was last seen, plus one; or zero.
+    processor: <Machine as Memory>::Word,
 }
 
 impl Watch {
     pub(crate) fn new() -> Watch {
-        Watch { counters: Counters::new(), track: Track::new() }
+        Watch { counters: Counters::new(), track: Track::new(), processor: Word::new(0) }
+    }
+
+    /// The worker says where it runs.
+    pub(crate) fn is_here(&self) {
+        let number = affinity::here().map_or(0, |processor| processor as u64 + 1);
+        // Relaxed: a hint.
+        self.processor.store(number, Ordering::Relaxed);
+    }
+
+    /// Whether the worker was last seen on the processor that the calling thread is on.
+    pub(crate) fn was_here(&self) -> bool {
+        // Relaxed: as above.
+        let seen = (self.processor.load(Ordering::Relaxed) as usize).checked_sub(1);
+        seen.is_some() && seen == affinity::here()
     }
 
     /// The worker has a task in hand, and runs it until the value is dropped.
@@ -50,6 +68,7 @@ impl Watch {
     /// The worker has made tasks of its own visible to thieves.
     pub(crate) fn shared(&self) {
         self.counters.grows.up();
+        self.is_here();
         self.track.mark(Mark::Shared);
     }
 

@@ -8,6 +8,7 @@ use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{CachePadded, Machine, Memory};
 
+use crate::affinity::Aside;
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
@@ -210,6 +211,7 @@ impl Local {
         let place = Place { registry, index, local, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
+            local.watch.is_here();
             f()
         }))
     }
@@ -422,8 +424,21 @@ impl Local {
         victims.into_iter().any(|victim| {
             let exposure = self.registry.workers[victim].forks.expose();
             self.watch.exposes(victim, exposure);
+            if exposure != Exposure::Refused {
+                self.make_room_for(victim);
+            }
             exposure == Exposure::Done
         })
+    }
+
+    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
+    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
+    /// for each processor: then this thread goes elsewhere.
+    fn make_room_for(&self, victim: usize) {
+        let lent = self.resident.get() || self.registry.sleep.is_lent(self.index);
+        if !lent && self.registry.workers[victim].watch.was_here() {
+            drop(Aside::step());
+        }
     }
 
     /// Everybody else, in the order of this worker's rings.
@@ -440,6 +455,7 @@ impl Local {
             }
             Work::Fork(stolen, victim, kind) => {
                 let running = self.watch.runs(kind);
+                self.watch.is_here();
                 let guard = AbortOnUnwind("a stolen half left its thief without an outcome");
                 fork::run_stolen(&stolen, self.index, worker);
                 guard.disarm();

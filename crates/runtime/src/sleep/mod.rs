@@ -203,6 +203,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         None
     }
 
+    /// Whether a caller acts in the place of `worker`. Asked by the thread that acts as that worker.
+    pub(crate) fn is_lent(&self, worker: usize) -> bool {
+        self.guest[worker].load(Ordering::Relaxed) != 0
+    }
+
     /// The worker in whose place the caller was sleeps on, unless `look_again` says that there is
     /// something for it.
     pub(crate) fn give_back(&self, worker: usize, look_again: impl FnOnce() -> bool) {
