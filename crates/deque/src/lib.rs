@@ -177,7 +177,7 @@ pub trait Thief<T>: Clone + Send + Sync {
     /// Takes the oldest task.
     fn steal(&self) -> Steal<T>;
 
-    /// Takes half of the tasks, at least one: returns the oldest and pushes the others to `into`.
+    /// Takes half of the tasks, or as many as the queue gives at once, at least one: returns the oldest and pushes the others to `into`.
     ///
     /// Unless a queue says otherwise this is a sequence of single steals, which ends early where one
     /// of them fails. `into` may be the owner of this very queue: the tasks then go around.

@@ -1,4 +1,4 @@
-//! Which processors this process may use, which one a thread is on, and binding it or moving it away.
+//! Which processors this process may use, and binding a thread to one or moving it away.
 
 use std::io;
 
@@ -19,12 +19,6 @@ pub(crate) fn bind(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The processor that this thread runs on just now, if the system says so cheaply.
-#[cfg(all(target_os = "linux", not(miri)))]
-pub(crate) fn here() -> Option<usize> {
-    Some(rustix::thread::sched_getcpu())
-}
-
 /// The calling thread, kept off the processor that it was on; dropped, it may use that one again.
 #[cfg(target_os = "linux")]
 pub(crate) struct Aside {
@@ -37,7 +31,7 @@ impl Aside {
     /// it runs there.
     pub(crate) fn step() -> Option<Aside> {
         use rustix::thread::{sched_getaffinity, sched_setaffinity};
-        let here = here()?;
+        let here = crate::job::processor::here()?;
         let before = sched_getaffinity(None).ok()?;
         let mut others = before;
         others.unset(here);
@@ -55,11 +49,6 @@ impl Drop for Aside {
         // the thread's own.
         let _ = rustix::thread::sched_setaffinity(None, &self.before);
     }
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) fn here() -> Option<usize> {
-    None
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -85,6 +74,7 @@ pub(crate) fn bind(_processor: usize) -> io::Result<()> {
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
+    use crate::job::processor::here;
 
     #[test]
     fn one_that_steps_aside_is_elsewhere_and_comes_back_to_all_its_processors() {

@@ -6,7 +6,7 @@
 use poach_deque::split::Exposure;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::affinity;
+use crate::job::processor;
 use crate::stats::Counters;
 use crate::trace::{Activity, Mark, Open, Track};
 
@@ -25,7 +25,7 @@ impl Watch {
 
     /// The worker says where it runs.
     pub(crate) fn is_here(&self) {
-        let number = affinity::here().map_or(0, |processor| processor as u64 + 1);
+        let number = processor::here().map_or(0, |processor| processor as u64 + 1);
         // Relaxed: a hint.
         self.processor.store(number, Ordering::Relaxed);
     }
@@ -34,7 +34,7 @@ impl Watch {
     pub(crate) fn was_here(&self) -> bool {
         // Relaxed: as above.
         let seen = (self.processor.load(Ordering::Relaxed) as usize).checked_sub(1);
-        seen.is_some() && seen == affinity::here()
+        seen.is_some() && seen == processor::here()
     }
 
     /// The worker has a task in hand, and runs it until the value is dropped.

@@ -34,6 +34,10 @@ use crate::owned::Owned;
 use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
+/// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
+/// away than to run, through a ring that must grow for it.
+const MOST: u32 = 128;
+
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
 
@@ -329,10 +333,10 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
         }
     }
 
-    /// Takes the older half of the shared tasks by one compare-and-swap.
+    /// Takes the older half of the shared tasks, but at most 128, by one compare-and-swap.
     #[inline]
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        match self.claim(|shared| shared.div_ceil(2)) {
+        match self.claim(|shared| shared.div_ceil(2).min(MOST)) {
             Steal::Success(mut claimed) => {
                 let first = claimed.next();
                 for task in claimed {

@@ -7,11 +7,13 @@
 //! - [`queued`]: the second half of a `join` as a value, for queues other than the split stack;
 //! - [`scoped`]: the tasks of a scope, and the count of those that have not ended;
 //! - [`current`]: which worker this thread is;
-//! - [`forked`]: whether this process is the one in which a pool was made.
+//! - [`forked`]: whether this process is the one in which a pool was made;
+//! - [`processor`]: which processor this thread is on.
 
 pub(crate) mod current;
 pub(crate) mod fork;
 pub(crate) mod forked;
+pub(crate) mod processor;
 pub(crate) mod queued;
 pub(crate) mod scoped;
 pub(crate) mod shared;

@@ -2,7 +2,9 @@
 //!
 //! Most tasks of a scope are spawned and run by the worker that opened it. That worker counts in a
 //! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there adds
-//! one here and takes one there. The scope is finished when the sum is zero.
+//! one here and takes one there. The scope is finished when the sum is zero. Which worker counts in the
+//! cell, its *keeper*, is said by the address of its [`Local`]: so one comparison finds out, at each spawn
+//! and each end.
 //!
 //! The home worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
 //! own count over to the word and from then on counts there as well; then a worker that brings the
@@ -24,9 +26,15 @@ use crate::fifo::Fifo;
 use crate::latch::Signal;
 use crate::registry::Registry;
 use crate::scope::Base;
-use poach_memory::{Machine, Memory, Ordering};
+use poach_memory::{Machine, Memory, Ordering, Word};
 
 type SharedWord = <Machine as Memory>::Word;
+type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
+
+/// How many tasks of a scope its home worker runs, one after the other, between two looks at what the others
+/// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
+/// after the scope's last task has ended elsewhere.
+const BLIND: u32 = 32;
 
 /// Where a scope's tasks are counted, and who waits for them.
 pub(crate) struct Tally {
@@ -63,7 +71,7 @@ impl Tally {
     /// For a scope that this worker opens.
     pub(crate) fn new(local: &Local) -> Tally {
         Tally {
-            pending: Pending::new(),
+            pending: Pending::new(local),
             registry: Arc::clone(&local.registry),
             waiter: Waiter::Home(local.index),
         }
@@ -82,13 +90,6 @@ impl Tally {
     /// The pool whose workers run the scope's tasks.
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.registry
-    }
-
-    /// Whether this worker, of any pool, is the one that opened the scope.
-    #[inline(always)]
-    fn is_home(&self, local: &Local) -> bool {
-        matches!(self.waiter, Waiter::Home(index) if local.index == index)
-            && ptr::eq(&raw const *local.registry, &raw const *self.registry)
     }
 
     /// Counts a task, and sends it on its way.
@@ -121,26 +122,39 @@ impl Tally {
         // tasks have been taken off its count.
         let task = unsafe { Fresh::new(run) };
         let tally = &scope.base().tally;
-        Local::with(|local| match local {
-            Some(local) if ptr::eq(&raw const *local.registry, &raw const *tally.registry) => {
-                // SAFETY: compared with the worker that made the count.
-                unsafe { tally.pending.add(tally.is_home(local)) };
+        Local::with(|local| {
+            if let Some(local) = local
+                && let Way::Own = way
+                && tally.pending.add_at_home(local)
+            {
+                local.spawn_fresh(task);
+            } else {
+                tally.send(local, task, way);
+            }
+        });
+    }
+
+    /// Counts a task, and sends it on its way, wherever that begins and leads.
+    #[inline(never)]
+    fn send<F: FnOnce() + Send>(&self, local: Option<&Local>, task: Fresh<F>, way: Way<'_>) {
+        match local {
+            Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
+                self.pending.add(Some(local));
                 match way {
                     Way::Own => local.spawn_fresh(task),
                     Way::InOrder(fifos) => local.spawn(fifos[local.index].ticket(task.task())),
-                    Way::To(index) => tally.registry.post(index, task.task()),
+                    Way::To(index) => self.registry.post(index, task.task()),
                 }
             }
             _ => {
-                tally.registry.birth.check();
-                // SAFETY: not the worker that made the count.
-                unsafe { tally.pending.add(false) };
+                self.registry.birth.check();
+                self.pending.add(None);
                 match way {
-                    Way::Own | Way::InOrder(_) => tally.registry.inject(task.task()),
-                    Way::To(index) => tally.registry.post(index, task.task()),
+                    Way::Own | Way::InOrder(_) => self.registry.inject(task.task()),
+                    Way::To(index) => self.registry.post(index, task.task()),
                 }
             }
-        });
+        }
     }
 
     /// A task has ended, on a worker of the scope's pool. If that is not the home worker, the scope
@@ -149,43 +163,73 @@ impl Tally {
     /// # Safety
     ///
     /// The task was counted in this tally, and is taken off once, here.
-    #[inline]
+    #[inline(always)]
     unsafe fn ended(tally: *const Tally) {
         Local::with(|local| {
-            let local = local.expect("a scope's tasks run on workers");
             // SAFETY: the task is still counted, so the scope still stands.
-            let is_home = unsafe { &*tally }.is_home(local);
-            // Copied out, since the scope may be gone by the time it is needed.
-            // SAFETY: as above.
-            let waiter = match unsafe { &(*tally).waiter } {
-                Waiter::Home(index) => Waiter::Home(*index),
-                Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
-            };
-            // A reference to nothing but cells: it may dangle while `remove` returns.
-            // SAFETY: as above.
             let pending = unsafe { &(*tally).pending };
-            // SAFETY: compared with the worker that made the count.
-            if unsafe { pending.remove(is_home) } {
-                match waiter {
-                    // The task's pool is the scope's, so its registry will do, and outlives this.
-                    Waiter::Home(index) => local.registry.sleep.wake(index),
-                    Waiter::Outside(signal) => signal.set(),
-                }
+            if !local.is_some_and(|local| pending.remove_at_home(local)) {
+                // SAFETY: by this function's contract.
+                unsafe { Tally::ended_away(tally, local) };
             }
         });
+    }
+
+    /// [`ended`](Tally::ended), where the task is counted in the word.
+    ///
+    /// # Safety
+    ///
+    /// As for `ended`.
+    #[inline(never)]
+    unsafe fn ended_away(tally: *const Tally, local: Option<&Local>) {
+        let local = local.expect("a scope's tasks run on workers");
+        // Copied out, since the scope may be gone by the time it is needed.
+        // SAFETY: the task is still counted, so the scope still stands.
+        let waiter = match unsafe { &(*tally).waiter } {
+            Waiter::Home(index) => Waiter::Home(*index),
+            Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
+        };
+        // A reference to nothing but cells: it may dangle while `remove` returns.
+        // SAFETY: as above.
+        let pending = unsafe { &(*tally).pending };
+        if pending.remove() {
+            match waiter {
+                // The task's pool is the scope's, so its registry will do, and outlives this.
+                Waiter::Home(index) => local.registry.sleep.wake(index),
+                Waiter::Outside(signal) => signal.set(),
+            }
+        }
     }
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
     fn wait_at_home(&self, local: &Local) {
         let done = || {
-            // SAFETY: this is the thread that made the count.
+            // SAFETY: this is the home worker, which opened the scope.
             unsafe { self.pending.is_zero() }
         };
-        // A call ends the short loop: the long one answers it.
-        while !done() && local.remote().calls.is_empty() && local.run_own() {}
-        if !done() {
+        // Others write the word all the time, if what they run is short; so it is not looked at each time. A
+        // call ends this loop: the other one answers it.
+        let calls = &local.remote().calls;
+        let (mut away, mut blind) = (0, 0);
+        loop {
             // SAFETY: as above.
-            unsafe { self.pending.fold() };
+            let before = unsafe { self.pending.at_home() };
+            if blind == 0 || before.wrapping_add(away) == 0 {
+                away = self.pending.away();
+                blind = BLIND;
+                if before.wrapping_add(away) == 0 {
+                    return;
+                }
+            }
+            if !calls.is_empty() || !local.run_own() {
+                break;
+            }
+            // SAFETY: as above.
+            let after = unsafe { self.pending.at_home() };
+            blind = if after < before { blind - 1 } else { 0 };
+        }
+        if !done() {
+            self.pending.fold(local);
             local.wait_for_any(&done);
         }
     }
@@ -196,8 +240,7 @@ impl Tally {
             (Waiter::Home(_), Some(local)) => self.wait_at_home(local),
             (Waiter::Home(_), None) => unreachable!("a worker's scope is waited for by it"),
             (Waiter::Outside(signal), _) => {
-                // SAFETY: there is no home worker.
-                if !unsafe { self.pending.remove(false) } {
+                if !self.pending.remove() {
                     signal.wait(local);
                 }
             }
@@ -205,78 +248,115 @@ impl Tally {
     }
 }
 
+/// A cache line. (A pair of them, as elsewhere, would make a scope of half a kilobyte, which is moved once.)
+#[repr(align(64))]
+struct Line<T>(T);
+
 struct Pending {
-    home: Cell<i64>,
-    folded: Cell<bool>,
-    away: SharedWord,
+    /// Used by the thread that acts as the home worker, and by no other. On a line of its own, since that
+    /// one writes it all the time, and the others read what stands beside it.
+    home: Line<Cell<i64>>,
+    /// The home worker, while it counts in `home`; or null.
+    keeper: SharedPointer<Local>,
+    /// On a line of its own: thieves of small tasks write it all the time.
+    away: Line<SharedWord>,
 }
 
-// SAFETY: `home` and `folded` are only used where `is_home` is true, on the one thread that made the
-// scope: that is the contract of each method that takes it. `away` is atomic.
+// SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `is_zero` by the thread of the
+// home worker: a `Local` is used by one thread at a time, that of its worker or the one in its place, and the
+// home worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
+// ended. The other two are atomic.
 unsafe impl Sync for Pending {}
 
 impl Pending {
-    fn new() -> Self {
-        Pending { home: Cell::new(0), folded: Cell::new(false), away: SharedWord::new(0) }
+    /// For a scope that this worker opens.
+    fn new(home: &Local) -> Self {
+        let keeper = SharedPointer::new(ptr::from_ref(home).cast_mut());
+        Pending { home: Line(Cell::new(0)), keeper, away: Line(Word::new(0)) }
     }
 
     /// For a scope without a home worker, whose body is counted too.
     fn with_body() -> Self {
-        Pending { home: Cell::new(0), folded: Cell::new(true), away: SharedWord::new(1) }
+        let keeper = SharedPointer::new(ptr::null_mut());
+        Pending { home: Line(Cell::new(0)), keeper, away: Line(Word::new(1)) }
+    }
+
+    /// Whether this worker counts in `home`.
+    #[inline(always)]
+    fn is_kept_by(&self, local: &Local) -> bool {
+        // Relaxed: the word changes once, on the keeper's own thread; to all others it never says their name.
+        ptr::eq(self.keeper.load(Ordering::Relaxed), ptr::from_ref(local))
+    }
+
+    /// One task more, if this worker is the keeper.
+    #[inline(always)]
+    fn add_at_home(&self, local: &Local) -> bool {
+        let home = self.is_kept_by(local);
+        if home {
+            self.home.0.set(self.home.0.get() + 1);
+        }
+        home
+    }
+
+    /// One task less, if this worker is the keeper, who does not wait yet.
+    #[inline(always)]
+    fn remove_at_home(&self, local: &Local) -> bool {
+        let home = self.is_kept_by(local);
+        if home {
+            self.home.0.set(self.home.0.get() - 1);
+        }
+        home
     }
 
     /// One task more.
-    ///
-    /// # Safety
-    ///
-    /// `is_home` is true only on the thread that made this count.
-    #[inline(always)]
-    unsafe fn add(&self, is_home: bool) {
-        if is_home && !self.folded.get() {
-            self.home.set(self.home.get() + 1);
-        } else {
+    fn add(&self, local: Option<&Local>) {
+        if !local.is_some_and(|local| self.add_at_home(local)) {
             // Relaxed: the task that adds is itself still counted, so the sum is not near zero.
-            self.away.fetch_add(1, Ordering::Relaxed);
+            self.away.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// One task less. Returns whether the home worker may be waiting for just this one. If not home,
-    /// the scope may be gone when this returns.
-    ///
-    /// # Safety
-    ///
-    /// `is_home` is true only on the thread that made this count.
-    #[inline(always)]
-    unsafe fn remove(&self, is_home: bool) -> bool {
-        if is_home && !self.folded.get() {
-            self.home.set(self.home.get() - 1);
-            false
-        } else {
-            // AcqRel: releases what the task did to the home worker's `is_zero`, through those that
-            // come after it too.
-            self.away.fetch_sub(1, Ordering::AcqRel) == 1
-        }
+    /// One task less, in the word. Returns whether the home worker may be waiting for just this one. If not
+    /// home, the scope may be gone when this returns.
+    fn remove(&self) -> bool {
+        // AcqRel: releases what the task did to the home worker's `is_zero`, through those that come after
+        // it too.
+        self.away.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Whether no task is left.
     ///
     /// # Safety
     ///
-    /// On the thread that made this count.
+    /// On the thread of the home worker.
+    #[inline(always)]
     unsafe fn is_zero(&self) -> bool {
-        // Acquire: sees what the tasks did; pairs with `remove`.
-        self.home.get().wrapping_add(self.away.load(Ordering::Acquire) as i64) == 0
+        // SAFETY: by this function's contract.
+        unsafe { self.at_home() }.wrapping_add(self.away()) == 0
     }
 
-    /// Moves the home count over: from now on every end of a task that leaves none says so.
+    /// What the home worker has counted.
     ///
     /// # Safety
     ///
-    /// On the thread that made this count.
-    unsafe fn fold(&self) {
-        if !self.folded.replace(true) {
-            // Relaxed: the count itself is all that matters.
-            self.away.fetch_add(self.home.replace(0) as u64, Ordering::Relaxed);
+    /// On the thread of the home worker.
+    #[inline(always)]
+    unsafe fn at_home(&self) -> i64 {
+        self.home.0.get()
+    }
+
+    #[inline(always)]
+    fn away(&self) -> i64 {
+        // Acquire: sees what the tasks did; pairs with `remove`.
+        self.away.0.load(Ordering::Acquire) as i64
+    }
+
+    /// Moves the home worker's count over: from now on every end of a task that leaves none says so.
+    fn fold(&self, local: &Local) {
+        if self.is_kept_by(local) {
+            // Relaxed, both: the count itself is all that matters, and the keeper knows that it is none.
+            self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
+            self.away.0.fetch_add(self.home.0.replace(0) as u64, Ordering::Relaxed);
         }
     }
 }
