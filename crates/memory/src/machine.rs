@@ -55,6 +55,20 @@ impl Memory for Machine {
     fn give_way() {
         std::thread::yield_now();
     }
+
+    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    fn evict(first: *const u8, length: usize) {
+        /// Of every x86-64 processor there is.
+        const LINE: usize = 64;
+        let end = first.wrapping_add(length);
+        let mut line = first.wrapping_sub(first.addr() % LINE);
+        while line < end {
+            // SAFETY: every x86-64 has the instruction, which needs an address that may be read: the
+            // line holds one of the bytes, which the caller has.
+            unsafe { core::arch::x86_64::_mm_clflush(line) };
+            line = line.wrapping_add(LINE);
+        }
+    }
 }
 
 impl Word for AtomicU64 {
