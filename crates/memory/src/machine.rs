@@ -178,3 +178,19 @@ impl<T> Cell<T> for DataCell<T> {
         write(self.0.get())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_evicted_is_still_there() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        // From the middle of a line to the middle of another, a part of one line, and nothing.
+        for (first, length) in [(3, 250), (10, 1), (0, 256), (256, 0)] {
+            Machine::evict(bytes.as_ptr().wrapping_add(first), length);
+        }
+        Machine::evict(core::ptr::null(), 0);
+        assert!(bytes.iter().copied().eq(0..=255));
+    }
+}
