@@ -7,6 +7,9 @@
 //! | `thief-1`, `thief-2` | 1000 pushes, then pops until the queue is empty | 1, 2, without a pause | ns of the owner a push |
 //! | `steals-1`, `steals-2` | the same | 1, 2 | million tasks stolen a second |
 //!
+//! `array` is the floor: an array with a `tail` and a `head` that nobody moves; `array-fenced` is that with
+//! a full fence in each pop.
+//!
 //! Each sample checks that the tasks which came out are those which went in. Queues that promise less
 //! (the idempotent ones, and `unfenced`, which is wrong and stands here as the limit) report how far the
 //! count is off instead, as the counter `off`.

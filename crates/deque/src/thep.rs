@@ -30,6 +30,12 @@
 //! comes back after 2^32 steals; a pop that met a thief under the lock clears `echo` (line 93), and
 //! every other overwrites it, so an echo so old cannot be there still.
 //!
+//! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own, after it
+//! has stored `tail`; one that does takes the lock, which is a full fence. So between the stores of `tail`
+//! of two pops there is always one store to another line, and a client of a bounded policy counts it:
+//! its own stores and one ([`Delta::documented`](poach_memory::Delta::documented)`(1)` if it promises
+//! none). A delta for no store between pops is right too, and has each pop make one more.
+//!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
 //!
 //! *Who may say that the queue is empty.* As in [`the`](crate::the).
@@ -48,6 +54,9 @@ use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
+    /// The heartbeat that the last pop read, or [`SILENT`]. On a line of its own: see "What the policy
+    /// may count on".
+    echo: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<T, M>>,
     closed: M::Word,
 }
@@ -55,8 +64,6 @@ struct Shared<T, M: Memory, P> {
 struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
     room: Owned<Room<T, M>>,
-    /// The heartbeat that the last pop read, or [`SILENT`].
-    echo: M::Word,
     policy: P,
 }
 
@@ -177,9 +184,9 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
                 room: Owned::new(room),
-                echo: M::Word::new(SILENT),
                 policy,
             }),
+            echo: CachePadded::new(M::Word::new(SILENT)),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(pack(0, index as u32)),
                 gone: M::Word::new(index),
@@ -215,7 +222,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
         let shared = &*self.shared;
         let held = shared.thieves.lock.lock();
         // Relaxed: no thief waits for an echo while the owner holds the lock.
-        shared.owner.echo.store(SILENT, Ordering::Relaxed);
+        shared.echo.store(SILENT, Ordering::Relaxed);
         // Relaxed: `head` is written under the lock only.
         let head = shared.thieves.head.load(Ordering::Relaxed);
         let next = index.wrapping_add(1);
@@ -264,7 +271,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
         if ahead(index, head) >= 0 {
             // Release: pairs with the acquire in `Stealer::within_margin`; the echo comes after this
             // pop's `tail`.
-            shared.owner.echo.store(u64::from(heartbeat(head)), Ordering::Release);
+            shared.echo.store(u64::from(heartbeat(head)), Ordering::Release);
         } else if !self.meet(index) {
             return None;
         }
@@ -357,7 +364,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
         let mut wait = Wait::<M>::new();
         loop {
             // Acquire, both: pair with the release of the echo in `pop`, and that in the owner's drop.
-            if owner.echo.load(Ordering::Acquire) == u64::from(beat)
+            if self.shared.echo.load(Ordering::Acquire) == u64::from(beat)
                 || self.shared.closed.load(Ordering::Acquire) != 0
             {
                 return self.tail(head);

@@ -55,6 +55,20 @@ impl Memory for Machine {
     fn give_way() {
         std::thread::yield_now();
     }
+
+    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    fn evict(first: *const u8, length: usize) {
+        /// Of every x86-64 processor there is.
+        const LINE: usize = 64;
+        let end = first.wrapping_add(length);
+        let mut line = first.wrapping_sub(first.addr() % LINE);
+        while line < end {
+            // SAFETY: every x86-64 has the instruction, which needs an address that may be read: the
+            // line holds one of the bytes, which the caller has.
+            unsafe { core::arch::x86_64::_mm_clflush(line) };
+            line = line.wrapping_add(LINE);
+        }
+    }
 }
 
 impl Word for AtomicU64 {
@@ -162,5 +176,21 @@ impl<T> Cell<T> for DataCell<T> {
     #[inline(always)]
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_evicted_is_still_there() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        // From the middle of a line to the middle of another, a part of one line, and nothing.
+        for (first, length) in [(3, 250), (10, 1), (0, 256), (256, 0)] {
+            Machine::evict(bytes.as_ptr().wrapping_add(first), length);
+        }
+        Machine::evict(core::ptr::null(), 0);
+        assert!(bytes.iter().copied().eq(0..=255));
     }
 }

@@ -9,7 +9,9 @@
 //! the same one twice. A sleeper that finds what it waits for by itself, and its entry gone, was
 //! woken for another thing, and wakes the next in its place.
 //!
-//! While nobody sleeps a put costs one load of a line that nobody writes.
+//! While nobody sleeps a look costs one load of a line that nobody writes, and one comparison: all that
+//! could ask for more than that stands in the one word, also what never changes, such as that this system
+//! has no process-wide barrier and the cheap end of the fence is therefore not cheap.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +19,16 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad, Word};
+use poach_memory::{
+    Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad, Word, order::InForce,
+};
 
-/// Set once the pool is closed; above it the number of entries.
+/// Set once the pool is closed.
 const CLOSED: u64 = 1;
-const ONE: u64 = 2;
+/// Set from the start where whoever passes has more to do than to look.
+const GUARDED: u64 = 2;
+/// Above them the number of entries.
+const ONE: u64 = 4;
 
 pub(crate) struct Gate {
     word: CachePadded<<Machine as Memory>::Word>,
@@ -41,16 +48,30 @@ struct Sleepers {
 pub(crate) struct Entry(u64);
 
 impl Gate {
-    pub(crate) fn new() -> Self {
+    /// An open gate. If it is `guarded` no look at it is [`plain`](Gate::is_plain), and none is where the
+    /// system has no process-wide barrier.
+    pub(crate) fn new(guarded: bool) -> Self {
+        let fence = Asymmetric::new();
+        let plain = !guarded && fence.in_force() == InForce::ProcessWide;
         Gate {
-            word: CachePadded::new(Word::new(0)),
+            word: CachePadded::new(Word::new(if plain { 0 } else { GUARDED })),
             sleepers: Mutex::default(),
-            fence: Asymmetric::new(),
+            fence,
         }
     }
 
-    /// Orders what this thread has done before what it sees of the gate after.
+    /// Whether the gate is open, nobody sleeps, and it is not guarded: then this look is ordered after
+    /// all that this thread has done. If not, ask [`light`](Gate::light) for that.
     #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        // The cheap end of `fence`, with no need to ask whether it is in force: where it is not the
+        // word is never 0.
+        Machine::light();
+        // Relaxed: ordered by the fence.
+        self.word.load(Ordering::Relaxed) == 0
+    }
+
+    /// Orders what this thread has done before what it sees of the gate after.
     pub(crate) fn light(&self) {
         self.fence.owner();
     }
@@ -60,7 +81,6 @@ impl Gate {
         self.fence.thief();
     }
 
-    #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
         // Relaxed: ordered by the fences around it.
         self.word.load(Ordering::Relaxed) & CLOSED != 0
@@ -70,10 +90,18 @@ impl Gate {
     /// Wakes all if the gate is closed: it may be this that they wait to see the end of.
     #[inline(always)]
     pub(crate) fn wake(&self, things: usize) {
+        if !self.is_plain() {
+            self.wake_if_any(things);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_if_any(&self, things: usize) {
         self.light();
         // Relaxed: ordered by the fence.
         let word = self.word.load(Ordering::Relaxed);
-        if word != 0 {
+        if word >= ONE {
             self.wake_sleepers(if word & CLOSED == 0 { things } else { usize::MAX });
         }
     }

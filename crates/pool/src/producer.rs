@@ -30,8 +30,6 @@ pub struct Producer<T: Send> {
     feeder: Feeder<T, Salsa<T>>,
     busy: Arc<Busy>,
     shared: Arc<Shared<T>>,
-    /// Whether the pool has a capacity.
-    bounded: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -47,8 +45,7 @@ impl<T: Send> Producer<T> {
         busy: Arc<Busy>,
         shared: Arc<Shared<T>>,
     ) -> Self {
-        let bounded = shared.room.is_some();
-        Producer { feeder, busy, shared, bounded, not_sync: PhantomData }
+        Producer { feeder, busy, shared, not_sync: PhantomData }
     }
 
     /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
@@ -59,7 +56,7 @@ impl<T: Send> Producer<T> {
     /// [`PutError::Closed`] and [`PutError::OutOfMemory`] give the task back.
     #[inline]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
-        if self.bounded { self.put_where_there_is_room(task, true) } else { self.put_now(task) }
+        self.put_or(task, true)
     }
 
     /// Puts a task, if there is room. Never waits.
@@ -69,15 +66,34 @@ impl<T: Send> Producer<T> {
     /// [`PutError`] gives the task back.
     #[inline]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
-        if self.bounded { self.put_where_there_is_room(task, false) } else { self.put_now(task) }
+        self.put_or(task, false)
+    }
+
+    /// Where the gate is plain there is nothing else to ask: no capacity either, with which it never is.
+    #[inline(always)]
+    fn put_or(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
+        // Read once: the compiler would read them again after each fence.
+        let (busy, gate) = (&**self.busy, &self.shared.tasks);
+        // Relaxed: ordered before the look at the gate by its fence; see `Shared::is_settled`.
+        busy.store(1, Ordering::Relaxed);
+        if !gate.is_plain() {
+            return self.put_guarded(task, wait);
+        }
+        let put = self.feeder.put(task);
+        // Release pairs with the Acquire in `Shared::is_settled`.
+        busy.store(0, Ordering::Release);
+        gate.wake(1);
+        put.map_err(PutError::OutOfMemory)
     }
 
     /// Out of line: a pool without a capacity shall not keep registers for one that has it.
+    #[cold]
     #[inline(never)]
-    fn put_where_there_is_room(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
-        if let Some(room) = &self.shared.room
-            && !room.reserve()
-        {
+    fn put_guarded(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
+        // It may wait for room, and nobody who closes the pool shall wait for that. Release, as below.
+        self.busy.store(0, Ordering::Release);
+        let Some(room) = &self.shared.room else { return self.put_now(task) };
+        if !room.reserve() {
             if self.shared.tasks.is_closed() {
                 return Err(PutError::Closed(task));
             }
@@ -97,12 +113,10 @@ impl<T: Send> Producer<T> {
         put
     }
 
-    #[inline(always)]
     fn put_now(&mut self, task: T) -> Result<(), PutError<T>> {
-        // Read once: the compiler would read them again after each fence.
-        let (busy, gate) = (&**self.busy, &self.shared.tasks);
+        let gate = &self.shared.tasks;
         // Relaxed: ordered before the look at the gate by the fence; see `Shared::is_settled`.
-        busy.store(1, Ordering::Relaxed);
+        self.busy.store(1, Ordering::Relaxed);
         gate.light();
         let put = if gate.is_closed() {
             Err(PutError::Closed(task))
@@ -110,7 +124,7 @@ impl<T: Send> Producer<T> {
             self.feeder.put(task).map_err(PutError::OutOfMemory)
         };
         // Release pairs with the Acquire in `Shared::is_settled`.
-        busy.store(0, Ordering::Release);
+        self.busy.store(0, Ordering::Release);
         gate.wake(1);
         put
     }

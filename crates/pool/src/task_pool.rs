@@ -99,7 +99,8 @@ impl<T: Send> Shared<T> {
     /// Whether the pool is closed and no put is under way: what is not in the pool now will never
     /// be.
     ///
-    /// A put sets `busy`, issues the cheap end of a fence, and looks whether the pool is closed.
+    /// A put sets `busy`, issues the cheap end of a fence, and looks whether the pool is closed (a plain
+    /// look at the gate says that it is not).
     /// This looks at that, issues the costly end, and looks at `busy`. So a put that it misses will
     /// find the pool closed; and one that it sees finished (Acquire, the put's Release) has its task
     /// in the pool.
@@ -293,12 +294,12 @@ impl<T: Send> Builder<T> {
         let room = self.capacity.map(|capacity| Room {
             held: CachePadded::new(Word::new(0)),
             capacity: capacity as u64,
-            gate: Gate::new(),
+            gate: Gate::new(false),
         });
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
         let shared = Shared {
             pools: Arc::new(pools),
-            tasks: Gate::new(),
+            tasks: Gate::new(room.is_some()),
             room,
             producers: Mutex::default(),
             policy: self.policy,

@@ -1,11 +1,16 @@
 //! The queues of the suite `deque`, Poach's and others', under one pair of traits.
 
+use std::cell::Cell;
+
 use anyhow::Result;
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
     Owner, Private, ResolvedCl, Split, Steal, The, Thep, Thief as _,
 };
-use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved, Unfenced};
+use poach_memory::{
+    Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Memory, Ordering, Resolved, Unfenced,
+    Word,
+};
 
 /// A queue, from its owner's side.
 pub(super) trait Subject: 'static {
@@ -34,17 +39,20 @@ pub(super) trait Visitor {
 /// Poach's queues, then the peers.
 pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("sequential", || Ok(Sequential::default()));
+    visitor.visit("array", || Ok(Array::<false>::default()));
+    visitor.visit("array-fenced", || Ok(Array::<true>::default()));
     visitor.visit("unfenced", || {
         Ok(Family::<_, false>(ChaseLev::<u64, Machine, Unfenced>::new(Unfenced)))
     });
     visitor.visit("mutex", || exact(Mutex::<u64, Machine>::new()));
     visitor.visit("the", || exact(The::<u64, Machine, Full>::new(Full)));
     visitor.visit("ff-the", || exact(FfThe::new(bounded()?)));
-    visitor.visit("thep", || exact(Thep::<u64, Machine, _>::new(bounded()?)));
+    // Its echo is the store between two pops that the others have to make for their bound alone.
+    visitor.visit("thep", || exact(Thep::<u64, Machine, _>::new(Bounded::new(delta(1))?)));
     visitor.visit("chase-lev", || exact(ChaseLev::<u64, Machine, Full>::new(Full)));
     visitor.visit("ff-cl", || exact(FfCl::new(bounded()?)));
     visitor.visit("asymmetric-cl", || exact(AsymmetricCl::new(Asymmetric::new())));
-    visitor.visit("resolved", || exact(ResolvedCl::new(Resolved::new(delta())?)));
+    visitor.visit("resolved", || exact(ResolvedCl::new(Resolved::new(delta(0))?)));
     visitor.visit("split", || exact(Split::<u64>::new()));
     visitor.visit("split-half", || Ok(Half(Split::new())));
     visitor.visit("private", || exact(Private::<u64>::new()));
@@ -61,12 +69,12 @@ pub(super) fn each(visitor: &mut impl Visitor) {
 }
 
 /// The bound that is known of this processor, or an ample one.
-fn delta() -> Delta {
-    Delta::documented(0).unwrap_or(Delta::ample(0))
+fn delta(stores: u64) -> Delta {
+    Delta::documented(stores).unwrap_or(Delta::ample(stores))
 }
 
 fn bounded() -> Result<Bounded<Machine>> {
-    Ok(Bounded::new(delta())?)
+    Ok(Bounded::new(delta(0))?)
 }
 
 /// A queue of Poach's, thieves taking one task at a time.
@@ -159,6 +167,62 @@ impl Subject for Sequential {
     #[inline(always)]
     fn pop(&self) -> Option<u64> {
         self.0.borrow_mut().pop_back()
+    }
+
+    fn thief(&self) -> Nobody {
+        Nobody
+    }
+}
+
+/// The least that such a queue does: an array that never grows, a `tail` that is stored and a `head` that is
+/// looked at, and between them, if `FENCED`, a full fence. What a fence costs in this loop is the
+/// difference of the two.
+pub(super) struct Array<const FENCED: bool> {
+    slots: Box<[Cell<u64>; PLACES]>,
+    tail: <Machine as Memory>::Word,
+    head: CachePadded<<Machine as Memory>::Word>,
+}
+
+/// Room for a batch; a power of two, so that a mask will do.
+const PLACES: usize = 1024;
+
+impl<const FENCED: bool> Default for Array<FENCED> {
+    fn default() -> Self {
+        Array {
+            slots: Box::new([const { Cell::new(0) }; PLACES]),
+            tail: Word::new(0),
+            head: CachePadded::new(Word::new(0)),
+        }
+    }
+}
+
+impl<const FENCED: bool> Subject for Array<FENCED> {
+    type Thief = Nobody;
+    const STEALS: bool = false;
+
+    #[inline(always)]
+    fn push(&self, task: u64) {
+        // Relaxed, here and below: nobody else looks. The Release is what a queue would pay.
+        let tail = self.tail.load(Ordering::Relaxed);
+        self.slots[tail as usize % PLACES].set(task);
+        self.tail.store(tail + 1, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u64> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let index = tail.wrapping_sub(1);
+        self.tail.store(index, Ordering::Release);
+        if FENCED {
+            Machine::full();
+        } else {
+            Machine::light();
+        }
+        if (index.wrapping_sub(self.head.load(Ordering::Relaxed)) as i64) < 0 {
+            self.tail.store(tail, Ordering::Release);
+            return None;
+        }
+        Some(self.slots[index as usize % PLACES].get())
     }
 
     fn thief(&self) -> Nobody {

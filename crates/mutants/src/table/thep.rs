@@ -17,7 +17,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-no-echo",
         why: "the owner does not echo: a thief in doubt waits for an owner that waits for it",
-        was: "shared.owner.echo.store(u64::from(heartbeat(head)), Ordering::Release);",
+        was: "shared.echo.store(u64::from(heartbeat(head)), Ordering::Release);",
         is: "",
         scene: Scene::Echo,
         caught: Caught::Deadlock,
@@ -74,8 +74,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-any-echo",
         why: "a thief takes any echo for its own",
-        was: "if owner.echo.load(Ordering::Acquire) == u64::from(beat)",
-        is: "if owner.echo.load(Ordering::Acquire) != SILENT",
+        was: "if self.shared.echo.load(Ordering::Acquire) == u64::from(beat)",
+        is: "if self.shared.echo.load(Ordering::Acquire) != SILENT",
         ..HERE
     },
     Mutant {

@@ -89,6 +89,8 @@ pub(super) struct Chunk<T, M: Memory> {
     more: [M::Pointer<Vec<M::Word>>; 2],
     /// The next chunk in a stack of free ones or in a list of retired ones: its number + 1, or 0.
     pub(super) next: M::Word,
+    /// Which thread began to fill it ([`here`]).
+    filler: M::Word,
     /// This chunk's number.
     pub(super) number: usize,
     slots: Vec<Slot<T, M>>,
@@ -124,6 +126,7 @@ impl<T, M: Memory> Chunk<T, M> {
             claims: words(length.div_ceil(64))?,
             more: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
             next: M::Word::new(0),
+            filler: M::Word::new(0),
             number,
             slots,
         })
@@ -211,8 +214,18 @@ impl<T, M: Memory> Chunk<T, M> {
         self.claims[(slot / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
+    /// Notes that this thread begins to fill the chunk.
+    pub(super) fn filled_here(&self) {
+        // Relaxed: a hint; and published with the term.
+        self.filler.store(here(), Ordering::Relaxed);
+    }
+
     /// Makes a chunk that nobody can reach any more ready to be filled again.
     pub(super) fn reset(&self) {
+        // Relaxed: a hint. If the tasks came from another thread, so will the next: see `evict`.
+        if self.filler.load(Ordering::Relaxed) != here() {
+            M::evict(self.slots().cast(), size_of_val(self.slots.as_slice()));
+        }
         // Relaxed throughout: the chunk is published anew by a Release of its stack's head, and
         // then of the term.
         self.filled().store(0, Ordering::Relaxed);
@@ -251,6 +264,12 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
             }
         }
     }
+}
+
+/// Which thread this is: a number that no other has while it lives.
+fn here() -> u64 {
+    thread_local! { static HERE: u8 = const { 0 } }
+    HERE.with(|here| ptr::from_ref(here).addr() as u64)
 }
 
 /// Reads the task out of a slot that is the caller's alone to take.

@@ -401,6 +401,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         // Relaxed: the chunk is this producer's alone until the store below.
         let old = Term(chunk.term().load(Ordering::Relaxed));
         let term = core.retagged(old, old.next(pool, pool));
+        chunk.filled_here();
         // Release: who sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);
         fifo.append(chunk);

@@ -35,6 +35,11 @@
 //!   the paper's two consumers share the node; here the new term has the thief as owner and the
 //!   old owner as `source`, and a second exchange settles it.
 //!
+//! - *An emptied chunk leaves its consumer's caches*, where another thread filled it
+//!   ([`Memory::evict`]). The chunk that a consumer has just returned is the next that a producer fills;
+//!   lines that another processor still holds it can only write one after another, lines that nobody
+//!   holds it has fetched ahead.
+//!
 //! # Why no task is taken twice
 //!
 //! Let v own the chunk, and s steal it. The numbers are the paper's lines.
@@ -70,7 +75,8 @@
 //!    then; here the term itself names the word to read, and the hazard pointer keeps the chunk from
 //!    another life, so that no model finds an execution which goes wrong without the tag alone. It
 //!    stays: it lets each step above be argued within one term, and where a thief's hazard pointer
-//!    comes too late it is what stops the thief. **Without either** a task is taken twice
+//!    comes too late it is what stops the thief. **Without either** a task is taken twice: the model
+//!    finds it (`tests/model_tso.rs`), and so do real threads that are stopped at the right places
 //!    (`tests/stress_stalls.rs`).
 //! 5. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
