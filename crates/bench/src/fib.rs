@@ -20,6 +20,12 @@ impl Fib {
     pub(crate) fn of(n: u32) -> Self {
         Fib { n, result: None }
     }
+
+    /// What the last run came to.
+    #[cfg(test)]
+    pub(crate) fn result(&self) -> Option<u64> {
+        self.result
+    }
 }
 
 struct Number(u32);

@@ -26,8 +26,11 @@ pub fn render(document: &Document, width: u16) -> String {
     for failure in &document.failures {
         let _ = writeln!(
             text,
-            "failed: {} on {} with {} workers: {}",
-            failure.workload, failure.system, failure.workers, failure.message
+            "failed: {} on {} with {}: {}",
+            failure.workload,
+            failure.system,
+            workers(failure.workers),
+            failure.message
         );
     }
     if document.rows.iter().any(|row| row.oversubscribed) {
@@ -78,6 +81,11 @@ fn ratio(document: &Document, row: &Row) -> String {
         Better::Higher => row.median / base.median,
     };
     if ratio.is_finite() { format!("{ratio:.2}") } else { String::new() }
+}
+
+/// So many workers, in words: `1 worker`.
+pub fn workers(count: usize) -> String {
+    format!("{count} worker{}", if count == 1 { "" } else { "s" })
 }
 
 /// A value with three or four digits that say something.

@@ -181,6 +181,15 @@ fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
     let document = session.document();
     document.save(&path).unwrap();
     assert_eq!(Document::load(&path).unwrap(), document);
+    // Whoever may read other new files of this user may read it.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let other = directory.path().join("other");
+        std::fs::write(&other, "").unwrap();
+        let mode = |path| std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&other));
+    }
 
     let value: serde_json::Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
     assert_eq!(value["schema"], 1);
@@ -228,6 +237,8 @@ fn what_there_is_not_is_answered_with_what_there_is() {
     assert!(ask(Plan { rounds: 0, ..plan() }).contains("at least one round"));
     let peer = "split=true".parse().unwrap();
     assert!(ask(Plan { peers: vec![peer], ..plan() }).contains("has the name of a system"));
+    let twice = vec!["lace=a".parse().unwrap(), "lace=b".parse().unwrap()];
+    assert_eq!(ask(Plan { peers: twice, ..plan() }), "two peers have the name `lace`");
     let error = poach_bench::find("none").map(|_| ()).unwrap_err().to_string();
     assert!(error.starts_with("there is no suite `none`: there is "), "{error}");
 }
@@ -243,6 +254,9 @@ fn a_choice_of_workload_and_system() {
     let cases = plan.cases(&MadeUp).unwrap();
     let names: Vec<_> = cases.iter().map(|c| (c.workload, c.system.as_str(), c.workers)).collect();
     assert_eq!(names, [("alpha", "sequential", 1), ("alpha", "split", 1), ("alpha", "split", 2)]);
+    // A number of workers that is given twice is run once.
+    let twice = Plan { workers: vec![1, 2, 1], ..plan };
+    assert_eq!(twice.cases(&MadeUp).unwrap().len(), 3);
 }
 
 #[test]
@@ -296,6 +310,11 @@ fn more_workers_than_processors_is_run_and_said() {
     assert!(summary.contains("command  poach bench <made-up>") && summary.contains("commit"));
     let page = std::fs::read_to_string(&written[4]).unwrap();
     assert!(page.contains("poach bench &lt;made-up&gt;") && page.contains("<svg"));
+    assert!(page.contains("width=device-width") && page.contains("prefers-color-scheme:dark"));
+    assert!(page.contains("* more workers than the"), "the page says that it is oversubscribed");
+    assert!(page.contains("alpha on brittle with 1 worker failed: the result came out as 41"));
+    let page = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    assert!(!page.contains("http") && !page.contains("src="), "it loads nothing from elsewhere");
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// List what would run, and run nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     list: bool,
 }
 
@@ -107,7 +107,14 @@ impl Arguments {
             }
             (Some(figure), _) => figure.suite,
             (None, Some(suite)) => suite,
-            (None, None) => return Ok(None),
+            (None, None) => {
+                ensure!(
+                    !self.asks(),
+                    "SUITE is missing: there is {}; or name a --figure",
+                    names(suites().iter().map(|suite| suite.name()))
+                );
+                return Ok(None);
+            }
         };
         let suite = find(name)?;
         if self.topology.is_none() && self.costs.is_none() {
@@ -117,6 +124,41 @@ impl Arguments {
         let costs = self.costs.clone().unwrap_or_default();
         let simulate = Simulate::new(self.topology.clone(), costs).context("--costs")?;
         Ok(Some(Box::new(simulate)))
+    }
+
+    /// Whether anything is asked for that only a suite can do.
+    fn asks(&self) -> bool {
+        let lists = [&self.workload, &self.system].iter().any(|list| !list.is_empty());
+        let sized = self.quick || self.paper || self.json || self.rounds.is_some();
+        let kept = self.out.is_some() || self.runs.is_some() || self.profile.is_some();
+        let simulated = self.topology.is_some() || self.costs.is_some();
+        lists || sized || kept || simulated || !self.workers.is_empty() || !self.peer.is_empty()
+    }
+
+    /// What of `--workload`, `--system` and `--workers` a figure would not show.
+    fn fits(&self, figure: &PaperFigure) -> Result<()> {
+        let there = figure.all_systems();
+        for (flag, asked, there) in
+            [("workload", &self.workload, figure.workloads), ("system", &self.system, &there[..])]
+        {
+            for name in asked {
+                ensure!(
+                    there.contains(&name.as_str()) || self.peer.iter().any(|p| p.name == *name),
+                    "--{flag}: `{name}` is not in the figure `{}`: it has {}",
+                    figure.name,
+                    there.join(", ")
+                );
+            }
+        }
+        for workers in &self.workers {
+            ensure!(
+                figure.has(*workers),
+                "--workers: the figure `{}` is one of {}, not {workers}",
+                figure.name,
+                names(figure.workers(1).iter().map(usize::to_string))
+            );
+        }
+        Ok(())
     }
 
     fn plan(&self, suite: &dyn Suite, figure: Option<&PaperFigure>) -> Plan {
@@ -145,10 +187,17 @@ impl Arguments {
         }
         if !self.system.is_empty() {
             plan.systems.clone_from(&self.system);
+            // Without it the others are a multiple of nothing.
+            let base = figure.map(|figure| figure.baseline.to_owned());
+            plan.systems.extend(base.filter(|base| !self.system.contains(base)));
         }
         plan.peers.clone_from(&self.peer);
         plan
     }
+}
+
+fn names<S: AsRef<str>>(names: impl Iterator<Item = S>) -> String {
+    names.map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
 /// The file in `--out` that a later run takes up.
@@ -178,17 +227,23 @@ struct Run {
 /// Everything that can be wrong with the arguments shows here.
 fn prepare(arguments: &Arguments) -> Result<Prepared> {
     if arguments.figure.as_deref() == Some("list") {
+        ensure!(!arguments.json, "--figure list says which figures there are, and no JSON");
         let lines = figure::FIGURES
             .iter()
             .map(|figure| format!("{:16} {:10} {}\n", figure.name, figure.suite, figure.title));
         return Ok(Prepared::Listing(lines.collect()));
     }
     if let Some(path) = &arguments.profile {
-        let read =
-            || -> Result<()> { poach_bench::use_profile(&std::fs::read_to_string(path)?.parse()?) };
+        let read = || -> Result<()> {
+            let bytes = std::fs::read(path)?;
+            poach_bench::use_profile(&String::from_utf8_lossy(&bytes).parse()?)
+        };
         read().with_context(|| format!("--profile: {}", path.display()))?;
     }
     let figure = arguments.figure.as_deref().map(PaperFigure::find).transpose()?;
+    if let Some(figure) = figure {
+        arguments.fits(figure)?;
+    }
     let Some(suite) = arguments.suite(figure)? else {
         let lines =
             suites().into_iter().map(|suite| format!("{:12} {}\n", suite.name(), suite.about()));
@@ -203,7 +258,8 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
     let cases = plan.cases(suite.as_ref())?;
     if arguments.list {
         let lines = cases.iter().map(|case| {
-            format!("{:20} {:20} {:4} workers\n", case.workload, case.system, case.workers)
+            let workers = table::workers(case.workers);
+            format!("{:20} {:20} {workers:>12}\n", case.workload, case.system)
         });
         return Ok(Prepared::Listing(lines.collect()));
     }
@@ -291,7 +347,8 @@ fn follow(messages: &Receiver<Message>, session: &Session, out: Option<&Path>) -
         match messages.recv() {
             Ok(Message::Event(Event::Planned(samples))) => bar.set_length(samples as u64),
             Ok(Message::Event(Event::Sampling(workload, system, workers))) => {
-                bar.set_message(format!("{workload} on {system}, {workers} workers"));
+                let workers = table::workers(workers);
+                bar.set_message(format!("{workload} on {system}, {workers}"));
             }
             Ok(Message::Event(Event::Sampled)) => bar.inc(1),
             Ok(Message::Event(Event::WorkloadDone(_))) => {

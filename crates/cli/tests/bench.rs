@@ -42,6 +42,12 @@ fn lists_suites_and_cases() {
         assert!(out(&cases).contains(system), "{system}");
     }
     assert!(!out(&cases).contains("queens"));
+    assert!(out(&cases).lines().any(|line| line.ends_with(" 1 worker")), "{}", out(&cases));
+    // A system of a figure is nothing without what it is a multiple of.
+    let figure = bench(&["--figure", "fence-10", "--system", "thep", "--workload=fib", "--list"]);
+    let systems: Vec<&str> =
+        out(&figure).lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert!(systems.contains(&"the") && systems.contains(&"thep"), "{systems:?}");
 }
 
 #[test]
@@ -84,7 +90,7 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
 fn the_papers_figures_are_listed() {
     let figures = bench(&["--figure", "list"]);
     assert!(figures.status.success());
-    for name in ["fence-1", "fence-10", "fence-11a", "lace-5", "lace-8"] {
+    for name in ["fence-1", "fence-10", "fence-11a", "lace-5", "lace-7-simulated", "lace-8"] {
         assert!(out(&figures).contains(name), "{name}");
     }
 }
@@ -138,6 +144,18 @@ fn what_there_is_not() {
         (&["--figure", "none"], "there is no figure `none`: there is fence-1"),
         (&["graphs", "--figure", "fence-1"], "is of the suite `fork-join`, not `graphs`"),
         (&["fork-join", "--profile", "no-such-file"], "--profile: no-such-file"),
+        (&["--quick"], "SUITE is missing: there is deque, fork-join"),
+        (&["--workload", "fib"], "SUITE is missing"),
+        (&["--json"], "SUITE is missing"),
+        (&["fork-join", "--list", "--json"], "--json"),
+        (&["--figure", "list", "--json"], "no JSON"),
+        (&["--figure", "fence-1", "--workers", "2"], "is one of 1, not 2"),
+        (&["--figure", "lace-8", "--workers", "2"], "is one of 1, 48, not 2"),
+        (
+            &["--figure", "fence-1", "--workload", "queens"],
+            "`queens` is not in the figure `fence-1`",
+        ),
+        (&["--figure", "fence-1", "--system", "rayon"], "it has the, asymmetric-the"),
     ] {
         let output = bench(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -61,13 +61,17 @@ fn paint(
         let area = SVGBackend::with_string(&mut svg, (640, 480)).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption(format!("{suite}: speed-up over workers"), ("sans-serif", 18))
+            .caption(format!("{suite}: speed-up over workers"), ("sans-serif", 19))
             .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(56)
+            .x_label_area_size(44)
+            .y_label_area_size(60)
             .build_cartesian_2d(0.0..most * 1.05, 0.0..highest * 1.05)?;
         chart
             .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.15))
+            .axis_style(BLACK.mix(0.6))
+            .label_style(("sans-serif", 16))
             .x_desc("workers")
             .y_desc("times the baseline, geometric mean over the workloads")
             .draw()?;
@@ -88,6 +92,7 @@ fn paint(
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
+            .label_font(("sans-serif", 16))
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK.mix(0.3))
             .draw()?;

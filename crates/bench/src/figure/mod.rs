@@ -1,6 +1,8 @@
 //! Figures of a document, as SVG; no font of the system is needed, for a browser sets the text.
 
 mod bars;
+mod beside;
+mod claims;
 mod curve;
 mod page;
 mod papers;
@@ -11,20 +13,41 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use plotters::style::RGBColor;
 
-pub use self::papers::{FIGURES, PaperFigure, Workers, text};
+pub use self::beside::text;
+pub use self::papers::{FIGURES, PaperFigure, Workers};
 use crate::{Document, Row};
 
-/// Colours that stay apart for the colour-blind too (Okabe and Ito's), in the order of the systems.
-const COLOURS: [RGBColor; 8] = [
+/// Colours in the order of the systems: Okabe and Ito's, which stay apart for the colour-blind too, and
+/// shades between them for those who look at more systems than that.
+const COLOURS: [RGBColor; 16] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
     RGBColor(204, 121, 167),
-    RGBColor(110, 110, 110),
+    RGBColor(120, 120, 120),
     RGBColor(240, 228, 66),
+    RGBColor(70, 80, 160),
+    RGBColor(150, 105, 30),
+    RGBColor(130, 205, 175),
+    RGBColor(150, 50, 25),
+    RGBColor(160, 145, 225),
+    RGBColor(130, 65, 120),
+    RGBColor(190, 190, 190),
+    RGBColor(150, 165, 45),
 ];
+
+/// A figure that is drawn.
+struct Drawn {
+    /// The paper's figure that it is of; none if it is of a suite.
+    of: Option<&'static str>,
+    /// The suite of its rows.
+    suite: String,
+    /// Its file.
+    name: String,
+    svg: String,
+}
 
 /// What the figures take the other systems' times as a multiple of: the sequential program if there
 /// is one, else the first system with as many workers.
@@ -46,25 +69,31 @@ pub fn baseline<'d>(document: &'d Document, row: &Row) -> Option<&'d Row> {
 ///
 /// If a file cannot be written, with its path.
 pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut figures: Vec<(String, String)> = Vec::new();
-    let mut suites: Vec<&str> = document.rows.iter().map(|row| row.suite.as_str()).collect();
-    suites.dedup();
-    for suite in suites {
+    let mut figures: Vec<Drawn> = Vec::new();
+    for suite in distinct(document.rows.iter().map(|row| row.suite.as_str())) {
         let rows: Vec<&Row> = document.rows.iter().filter(|row| row.suite == suite).collect();
         let mut workers: Vec<usize> = rows.iter().map(|row| row.workers).collect();
         workers.sort_unstable();
         workers.dedup();
+        let mut of_suite =
+            |name, svg| figures.push(Drawn { of: None, suite: suite.to_owned(), name, svg });
         for count in &workers {
             if let Some(svg) = bars::draw(document, suite, *count)? {
-                figures.push((format!("{suite}-{count}-workers.svg"), svg));
+                of_suite(format!("{suite}-{count}-workers.svg"), svg);
             }
         }
         if let Some(svg) = curve::draw(document, suite, &workers)? {
-            figures.push((format!("{suite}-speedup.svg"), svg));
+            of_suite(format!("{suite}-speedup.svg"), svg);
         }
     }
     for figure in &FIGURES {
-        figures.extend(figure.draw(document)?);
+        let drawn = figure.draw(document)?.into_iter();
+        figures.extend(drawn.map(|(name, svg)| Drawn {
+            of: Some(figure.name),
+            suite: figure.suite.to_owned(),
+            name,
+            svg,
+        }));
     }
     let mut written = Vec::new();
     let mut put = |name: &str, text: &str| -> Result<()> {
@@ -73,8 +102,8 @@ pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec
         written.push(path);
         Ok(())
     };
-    for (name, svg) in &figures {
-        put(name, svg)?;
+    for drawn in &figures {
+        put(&drawn.name, &drawn.svg)?;
     }
     put("summary.txt", &summary(document, command))?;
     put("index.html", &page::render(document, command, &figures))?;

@@ -1,23 +1,123 @@
-//! The page that holds the figures of a run, with what they were made on.
+//! The page that holds the figures of a run, with what they were made on: one file that loads nothing, for
+//! a light or a dark screen, wide or narrow. What is wider than the screen moves within its own frame.
 
 use std::fmt::Write as _;
 
+use super::claims::claims;
+use super::{Drawn, beside, distinct};
 use crate::table::figure;
 use crate::{Document, Row};
 
+/// The figures' white and black are the page's ground and ink here.
+const STYLE: &str = "
+:root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#59636e;--rule:#d5dae0;--card:#f5f7f9}
+@media(prefers-color-scheme:dark){:root{--ground:#14171b;--ink:#e8eaed;--soft:#a3abb5;--rule:#363c44;
+--card:#1d2127}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:66rem;background:var(--ground);color:var(--ink);
+font:16px/1.5 system-ui,sans-serif;overflow-wrap:break-word}
+h1{font-size:1.6rem;margin:0 0 1rem}h2{font-size:1.2rem;margin:2.4rem 0 .6rem;line-height:1.3}
+dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.15rem 1rem;margin:0}
+dt{color:var(--soft)}dd{margin:0}
+figure{margin:1rem 0}.scroll{overflow-x:auto}
+svg{display:block;max-width:100%;height:auto}
+svg [fill=\"#FFFFFF\"]{fill:var(--ground)}svg [fill=\"#000000\"]{fill:var(--ink)}
+svg [stroke=\"#000000\"]{stroke:var(--ink)}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
+th,td{padding:.15rem .7rem .15rem 0;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}
+th{font-weight:600}.n{text-align:right;white-space:nowrap}td{white-space:nowrap}.w td{white-space:normal}
+details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft)}
+.paper{background:var(--card);border-radius:8px;padding:.5rem .8rem;margin:.6rem 0}
+.paper p{margin:.15rem 0}.paper b,.soft{color:var(--soft);font-weight:400}.bad{color:#d0402b}
+@media(max-width:44rem){svg{max-width:none}body{font-size:15px}dl{display:block}dd{margin:0 0 .4rem}}
+";
+
 /// The page as HTML; the figures are in it, so the one file can be kept or sent.
-pub(super) fn render(document: &Document, command: &str, figures: &[(String, String)]) -> String {
+pub(super) fn render(document: &Document, command: &str, figures: &[Drawn]) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write(&mut page, document, command, figures);
+    page
+}
+
+fn write(
+    page: &mut String,
+    document: &Document,
+    command: &str,
+    figures: &[Drawn],
+) -> std::fmt::Result {
+    write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\">\n<title>poach bench</title>\n\
+         <style>{STYLE}</style></head>\n<body>\n<h1>poach bench</h1>\n"
+    )?;
+    facts(page, document, command)?;
+    for beside in beside::all(document) {
+        writeln!(page, "<h2 id=\"{}\">{}</h2>", beside.figure.name, escape(beside.figure.title))?;
+        page.push_str("<div class=\"paper\">\n");
+        for (of, says) in beside.figure.paper {
+            writeln!(page, "<p><b>The paper, {}:</b> {}</p>", escape(of), escape(says))?;
+        }
+        page.push_str("</div>\n");
+        for drawn in figures.iter().filter(|drawn| drawn.of == Some(beside.figure.name)) {
+            framed(page, drawn)?;
+        }
+        page.push_str(
+            "<details><summary>The figures</summary><div class=\"scroll\"><table>\n<tr><th>program</th>\
+             <th class=\"n\">workers</th><th>system</th><th></th></tr>\n",
+        );
+        for line in &beside.lines {
+            writeln!(
+                page,
+                "<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
+                escape(&line.program),
+                escape(&line.workers),
+                escape(&line.system),
+                escape(&line.value)
+            )?;
+        }
+        page.push_str("</table></div></details>\n");
+    }
+    let claims = claims(document);
+    if !claims.is_empty() {
+        page.push_str(
+            "<h2>The papers' claims</h2>\n<table class=\"w\">\n<tr><th>claim</th><th>the paper</th>\
+             <th>here</th></tr>\n",
+        );
+        for (claim, paper, ours) in &claims {
+            let (claim, paper, ours) = (escape(claim), escape(paper), escape(ours));
+            writeln!(page, "<tr><td>{claim}</td><td>{paper}</td><td>{ours}</td></tr>")?;
+        }
+        page.push_str("</table>\n");
+    }
+    for suite in distinct(document.rows.iter().map(|row| row.suite.as_str())) {
+        writeln!(page, "<h2>Everything of the suite {}</h2>", escape(suite))?;
+        let of_suite = |drawn: &&Drawn| drawn.of.is_none() && drawn.suite == suite;
+        for drawn in figures.iter().filter(of_suite) {
+            framed(page, drawn)?;
+        }
+        page.push_str(
+            "<details><summary>The samples in figures</summary><div class=\"scroll\"><table>\n<tr>\
+             <th>workload</th><th>system</th><th class=\"n\">workers</th><th>unit</th>\
+             <th class=\"n\">median</th><th class=\"n\">min</th><th class=\"n\">p10</th>\
+             <th class=\"n\">p90</th><th class=\"n\">samples</th></tr>\n",
+        );
+        for row in document.rows.iter().filter(|row| row.suite == suite) {
+            page.push_str(&line(row));
+        }
+        page.push_str("</table></div></details>\n");
+    }
+    page.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+/// What the run was made on and with, and what went wrong with it.
+fn facts(page: &mut String, document: &Document, command: &str) -> std::fmt::Result {
     let machine = &document.machine;
-    let mut page = String::from(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>poach bench</title>\n\
-         <style>body{font:16px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em}\
-         table{border-collapse:collapse}td,th{padding:.15em .7em;text-align:right;\
-         border-bottom:1px solid #ddd}td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}\
-         figure{margin:2em 0}svg{max-width:100%;height:auto}dt{font-weight:bold}</style>\n\
-         <h1>poach bench</h1>\n<dl>\n",
-    );
     let peers: Vec<String> =
         machine.peers.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    page.push_str("<dl>\n");
     for (term, text) in [
         ("command", command.to_owned()),
         ("machine", format!("{}, {} processors, {}", machine.cpu, machine.cores, machine.arch)),
@@ -26,50 +126,51 @@ pub(super) fn render(document: &Document, command: &str, figures: &[(String, Str
         ("peers", peers.join(", ")),
         ("inputs", document.size.clone()),
     ] {
-        let _ = writeln!(page, "<dt>{term}</dt><dd>{}</dd>", escape(&text));
+        writeln!(page, "<dt>{term}</dt><dd>{}</dd>", escape(&text))?;
     }
     page.push_str("</dl>\n");
     if !document.complete {
-        page.push_str("<p><strong>The run was cut short.</strong></p>\n");
-    }
-    for (name, svg) in figures {
-        let _ = writeln!(page, "<figure id=\"{}\">\n{svg}\n</figure>", escape(name));
-    }
-    let papers = super::text(document);
-    if !papers.is_empty() {
-        let _ = writeln!(page, "<h2>Beside the papers</h2>\n<pre>{}</pre>", escape(&papers));
-    }
-    page.push_str(
-        "<table>\n<tr><th>suite</th><th>workload</th><th>system</th><th>workers</th><th>unit</th>\
-         <th>median</th><th>min</th><th>p10</th><th>p90</th><th>samples</th></tr>\n",
-    );
-    for row in &document.rows {
-        page.push_str(&line(row));
-    }
-    page.push_str("</table>\n");
-    for failure in &document.failures {
-        let _ = writeln!(
-            page,
-            "<p>{} on {} with {} workers failed: {}</p>",
-            escape(&failure.workload),
-            escape(&failure.system),
-            failure.workers,
-            escape(&failure.message)
+        page.push_str(
+            "<p class=\"bad\">The run was cut short: this is what it had measured.</p>\n",
         );
     }
-    page
+    for failure in &document.failures {
+        writeln!(
+            page,
+            "<p class=\"bad\">{} on {} with {} failed: {}</p>",
+            escape(&failure.workload),
+            escape(&failure.system),
+            crate::table::workers(failure.workers),
+            escape(&failure.message)
+        )?;
+    }
+    if document.rows.iter().any(|row| row.oversubscribed) {
+        writeln!(
+            page,
+            "<p class=\"soft\">* more workers than the {} processors of this machine</p>",
+            machine.cores
+        )?;
+    }
+    Ok(())
+}
+
+fn framed(page: &mut String, drawn: &Drawn) -> std::fmt::Result {
+    let (name, svg) = (escape(&drawn.name), &drawn.svg);
+    writeln!(page, "<figure id=\"{name}\"><div class=\"scroll\">\n{svg}\n</div></figure>")
 }
 
 fn line(row: &Row) -> String {
     let mut line = String::from("<tr>");
     let workers = format!("{}{}", row.workers, if row.oversubscribed { "*" } else { "" });
-    for text in [&row.suite, &row.workload, &row.system, &workers, &row.unit] {
-        let _ = write!(line, "<td>{}</td>", escape(text));
+    for (class, text) in
+        [("", &row.workload), ("", &row.system), (" class=\"n\"", &workers), ("", &row.unit)]
+    {
+        let _ = write!(line, "<td{class}>{}</td>", escape(text));
     }
     for value in [row.median, row.min, row.p10, row.p90] {
-        let _ = write!(line, "<td>{}</td>", figure(value));
+        let _ = write!(line, "<td class=\"n\">{}</td>", figure(value));
     }
-    let _ = writeln!(line, "<td>{}</td></tr>", row.samples.len());
+    let _ = writeln!(line, "<td class=\"n\">{}</td></tr>", row.samples.len());
     line
 }
 

@@ -141,7 +141,11 @@ impl Document {
     pub fn save(&self, path: &Path) -> Result<()> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let write = || -> Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            let mut builder = tempfile::Builder::new();
+            // As any other file: whoever may read the page may read the samples.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let mut file = builder.tempfile_in(directory)?;
             file.write_all(self.to_json()?.as_bytes())?;
             file.persist(path)?;
             Ok(())

@@ -55,8 +55,10 @@ fn run(command: &str) -> Result<f64> {
         .with_context(|| format!("could not start `{command}`"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim_end().lines().next_back().unwrap_or("and said nothing on stderr");
-        bail!("`{command}` ended with {}: {said}", output.status);
+        match said.trim_end().lines().next_back() {
+            Some(said) => bail!("`{command}` ended with {}: {said}", output.status),
+            None => bail!("`{command}` ended with {} and said nothing on stderr", output.status),
+        }
     }
     let printed = String::from_utf8_lossy(&output.stdout);
     let last = printed.trim_end().lines().next_back().unwrap_or_default().trim();
@@ -93,7 +95,7 @@ mod tests {
     #[cfg(unix)]
     fn a_peer_that_fails_or_prints_no_number() {
         for (command, why) in [
-            ("echo 1; exit 3", "ended with exit status: 3"),
+            ("echo 1; exit 3", "ended with exit status: 3 and said nothing on stderr"),
             ("echo sorry >&2; false", "sorry"),
             ("echo fast", "must be its seconds, not `fast`"),
             ("true", "must be its seconds, not ``"),

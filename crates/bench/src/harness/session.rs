@@ -81,11 +81,14 @@ impl Plan {
         ensure!(!self.workers.is_empty(), "no number of workers is given");
         ensure!(!self.workers.contains(&0), "a system needs at least one worker, not 0");
         ensure!(self.rounds > 0, "at least one round is needed, not 0");
-        let request = Request {
-            size: self.size,
-            workers: self.workers.clone(),
-            thread_stack: self.thread_stack,
-        };
+        // Each number once: a case that is there twice would have twice its samples.
+        let mut workers: Vec<usize> = Vec::new();
+        for count in &self.workers {
+            if !workers.contains(count) {
+                workers.push(*count);
+            }
+        }
+        let request = Request { size: self.size, workers, thread_stack: self.thread_stack };
         let mut cases = suite.cases(&request);
         let mut workloads: Vec<&'static str> = Vec::new();
         for case in &cases {
@@ -94,14 +97,19 @@ impl Plan {
             }
         }
         known("workload", &self.workloads, &workloads, suite.name())?;
-        for peer in &self.peers {
+        for (at, peer) in self.peers.iter().enumerate() {
+            ensure!(
+                !self.peers[..at].iter().any(|earlier| earlier.name == peer.name),
+                "two peers have the name `{}`",
+                peer.name
+            );
             ensure!(
                 !cases.iter().any(|case| case.system == peer.name),
                 "the peer `{}` has the name of a system of the suite",
                 peer.name
             );
             for workload in &workloads {
-                let peers = self.workers.iter().map(|n| peer.case(workload, *n, self.size));
+                let peers = request.workers.iter().map(|n| peer.case(workload, *n, self.size));
                 cases.extend(peers);
             }
         }

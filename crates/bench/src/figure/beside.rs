@@ -1,0 +1,294 @@
+//! A paper's figure, made from the rows of a document: a table of ours with what the paper says below it,
+//! and the drawing.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::claims::claims;
+use super::papers::{FIGURES, PaperFigure, Shows};
+use super::{bars, curve};
+use crate::{Document, Row, geometric_mean};
+
+/// One of the papers' figures as a table.
+pub(super) struct Beside {
+    pub(super) figure: &'static PaperFigure,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A line of it.
+pub(super) struct Line {
+    pub(super) program: String,
+    /// With an asterisk if they were more than the processors.
+    pub(super) workers: String,
+    pub(super) system: String,
+    pub(super) value: String,
+}
+
+/// Each figure that `document` has the rows of.
+pub(super) fn all(document: &Document) -> Vec<Beside> {
+    FIGURES.iter().filter_map(|figure| figure.beside(document)).collect()
+}
+
+impl PaperFigure {
+    /// The rows of `document` that it shows.
+    fn rows<'d>(&self, document: &'d Document) -> impl Iterator<Item = &'d Row> {
+        document.rows.iter().filter(|row| {
+            let system = row.system.as_str();
+            self.has(row.workers)
+                && row.suite == self.suite
+                && self.workloads.contains(&row.workload.as_str())
+                && (self.systems.contains(&system) || self.ours.contains(&system))
+        })
+    }
+
+    /// Whether `document` has something of what the paper compares: rows of the baseline, or of systems
+    /// that the paper has not, are no figure of it.
+    fn is_in(&self, document: &Document) -> bool {
+        let alone = self.systems == [self.baseline];
+        self.rows(document).any(|row| {
+            let system = row.system.as_str();
+            self.systems.contains(&system) && (alone || system != self.baseline)
+        })
+    }
+
+    fn base<'d>(&self, document: &'d Document, row: &Row) -> Option<&'d Row> {
+        let alone = self.baseline.ends_with("sequential");
+        let workers = if alone { 1 } else { row.workers };
+        document.row(&row.suite, &row.workload, self.baseline, workers)
+    }
+
+    /// What the figure shows of a row: p10, median and p90, or what takes their place.
+    fn values(&self, document: &Document, row: &Row) -> Option<[f64; 3]> {
+        let all = [row.p10, row.median, row.p90];
+        match self.shows {
+            Shows::Ratios | Shows::Times => {
+                let base = self.base(document, row)?.median;
+                (base > 0.0).then(|| all.map(|value| value / base))
+            }
+            Shows::Stolen => {
+                let (stolen, tasks) = (row.counters.get("stolen")?, row.counters.get("tasks")?);
+                (*tasks > 0.0).then(|| [100.0 * stolen / tasks; 3])
+            }
+            Shows::Counters(names) => {
+                let first = *row.counters.get(*names.first()?)?;
+                Some([first; 3])
+            }
+        }
+    }
+
+    /// The figure as a table, or `None` if nothing of it was run.
+    pub(super) fn beside(&'static self, document: &Document) -> Option<Beside> {
+        if !self.is_in(document) {
+            return None;
+        }
+        let line = |row: &Row| {
+            Some(Line {
+                program: row.workload.clone(),
+                workers: format!("{}{}", row.workers, if row.oversubscribed { "*" } else { "" }),
+                system: row.system.clone(),
+                value: self.value(document, row)?,
+            })
+        };
+        let mut lines: Vec<Line> = self.rows(document).filter_map(line).collect();
+        if lines.is_empty() {
+            return None;
+        }
+        if self.shows == Shows::Ratios {
+            lines.extend(self.means(document));
+        }
+        Some(Beside { figure: self, lines })
+    }
+
+    fn value(&self, document: &Document, row: &Row) -> Option<String> {
+        let values = self.values(document, row);
+        Some(match self.shows {
+            Shows::Ratios => {
+                let [low, middle, high] = values?;
+                format!("{middle:.3}  ({low:.3} to {high:.3})")
+            }
+            Shows::Stolen => format!("{:.3} %", values?[1]),
+            Shows::Times => {
+                let mut text = format!("{:.4} s", row.median);
+                // Writing to a string does not fail.
+                if let Some([_, middle, _]) = values {
+                    let _ = write!(text, ", T_S/T_n {:.2}", 1.0 / middle);
+                }
+                let one = document.row(&row.suite, &row.workload, &row.system, 1);
+                if let Some(one) = one.filter(|_| row.workers > 1) {
+                    let _ = write!(text, ", T_1/T_n {:.2}", one.median / row.median);
+                }
+                text
+            }
+            Shows::Counters(names) => {
+                let count = |name: &&str| {
+                    let value = row.counters.get(*name);
+                    let value = value.map_or("no".to_owned(), |value| format!("{value:.0}"));
+                    format!("{value} {name}")
+                };
+                names.iter().map(count).collect::<Vec<_>>().join(", ")
+            }
+        })
+    }
+
+    /// The geometric mean of each system over the programs.
+    fn means(&self, document: &Document) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut seen: Vec<(&str, usize)> = Vec::new();
+        for row in self.rows(document) {
+            let this = (row.system.as_str(), row.workers);
+            if seen.contains(&this) || row.system == self.baseline {
+                continue;
+            }
+            seen.push(this);
+            let same = self.rows(document).filter(|r| (r.system.as_str(), r.workers) == this);
+            let ratios: Vec<f64> =
+                same.filter_map(|row| Some(self.values(document, row)?[1])).collect();
+            if let Some(mean) = geometric_mean(ratios.iter().copied()) {
+                lines.push(Line {
+                    program: "geometric mean".to_owned(),
+                    workers: format!("{}{}", this.1, if row.oversubscribed { "*" } else { "" }),
+                    system: this.0.to_owned(),
+                    value: format!("{mean:.3}  of {}", ratios.len()),
+                });
+            }
+        }
+        lines
+    }
+
+    /// The figure as SVG, one for each number of workers, or a curve over them.
+    pub(super) fn draw(&self, document: &Document) -> Result<Vec<(String, String)>> {
+        let mut figures = Vec::new();
+        if !self.is_in(document) {
+            return Ok(figures);
+        }
+        let mut part = document.clone();
+        part.rows = self.rows(document).cloned().collect();
+        let mut workers: Vec<usize> = part.rows.iter().map(|row| row.workers).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        if self.name == "lace-6" {
+            let svg = curve::draw(&part, self.suite, &workers)?;
+            figures.extend(svg.map(|svg| (format!("{}.svg", self.name), svg)));
+            return Ok(figures);
+        }
+        let axis = match self.shows {
+            Shows::Ratios | Shows::Times => format!("time, as a multiple of {}", self.baseline),
+            Shows::Stolen => "stolen tasks, percent".to_owned(),
+            Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
+        };
+        for count in workers {
+            let values = |row: &Row| self.values(document, row);
+            let svg = bars::draw_values(&part, self.suite, count, self.title, &axis, &values)?;
+            figures.extend(svg.map(|svg| (format!("{}-{count}-workers.svg", self.name), svg)));
+        }
+        Ok(figures)
+    }
+}
+
+/// Each figure that `document` has the rows of, as tables for a terminal, and the papers' claims.
+pub fn text(document: &Document) -> String {
+    let mut text = String::new();
+    for beside in all(document) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}", beside.figure.title);
+        for Line { program, workers, system, value } in &beside.lines {
+            let _ = writeln!(text, "  {program:18} {workers:>5} {system:22} {value}");
+        }
+        for (of, says) in beside.figure.paper {
+            let _ = writeln!(text, "  the paper: {of}: {says}");
+        }
+        text.push('\n');
+    }
+    let claims = claims(document);
+    if !claims.is_empty() {
+        text.push_str("The papers' claims\n");
+        for (claim, paper, ours) in claims {
+            let _ = writeln!(text, "  {claim}\n    the paper: {paper}\n    here:      {ours}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Case, Plan, Request, Sample, Session, Suite, Unit};
+
+    /// Made-up seconds of THE and THEP on two of Cilk's programs, and of FF-THE, which steals on one.
+    struct MadeUp;
+
+    impl Suite for MadeUp {
+        fn name(&self) -> &'static str {
+            "fork-join"
+        }
+
+        fn about(&self) -> &'static str {
+            "made up"
+        }
+
+        fn cases(&self, _request: &Request) -> Vec<Case> {
+            let case = |workload, system: &str, workers, seconds, stolen| {
+                Case::new(workload, system, workers, Unit::SECONDS, move || {
+                    Ok(move || Ok(Sample::from(seconds).count("stolen", stolen)))
+                })
+                .computed()
+            };
+            vec![
+                case("fib", "the", 2, 2.0, 1.0),
+                case("fib", "asymmetric-the", 2, 1.0, 1.0),
+                case("fib", "thep", 2, 1.0, 1.0),
+                case("fib", "ff-the", 2, 4.0, 0.0),
+                case("heat", "the", 2, 1.0, 1.0),
+                case("heat", "thep", 2, 2.0, 1.0),
+                case("heat", "ff-the", 2, 1.0, 3.0),
+            ]
+        }
+    }
+
+    fn document() -> Document {
+        let session = Session::new(Plan { workers: vec![2], rounds: 1, ..Plan::quick() });
+        session.run(&MadeUp, &|_| {}).unwrap();
+        session.document()
+    }
+
+    #[test]
+    fn ratios_and_means_by_hand() {
+        let beside = PaperFigure::find("fence-10").unwrap().beside(&document()).unwrap();
+        let value = |program: &str, system: &str| {
+            let is = |line: &&Line| line.program == program && line.system == system;
+            beside.lines.iter().find(is).map(|line| line.value.as_str()).unwrap()
+        };
+        assert_eq!(value("fib", "thep"), "0.500  (0.500 to 0.500)");
+        assert_eq!(value("heat", "thep"), "2.000  (2.000 to 2.000)");
+        assert_eq!(value("geometric mean", "thep"), "1.000  of 2");
+        assert_eq!(value("geometric mean", "asymmetric-the"), "0.500  of 1");
+        assert!(PaperFigure::find("lace-5").unwrap().beside(&document()).is_none());
+        let text = text(&document());
+        assert!(text.contains("the paper: thep: 0.93 on average"), "{text}");
+    }
+
+    #[test]
+    fn a_figure_is_shown_where_its_rows_are() {
+        let titles = |document: &Document| -> Vec<&str> {
+            all(document).iter().map(|beside| beside.figure.name).collect()
+        };
+        // Figure 1 has one worker, and these rows have two.
+        assert_eq!(titles(&document()), ["fence-10"]);
+        let mut one = document();
+        one.rows.iter_mut().for_each(|row| row.workers = 1);
+        assert_eq!(titles(&one), ["fence-1", "fence-10"]);
+        // What only we have is no figure of the paper's.
+        one.rows.retain(|row| ["the", "asymmetric-the"].contains(&row.system.as_str()));
+        assert_eq!(titles(&one), ["fence-1"]);
+        assert!(PaperFigure::find("fence-10").unwrap().draw(&one).unwrap().is_empty());
+    }
+
+    #[test]
+    fn claims_by_hand() {
+        let claims = claims(&document());
+        assert_eq!(claims.len(), 2);
+        assert!(claims[0].2.starts_with("1.000 of its time on average over 2 programs, 0.500"));
+        assert!(claims[1].2.contains("in 1 of 2 with 2 workers: fib"), "{}", claims[1].2);
+    }
+}
