@@ -42,8 +42,8 @@ pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<O
     let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
     let name = base(first).map_or("the baseline", |base| base.system.as_str());
     let axis = match first.better {
-        Better::Lower => format!("time, as a multiple of {name} (lower is better)"),
-        Better::Higher => format!("rate, as a multiple of {name} (higher is better)"),
+        Better::Lower => format!("time, as a multiple of `{name}` (lower is better)"),
+        Better::Higher => format!("rate, as a multiple of `{name}` (higher is better)"),
     };
     let values = |row: &Row| {
         let base = base(row)?.median;
@@ -68,7 +68,10 @@ pub(super) fn draw_values(
         .filter(|row| row.suite == suite && row.workers == workers)
         .filter_map(|row| Some((row, values(row)?)))
         .collect();
-    let systems = distinct(rows.iter().map(|(row, _)| row.system.as_str()));
+    // In the order of all rows of the suite, so that a system has one colour whatever the workers.
+    let of_suite = document.rows.iter().filter(|row| row.suite == suite);
+    let mut systems = distinct(of_suite.map(|row| row.system.as_str()));
+    systems.retain(|system| rows.iter().any(|(row, _)| row.system == *system));
     let workloads = distinct(rows.iter().map(|(row, _)| row.workload.as_str()));
     if systems.is_empty() || systems == ["sequential"] {
         return Ok(None);
@@ -122,7 +125,7 @@ fn paint(
 ) -> Result<String, Box<dyn std::error::Error>> {
     let mut svg = String::new();
     let longest = workloads.iter().map(|name| name.len()).max().unwrap_or(1) as u32;
-    let least = (BAR.0 * systems.len() as u32).max(LETTER * longest + 12);
+    let least = (BAR.0 * systems.len() as u32).max(LETTER * longest + 8);
     let room = WIDTH - MARGIN;
     let most = (room / least).clamp(1, workloads.len().max(1) as u32);
     let panels = (workloads.len() as u32).div_ceil(most);

@@ -173,7 +173,7 @@ impl PaperFigure {
             return Ok(figures);
         }
         let axis = match self.shows {
-            Shows::Ratios | Shows::Times => format!("time, as a multiple of {}", self.baseline),
+            Shows::Ratios | Shows::Times => format!("time, as a multiple of `{}`", self.baseline),
             Shows::Stolen => "stolen tasks, percent".to_owned(),
             Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
         };
