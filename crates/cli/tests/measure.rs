@@ -19,9 +19,11 @@ fn profiles_that_cannot_be_used_are_refused_by_name() {
     let path = path.to_str().unwrap();
     let (code, out, said) = poach(&["soak", "--profile", path]);
     assert_eq!((code, out.as_str()), (2, ""), "{said}");
-    for (content, expected) in
-        [("hello\n", "no profile"), ("poach-profile 1\nprocessor AuthenticAMD 26 2\n", "damaged")]
-    {
+    for (content, expected) in [
+        (&b"hello\n"[..], "no profile"),
+        (b"\xff\xfe\x00", "no profile"),
+        (b"poach-profile 1\nprocessor AuthenticAMD 26 2\n", "damaged"),
+    ] {
         fs::write(path, content).unwrap();
         let (code, out, said) = poach(&["soak", "--profile", path]);
         assert_eq!((code, out.as_str()), (2, ""), "{said}");
@@ -57,6 +59,8 @@ fn functions_that_are_not_in_a_program_are_refused_with_those_that_are_near() {
     let (code, out, said) = poach(&["stores", program, "--queue", "Queue::no_such_function"]);
     assert_eq!((code, out.as_str()), (2, ""), "{said}");
     assert!(said.contains("no function in it is named Queue::no_such_function"), "{said}");
+    let (code, _, said) = poach(&["stores", program, "--queue", ""]);
+    assert!(code == 2 && said.contains("--queue: the name of a function is missing"), "{said}");
     let (code, _, said) = poach(&["stores", program, "--queue", "nowhere::poach"]);
     assert!(code == 2 && said.contains("there are measure::poach"), "{said}");
 }
@@ -154,5 +158,11 @@ fn senseless_numbers_are_usage() {
         [&["litmus", "--runs", "0"][..], &["capacity", "--times", "none"], &["nothing"]]
     {
         assert_eq!(poach(arguments).0, 2, "{arguments:?}");
+    }
+    for (point, expected) in
+        [("1", "STORES:DELTA"), ("1:0", "1 to 511"), ("1:2:two", "lines, words or one")]
+    {
+        let (code, _, said) = poach(&["litmus", "--point", point]);
+        assert!(code == 2 && said.contains(expected), "{point}: {said}");
     }
 }

@@ -1,6 +1,6 @@
 //! The report: what it concludes, and that its page stands by itself.
 
-use poach_measure::capacity::{Capacity, Measured, Pattern};
+use poach_measure::capacity::{Behind, Capacity, Measured, Pattern};
 use poach_measure::knee::Sweep;
 use poach_measure::litmus::classic::Counts;
 use poach_measure::litmus::grid::{self, Observation};
@@ -21,6 +21,18 @@ fn sweeps(entries: usize) -> Capacity {
     };
     let slopes = [0.25, 0.13, 0.13, 0.0];
     Capacity::conclude(Pattern::ALL.into_iter().zip(slopes).map(|(p, s)| of(p, s)).collect())
+}
+
+/// What the same processor does behind a store that misses: there is room for so many, and for more of
+/// those that join.
+fn behind(stores: usize) -> Behind {
+    let of = |pattern, end: usize| {
+        let time = |length: usize| if length > end { 461.0 } else { 328.0 };
+        let sweep = Sweep::new((1..=160).map(|length| vec![time(length); 3]).collect());
+        Measured { pattern, finding: sweep.knee(1), sweep }
+    };
+    let ends = [stores, stores + 24, usize::MAX];
+    Behind::conclude(Behind::PATTERNS.into_iter().zip(ends).map(|(p, end)| of(p, end)).collect())
 }
 
 /// What a processor does whose stores are held back in `entries` and in `egress` more.
@@ -77,7 +89,46 @@ fn the_bound_and_the_deltas_are_those_of_the_entries() {
     assert!(document.well() && !document.contradictions.is_empty());
     let said = document.verdict().join("\n");
     assert!(said.contains("64 entries, as is documented for Zen 4"), "{said}");
-    assert!(said.contains("at least 73") && said.contains("9 on their way"), "{said}");
+    assert!(said.contains("at least 73") && said.contains("The bound is 73 or more"), "{said}");
+}
+
+#[test]
+fn what_is_held_behind_a_miss_counts_though_no_thief_saw_it() {
+    let sweeps = Capacity { behind: Some(behind(72)), ..sweeps(64) };
+    // A machine so busy that thief and worker hardly meet.
+    let document = Document::conclude(host(), Some(sweeps.clone()), litmus(64, 1), Vec::new(), 1);
+    assert_eq!((document.shown, document.held, document.bound), (Some(65), Some(73), Some(73)));
+    assert!(document.well());
+    let said = document.verdict().join("\n");
+    assert!(said.contains("room for 72 more, so 73 are on their way at once"), "{said}");
+    let text = document.to_text(100);
+    assert!(
+        text.contains("stores to neighbouring words") && text.contains("no end to it"),
+        "{text}"
+    );
+    let page = document.to_html();
+    assert!(page.contains("Behind a store that misses") && !page.contains("NaN"));
+    // More than the table says is an alarm, whoever saw it.
+    let more = Capacity { behind: Some(behind(74)), ..sweeps };
+    let document = Document::conclude(host(), Some(more), litmus(64, 1), Vec::new(), 1);
+    assert!(!document.well() && document.verdict().join(" ").contains("more than the 73"));
+}
+
+#[test]
+fn a_busy_machine_makes_no_profile_below_what_is_known() {
+    let document = Document::conclude(host(), Some(sweeps(64)), litmus(64, 1), Vec::new(), 1);
+    assert_eq!((document.shown, document.bound), (Some(65), Some(73)));
+    let said = document.verdict().join("\n");
+    assert!(
+        said.contains("73 or more, by all that was seen here and on others of its kind"),
+        "{said}"
+    );
+    let unknown = Host { documented: None, seen_before: None, ..host() };
+    let document = Document::conclude(unknown, Some(sweeps(64)), litmus(64, 1), Vec::new(), 1);
+    assert_eq!(document.bound, Some(65));
+    // Who did not look for it says nothing of it.
+    let classic = Document::conclude(host(), None, Vec::new(), Vec::new(), 1);
+    assert_eq!((classic.bound, classic.safe_delta.len()), (None, 0));
 }
 
 #[test]

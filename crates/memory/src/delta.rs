@@ -6,7 +6,7 @@
 //! A load can overtake no more stores than the processor can hold back: those in the `S` entries of its
 //! store buffer, and those that have left it and are still on their way to the cache, in `E` more. The
 //! paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as TSO\[33\]). A processor
-//! whose stores pass a write-combining buffer has more: Zen 4 holds 9 (`crates/measure/README.md`). So a
+//! whose stores pass a write-combining buffer has more: Zen 4 holds 10 (`crates/measure/README.md`). So a
 //! capacity is no bound, and [`Delta::documented`] takes it for one nowhere: it wants a [`Bound`].
 //!
 //! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the buffer is
@@ -70,10 +70,10 @@ impl Delta {
     /// ```
     /// use poach_memory::Delta;
     ///
-    /// // Zen 4: 64 entries, and 9 behind them.
-    /// assert_eq!(Delta::with_egress(64, 9, 1)?.pops(), 37);
+    /// // Zen 4: 64 entries, and 10 behind them.
+    /// assert_eq!(Delta::with_egress(64, 10, 1)?.pops(), 37);
     /// // Seven stores between pops that all go to one line are worth less than seven entries.
-    /// assert_eq!(Delta::with_egress(64, 9, 7)?.pops(), 13);
+    /// assert_eq!(Delta::with_egress(64, 10, 7)?.pops(), 13);
     /// # Ok::<(), poach_memory::delta::DeltaError>(())
     /// ```
     ///
@@ -291,6 +291,8 @@ mod tests {
         assert_eq!(Delta::of(row("Nehalem"), 1).unwrap(), Delta::new(32, 1).unwrap());
         // More than the 33 that 64 entries and one would allow.
         assert_eq!(Delta::of(row("Zen 4"), 1).unwrap().pops(), 37);
+        // Twelve stores to one word between pops: 9 was seen to be too little.
+        assert_eq!(Delta::of(row("Zen 4"), 12).unwrap().pops(), 10);
         for core in ["Skylake", "Zen 3", "Zen 5"] {
             assert_eq!(Delta::of(row(core), 1), Err(DeltaError::NoBound(row(core))));
         }

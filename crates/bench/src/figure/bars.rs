@@ -30,7 +30,7 @@ const LETTER: u32 = 8;
 /// The height of a panel.
 const PANEL: u32 = 360;
 /// To the left of a panel, for its axis, and to the right.
-const MARGIN: u32 = 76;
+const MARGIN: u32 = 84;
 /// The height of a line of the legend, and of the caption.
 const LINE: u32 = 22;
 const TEXT: (&str, u32) = ("sans-serif", 16);
@@ -42,24 +42,32 @@ pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<O
     let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
     let name = base(first).map_or("the baseline", |base| base.system.as_str());
     let axis = match first.better {
-        Better::Lower => format!("time, as a multiple of {name} (lower is better)"),
-        Better::Higher => format!("rate, as a multiple of {name} (higher is better)"),
+        Better::Lower => format!("time, as a multiple of `{name}` (lower is better)"),
+        Better::Higher => format!("rate, as a multiple of `{name}` (higher is better)"),
     };
     let values = |row: &Row| {
         let base = base(row)?.median;
         Some([row.p10 / base, row.median / base, row.p90 / base])
     };
-    draw_values(document, suite, workers, suite, &axis, &values)
+    draw_values(document, suite, workers, suite, Axis { name: &axis, ratio: true }, &values)
+}
+
+/// What the heights of bars are.
+#[derive(Clone, Copy)]
+pub(super) struct Axis<'a> {
+    pub(super) name: &'a str,
+    /// Multiples of the baseline, which is a line at 1.
+    pub(super) ratio: bool,
 }
 
 /// A figure of what `values` says of each row: the lower end of its whisker, its height, and the upper
-/// end. `None` if that is nothing.
+/// end. `None` if that is nothing, or 0 everywhere.
 pub(super) fn draw_values(
     document: &Document,
     suite: &str,
     workers: usize,
     title: &str,
-    axis: &str,
+    axis: Axis<'_>,
     values: &dyn Fn(&Row) -> Option<[f64; 3]>,
 ) -> Result<Option<String>> {
     let rows: Vec<(&Row, [f64; 3])> = document
@@ -68,9 +76,13 @@ pub(super) fn draw_values(
         .filter(|row| row.suite == suite && row.workers == workers)
         .filter_map(|row| Some((row, values(row)?)))
         .collect();
-    let systems = distinct(rows.iter().map(|(row, _)| row.system.as_str()));
+    // In the order of all rows of the suite, so that a system has one colour whatever the workers.
+    let of_suite = document.rows.iter().filter(|row| row.suite == suite);
+    let mut systems = distinct(of_suite.map(|row| row.system.as_str()));
+    systems.retain(|system| rows.iter().any(|(row, _)| row.system == *system));
     let workloads = distinct(rows.iter().map(|(row, _)| row.workload.as_str()));
-    if systems.is_empty() || systems == ["sequential"] {
+    let nothing = rows.iter().all(|(_, [_, height, _])| *height == 0.0);
+    if nothing || systems == ["sequential"] {
         return Ok(None);
     }
     let bars: Vec<Bar> = rows
@@ -115,24 +127,25 @@ fn legend(systems: &[&str]) -> Vec<(u32, u32)> {
 
 fn paint(
     caption: &str,
-    axis: &str,
+    axis: Axis<'_>,
     workloads: &[&str],
     systems: &[&str],
     bars: &[Bar],
 ) -> Result<String, Box<dyn std::error::Error>> {
     let mut svg = String::new();
     let longest = workloads.iter().map(|name| name.len()).max().unwrap_or(1) as u32;
-    let least = (BAR.0 * systems.len() as u32).max(LETTER * longest + 12);
+    let narrow = (BAR.0 * systems.len() as u32).max(LETTER * longest + 8);
     let room = WIDTH - MARGIN;
-    let most = (room / least).clamp(1, workloads.len().max(1) as u32);
+    let most = (room / narrow).clamp(1, workloads.len().max(1) as u32);
     let panels = (workloads.len() as u32).div_ceil(most);
     // As many in each panel, so that none of them has one group only.
     let groups = (workloads.len() as u32).div_ceil(panels);
-    let wide = least.max(BAR.1 * systems.len() as u32);
+    let wide = narrow.max(BAR.1 * systems.len() as u32);
     let places = legend(systems);
     let top = 16 + LINE * (2 + places.last().map_or(0, |(_, line)| *line));
     // A whisker may go on above the figure: one sample at a bad moment would make every bar small.
-    let highest = bars.iter().map(|bar| bar.height).fold(1.0, f64::max) * 1.15;
+    let least = if axis.ratio { 1.0 } else { 0.0 };
+    let highest = bars.iter().map(|bar| bar.height).fold(least, f64::max) * 1.15;
     {
         let size = (WIDTH, top + PANEL * panels);
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -163,7 +176,7 @@ fn paint(
 /// Draws a panel: the groups of `names`, of which the first is the workload number `from`.
 fn groups_of(
     panel: &DrawingArea<SVGBackend<'_>, Shift>,
-    axis: &str,
+    axis: Axis<'_>,
     (from, names): (usize, &[&str]),
     systems: usize,
     bars: &[&Bar],
@@ -172,7 +185,7 @@ fn groups_of(
     let mut chart = ChartBuilder::on(panel)
         .margin(8)
         .x_label_area_size(34)
-        .y_label_area_size(60)
+        .y_label_area_size(68)
         .build_cartesian_2d(0.0..names.len() as f64, 0.0..highest)?;
     let name = |x: &f64| {
         let group = (x - 0.5).round();
@@ -189,7 +202,9 @@ fn groups_of(
         .x_labels(2 * names.len() + 1)
         .x_label_formatter(&name)
         .y_labels(7)
-        .y_desc(axis)
+        // Thousands with a decimal place would run into the axis' name.
+        .y_label_formatter(&|y| if highest < 100.0 { format!("{y:.1}") } else { format!("{y:.0}") })
+        .y_desc(axis.name)
         .label_style(TEXT)
         .draw()?;
     let width = FILLED / systems as f64;
@@ -214,8 +229,10 @@ fn groups_of(
         }
         chart.draw_series(lines)?;
     }
-    let one = [(0.0, 1.0), (names.len() as f64, 1.0)];
-    chart.draw_series(LineSeries::new(one, BLACK.mix(0.5)))?;
+    if axis.ratio {
+        let one = [(0.0, 1.0), (names.len() as f64, 1.0)];
+        chart.draw_series(LineSeries::new(one, BLACK.mix(0.5)))?;
+    }
     Ok(())
 }
 
@@ -240,7 +257,8 @@ mod tests {
         let bar =
             |at: usize| Bar { group: at / 16, system: at % 16, height: 1.0, low: 0.9, high: 99.0 };
         let bars: Vec<Bar> = (0..25 * 16).map(bar).collect();
-        let svg = paint("caption", "axis", &names, &systems, &bars).unwrap();
+        let svg =
+            paint("caption", Axis { name: "axis", ratio: true }, &names, &systems, &bars).unwrap();
         assert!(svg.contains(&format!("width=\"{WIDTH}\"")));
         for name in &names {
             assert_eq!(svg.matches(&format!("\n{name}\n")).count(), 1, "{name}");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
+use super::bars::Axis;
 use super::claims::claims;
 use super::papers::{FIGURES, PaperFigure, Shows};
 use super::{bars, curve};
@@ -173,13 +174,15 @@ impl PaperFigure {
             return Ok(figures);
         }
         let axis = match self.shows {
-            Shows::Ratios | Shows::Times => format!("time, as a multiple of {}", self.baseline),
+            Shows::Ratios | Shows::Times => format!("time, as a multiple of `{}`", self.baseline),
             Shows::Stolen => "stolen tasks, percent".to_owned(),
             Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
         };
+        let ratio = matches!(self.shows, Shows::Ratios | Shows::Times);
+        let axis = Axis { name: &axis, ratio };
         for count in workers {
             let values = |row: &Row| self.values(document, row);
-            let svg = bars::draw_values(&part, self.suite, count, self.title, &axis, &values)?;
+            let svg = bars::draw_values(&part, self.suite, count, self.title, axis, &values)?;
             figures.extend(svg.map(|svg| (format!("{}-{count}-workers.svg", self.name), svg)));
         }
         Ok(figures)
@@ -282,6 +285,21 @@ mod tests {
         one.rows.retain(|row| ["the", "asymmetric-the"].contains(&row.system.as_str()));
         assert_eq!(titles(&one), ["fence-1"]);
         assert!(PaperFigure::find("fence-10").unwrap().draw(&one).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_ratio_has_no_line_at_one_and_nothing_is_no_figure() {
+        let axis = Axis { name: "stolen", ratio: false };
+        let draw = |height: f64| {
+            let values = |_: &Row| Some([height; 3]);
+            bars::draw_values(&document(), "fork-join", 2, "title", axis, &values).unwrap()
+        };
+        assert_eq!(draw(0.0), None);
+        let ratio = Axis { ratio: true, ..axis };
+        let values = |_: &Row| Some([7.0; 3]);
+        let with = bars::draw_values(&document(), "fork-join", 2, "title", ratio, &values);
+        let lines = |svg: &str| svg.matches("<polyline").count();
+        assert_eq!(lines(&with.unwrap().unwrap()), lines(&draw(7.0).unwrap()) + 1);
     }
 
     #[test]

@@ -72,6 +72,10 @@ fn paint(
             .bold_line_style(BLACK.mix(0.15))
             .axis_style(BLACK.mix(0.6))
             .label_style(("sans-serif", 16))
+            // There is no half a worker.
+            .x_label_formatter(&|x| {
+                if (x - x.round()).abs() < 1e-6 { format!("{x:.0}") } else { String::new() }
+            })
             .x_desc("workers")
             .y_desc("times the baseline, geometric mean over the workloads")
             .draw()?;

@@ -64,7 +64,7 @@ fn write(
             framed(page, drawn)?;
         }
         page.push_str(
-            "<details><summary>The figures</summary><div class=\"scroll\"><table>\n<tr><th>program</th>\
+            "<details><summary>In numbers</summary><div class=\"scroll\"><table>\n<tr><th>program</th>\
              <th class=\"n\">workers</th><th>system</th><th></th></tr>\n",
         );
         for line in &beside.lines {
@@ -98,7 +98,7 @@ fn write(
             framed(page, drawn)?;
         }
         page.push_str(
-            "<details><summary>The samples in figures</summary><div class=\"scroll\"><table>\n<tr>\
+            "<details><summary>In numbers</summary><div class=\"scroll\"><table>\n<tr>\
              <th>workload</th><th>system</th><th class=\"n\">workers</th><th>unit</th>\
              <th class=\"n\">median</th><th class=\"n\">min</th><th class=\"n\">p10</th>\
              <th class=\"n\">p90</th><th class=\"n\">samples</th></tr>\n",

@@ -29,6 +29,10 @@ pub(super) struct Grid {
     /// Rounds of a point [default: 1000000 with --long, else 100000 or what fits into 30 s in all].
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroU64>,
+    /// Only these points: so many stores between two pops, and this delta; the stores go to distinct
+    /// lines, to words of one line, or to one word [default: the grid around the boundary].
+    #[arg(long, value_name = "STORES:DELTA[:lines|words|one]", value_delimiter = ',')]
+    point: Vec<Point>,
     /// Only these placements [default: those that the machine has].
     #[arg(long, value_enum, value_name = "PLACE", value_delimiter = ',')]
     placement: Vec<Place>,
@@ -100,7 +104,10 @@ impl Grid {
         let Some(capacity) = capacity.or(documented) else {
             bail!("there is neither a measured nor a documented capacity to choose the points by");
         };
-        let points = grid::points(capacity, self.long);
+        let mut points = self.point.clone();
+        if points.is_empty() {
+            points = grid::points(capacity, self.long);
+        }
         let mut journal = match &self.journal {
             Some(path) => Some(self.open(path, seed)?),
             None => None,

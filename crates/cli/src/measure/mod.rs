@@ -36,6 +36,8 @@ use crate::output::{AMISS, USAGE, complain, print};
   poach measure capacity --times 5 --busy  five times, while another core is busy
   poach measure litmus --long --journal points.jsonl
                                            a million rounds a point, to be cut short and taken up again
+  poach measure litmus --point 72:1,4:17:one --runs 1000000
+                                           two points: 72 stores and delta 1; 4 to one word and 17
   poach measure stores ./program --queue The::pop
   poach measure soak --profile here/profile.txt
 
@@ -231,7 +233,10 @@ fn sweep(topology: &Topology, seed: u64, busy: bool) -> Result<Capacity> {
         }
         let sweeps = scope.spawn(move || {
             place::bind(here)?;
-            capacity::measure(Plan::standard(seed)).map_err(anyhow::Error::from)
+            let plan = Plan::standard(seed);
+            let mut sweeps = capacity::measure(plan)?;
+            sweeps.behind = Some(capacity::behind(plan)?);
+            Ok(sweeps)
         });
         let sweeps = sweeps.join();
         stop.store(true, Relaxed);
@@ -270,6 +275,9 @@ fn capacity_only(
 
 fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
     let unreadable = |why: String| Usage(format!("BINARY: {}: {why}", binary.display()));
+    if queue.trim().is_empty() {
+        return Err(Usage("--queue: the name of a function is missing".to_owned()).into());
+    }
     let bytes = fs::read(binary).map_err(|error| unreadable(error.to_string()))?;
     let found = stores::analyse(&bytes, queue).map_err(|error| unreadable(error.to_string()))?;
     if json {
@@ -318,8 +326,9 @@ fn soak_profile(
     arguments: &Arguments,
 ) -> Result<bool> {
     let unusable = |why: String| Usage(format!("--profile: {}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
-    let profile: Profile = text.parse().map_err(|error| unusable(format!("{error}")))?;
+    let bytes = fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    let profile: Profile =
+        String::from_utf8_lossy(&bytes).parse().map_err(|error| unusable(format!("{error}")))?;
     let delta = Delta::measured(&profile, 0).map_err(|error| unusable(error.to_string()))?.pops();
     let pops = NonZeroU64::new(if halve { delta / 2 } else { delta }).unwrap_or(NonZeroU64::MIN);
     let pair = topology.pair(Placement::Cores)?;

@@ -16,13 +16,23 @@
 //! before the store buffer is full. The chain goes on from one repeat to the next, so the time of a
 //! repeat is the chain's, unless stores that find no entry keep the next chain out of the pipeline.
 //!
+//! Behind a store that misses ([`Probe::behind`]), each repeat begins with
+//!
+//! ```text
+//!          clflush [buffer + missing]
+//!          mfence
+//!          mov [buffer + missing], counter
+//! ```
+//!
+//! so that the run and the chain set out from an empty buffer, in the time of the miss.
+//!
 //! The pages are writable until the code is in them, then executable, never both.
 
 use core::ffi::c_void;
 use core::ptr;
 
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, eax, qword_ptr, rax, rdi, rsi, xmm0};
+use iced_x86::code_asm::{CodeAssembler, byte_ptr, eax, qword_ptr, rax, rdi, rsi, xmm0};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 use super::{CannotMeasure, Pattern};
@@ -40,9 +50,22 @@ pub(super) struct Probe {
 impl Probe {
     /// The loop with `run` stores in `pattern`, and `chain` square roots.
     pub(super) fn new(pattern: Pattern, run: usize, chain: usize) -> Result<Probe, CannotMeasure> {
-        let code = assemble(pattern, run, chain)
-            .map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
         let reach = offset(pattern, run.saturating_sub(1)) + 8;
+        Probe::of(assemble(pattern, run, chain, None), reach)
+    }
+
+    /// As [`new`](Probe::new), and in front of each run a store to a line that is in no cache.
+    pub(super) fn behind(
+        pattern: Pattern,
+        run: usize,
+        chain: usize,
+    ) -> Result<Probe, CannotMeasure> {
+        let missing = offset(pattern, run).next_multiple_of(LINE) + LINE;
+        Probe::of(assemble(pattern, run, chain, Some(missing)), missing + 8)
+    }
+
+    fn of(code: Result<Vec<u8>, IcedError>, reach: usize) -> Result<Probe, CannotMeasure> {
+        let code = code.map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
         Ok(Probe { mapping: Mapping::new(&code)?, reach })
     }
 
@@ -76,13 +99,23 @@ fn offset(pattern: Pattern, store: usize) -> usize {
     }
 }
 
-fn assemble(pattern: Pattern, run: usize, chain: usize) -> Result<Vec<u8>, IcedError> {
+fn assemble(
+    pattern: Pattern,
+    run: usize,
+    chain: usize,
+    missing: Option<usize>,
+) -> Result<Vec<u8>, IcedError> {
     let mut code = CodeAssembler::new(64)?;
     let mut repeat = code.create_label();
     // 3 converges on 1 within the warm-up's first repeats, and a root of 1 takes the same time ever after.
     code.mov(eax, 3)?;
     code.cvtsi2sd(xmm0, eax)?;
     code.set_label(&mut repeat)?;
+    if let Some(missing) = missing {
+        code.clflush(byte_ptr(rdi + missing))?;
+        code.mfence()?;
+        code.mov(qword_ptr(rdi + missing), rsi)?;
+    }
     for store in 0..run {
         match pattern {
             Pattern::None => code.lea(rax, qword_ptr(rsi + 1))?,
@@ -162,6 +195,18 @@ mod tests {
     #[should_panic(expected = "shorter than its reach")]
     fn a_buffer_that_is_too_short_is_refused() {
         Probe::new(Pattern::Lines, 2, 1).unwrap().run(&mut [0; 8], 1);
+    }
+
+    #[test]
+    fn behind_a_miss_the_stores_and_the_missing_one_are_made() {
+        let probe = Probe::behind(Pattern::Words, 3, 1).unwrap();
+        let mut buffer = vec![9_u64; probe.reach() / 8];
+        probe.run(&mut buffer, 1);
+        let last = buffer.len() - 1;
+        for (at, word) in buffer.iter().enumerate() {
+            // The counter of the only repeat is 1.
+            assert_eq!(*word, if at < 3 || at == last { 1 } else { 9 }, "{at}");
+        }
     }
 
     #[test]

@@ -17,6 +17,14 @@
 //! | `one` | one address | whether stores to one address share an entry |
 //! | `none` | no memory: as many instructions of another kind | whether some other resource runs out first |
 //!
+//! *Behind a store that misses* ([`Behind`]). The capacity says how many stores there is room for that have
+//! not retired. Those that have may leave the buffer and wait further on for the cache, and they too are
+//! stores that a load overtakes. So a second probe begins each run with a store to a line that is in no
+//! cache. Everything behind it waits until the line is there: for total store order in sight of the other
+//! processors they may not come before it. The chain passes in that time, unless it stands behind stores that
+//! find no room any more. The knee is then at all the room that there is behind the one that misses, in the
+//! buffer and after it; stores that join there move it outward.
+//!
 //! Lengths and patterns are interleaved: a round takes one sample of each in a shuffled order, so that
 //! a noisy moment hits a length here and there and not a stretch of them.
 
@@ -105,6 +113,37 @@ pub struct Capacity {
     pub why_not: Option<String>,
     /// The sweeps, in the order of [`Pattern::ALL`].
     pub patterns: Vec<Measured>,
+    /// The sweeps behind a store that misses, if they were made.
+    pub behind: Option<Behind>,
+}
+
+/// Sweeps of runs that begin behind a store that misses.
+#[derive(Clone, Debug, Serialize)]
+pub struct Behind {
+    /// The most stores to distinct lines that find room behind it.
+    pub stores: Option<u64>,
+    /// The sweeps, in the order of [`Behind::PATTERNS`].
+    pub patterns: Vec<Measured>,
+}
+
+impl Behind {
+    /// The one whose stores share nothing, and two whose stores may join.
+    pub const PATTERNS: [Pattern; 3] = [Pattern::Lines, Pattern::Words, Pattern::One];
+
+    /// Draws the conclusion from sweeps of [`Behind::PATTERNS`].
+    pub fn conclude(patterns: Vec<Measured>) -> Behind {
+        let lines = patterns.iter().find(|measured| measured.pattern == Pattern::Lines);
+        let stores = match lines.map(|measured| &measured.finding) {
+            Some(Finding::Knee(knee)) => Some(knee.at),
+            _ => None,
+        };
+        Behind { stores, patterns }
+    }
+
+    /// The stores that are on their way at once: these and the one that misses.
+    pub fn held(&self) -> Option<u64> {
+        self.stores.map(|stores| stores + 1)
+    }
 }
 
 /// One pattern's sweep.
@@ -140,7 +179,7 @@ impl Capacity {
             (Some(Finding::None { why }), _) => (None, Some(why.clone())),
             (None, _) => (None, Some("stores to distinct lines were not measured".to_owned())),
         };
-        Capacity { entries, why_not, patterns }
+        Capacity { entries, why_not, patterns, behind: None }
     }
 
     /// The knee of stores to distinct lines.
@@ -204,8 +243,32 @@ pub fn measure(plan: Plan) -> Result<Capacity, CannotMeasure> {
     once(Plan { longest, ..plan })
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+/// Measures the room behind a store that misses, on the processor that this thread runs on; bind it first.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub fn behind(plan: Plan) -> Result<Behind, CannotMeasure> {
+    plan.check()?;
+    let mut longest = plan.longest;
+    for _ in 0..2 {
+        let behind = sweep(Plan { longest, ..plan }, &Behind::PATTERNS, true)?;
+        let behind = Behind::conclude(behind);
+        if behind.stores.is_some() {
+            return Ok(behind);
+        }
+        longest *= 2;
+    }
+    Ok(Behind::conclude(sweep(Plan { longest, ..plan }, &Behind::PATTERNS, true)?))
+}
+
 fn once(plan: Plan) -> Result<Capacity, CannotMeasure> {
+    Ok(Capacity::conclude(sweep(plan, &Pattern::ALL, false)?))
+}
+
+/// A sweep of each of these patterns.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+fn sweep(plan: Plan, patterns: &[Pattern], behind: bool) -> Result<Vec<Measured>, CannotMeasure> {
     use std::time::Instant;
 
     use code::Probe;
@@ -213,35 +276,39 @@ fn once(plan: Plan) -> Result<Capacity, CannotMeasure> {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     // The chain has to outlast the draining of the longest run, one line a cycle or slower.
     let chain = 32.max(plan.longest / 5);
-    let mut probes = Vec::with_capacity(Pattern::ALL.len() * plan.longest);
-    for (at, pattern) in Pattern::ALL.into_iter().enumerate() {
+    let probe = if behind { Probe::behind } else { Probe::new };
+    let mut probes = Vec::with_capacity(patterns.len() * plan.longest);
+    for (at, pattern) in patterns.iter().enumerate() {
         for run in 1..=plan.longest {
-            probes.push((at, run, Probe::new(pattern, run, chain)?));
+            probes.push((at, run, probe(*pattern, run, chain)?));
         }
     }
     let reach = probes.iter().map(|(.., probe)| probe.reach()).max().unwrap_or(0);
-    let mut buffer = vec![0_u64; reach.div_ceil(8)];
-    let mut sweeps = vec![vec![Vec::with_capacity(plan.rounds); plan.longest]; Pattern::ALL.len()];
+    // From the beginning of a line, so that neighbouring words fill lines and halves of them.
+    let mut room = vec![0_u64; reach.div_ceil(8) + 8];
+    let buffer = room.as_ptr().align_offset(64).min(8);
+    let buffer = &mut room[buffer..];
+    let mut sweeps = vec![vec![Vec::with_capacity(plan.rounds); plan.longest]; patterns.len()];
     for _ in 0..plan.rounds {
         random.shuffle(&mut probes);
         for (pattern, run, probe) in &probes {
             // Its code and the buffer's lines come into the caches.
-            probe.run(&mut buffer, 4);
+            probe.run(buffer, 4);
             let start = Instant::now();
-            probe.run(&mut buffer, plan.repeats);
+            probe.run(buffer, plan.repeats);
             let time = start.elapsed().as_nanos() as f64 / plan.repeats as f64;
             sweeps[*pattern][run - 1].push(time);
         }
     }
-    let patterns = Pattern::ALL.into_iter().zip(sweeps).map(|(pattern, samples)| {
+    let measured = patterns.iter().zip(sweeps).map(|(pattern, samples)| {
         let sweep = Sweep::new(samples);
         let finding = sweep.knee(plan.seed);
-        Measured { pattern, sweep, finding }
+        Measured { pattern: *pattern, sweep, finding }
     });
-    Ok(Capacity::conclude(patterns.collect()))
+    Ok(measured.collect())
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-fn once(_plan: Plan) -> Result<Capacity, CannotMeasure> {
+fn sweep(_: Plan, _: &[Pattern], _: bool) -> Result<Vec<Measured>, CannotMeasure> {
     Err(CannotMeasure::Platform)
 }

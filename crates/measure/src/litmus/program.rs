@@ -19,8 +19,10 @@
 //! *After a violation* the queue's `head` is above its `tail`. The worker pushes as many tasks as were
 //! taken twice, which makes it an empty queue again, and goes on with a new one.
 
+use core::fmt;
 use core::mem::ManuallyDrop;
 use core::num::NonZeroU64;
+use core::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -52,6 +54,9 @@ pub enum Target {
 }
 
 impl Target {
+    /// All of them.
+    pub const ALL: [Target; 3] = [Target::Lines, Target::Words, Target::One];
+
     /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,6 +77,63 @@ pub struct Point {
     /// Where the stores go.
     pub target: Target,
 }
+
+/// The most stores that a point may have between two pops: it is many times what any buffer holds.
+const MOST_STORES: u64 = 10_000;
+
+/// From `STORES:DELTA` or `STORES:DELTA:TARGET`, the target being one of the documents' names.
+impl FromStr for Point {
+    type Err = NoPoint;
+
+    fn from_str(text: &str) -> Result<Point, NoPoint> {
+        let mut parts = text.split(':');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (stores, delta) = number().zip(number()).ok_or(NoPoint::Form)?;
+        let target = match parts.next() {
+            None => Target::Lines,
+            Some(name) => {
+                Target::ALL.into_iter().find(|target| target.name() == name).ok_or(NoPoint::Form)?
+            }
+        };
+        if parts.next().is_some() {
+            return Err(NoPoint::Form);
+        }
+        if stores > MOST_STORES {
+            return Err(NoPoint::Stores);
+        }
+        if !(1..TASKS).contains(&delta) {
+            return Err(NoPoint::Delta);
+        }
+        Ok(Point { stores, delta, target })
+    }
+}
+
+/// Why a text is no point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPoint {
+    /// It has another form.
+    Form,
+    /// More stores than any buffer holds many times over.
+    Stores,
+    /// The thief would allow for no pop, or keep away from every task.
+    Delta,
+}
+
+impl fmt::Display for NoPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoPoint::Form => f.write_str(
+                "a point is STORES:DELTA or STORES:DELTA:TARGET, and a target is lines, words or one",
+            ),
+            NoPoint::Stores => write!(f, "more than {MOST_STORES} stores between two pops tell nothing"),
+            NoPoint::Delta => {
+                write!(f, "a delta is 1 to {}: there are {TASKS} tasks in the queue", TASKS - 1)
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoPoint {}
 
 /// What the rounds of a point came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -388,6 +450,19 @@ mod tests {
 
     fn stretch(from: u64, to: u64) -> (u64, u64) {
         (to - from, (from..to).sum())
+    }
+
+    #[test]
+    fn points_are_read_and_senseless_ones_refused() {
+        let point = |stores, delta, target| Ok(Point { stores, delta, target });
+        assert_eq!("72:1".parse(), point(72, 1, Target::Lines));
+        assert_eq!("4:17:one".parse(), point(4, 17, Target::One));
+        for text in ["", "4", "4:", "4:17:two", "4:17:one:1", "-1:4", "x:1"] {
+            assert_eq!(text.parse::<Point>(), Err(NoPoint::Form), "{text}");
+        }
+        assert_eq!("1:0".parse::<Point>(), Err(NoPoint::Delta));
+        assert_eq!("1:512".parse::<Point>(), Err(NoPoint::Delta));
+        assert_eq!("10001:1".parse::<Point>(), Err(NoPoint::Stores));
     }
 
     #[test]

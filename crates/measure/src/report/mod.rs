@@ -97,10 +97,13 @@ pub struct Document {
     pub host: Host,
     /// Entries of the store buffer, if they could be measured.
     pub capacity: Option<u64>,
-    /// The smallest reordering bound consistent with everything seen, if there is a capacity.
+    /// The smallest reordering bound consistent with everything seen, if there is a capacity and it was
+    /// looked for.
     pub bound: Option<u64>,
     /// The least bound that the violations alone show.
     pub shown: Option<u64>,
+    /// The stores that were on their way at once behind one that misses, it included.
+    pub held: Option<u64>,
     /// The sweeps.
     pub sweeps: Option<Capacity>,
     /// The worker and the thief, by placement.
@@ -136,7 +139,12 @@ impl Document {
             litmus.iter().flat_map(|run| run.points.iter().copied()).collect();
         let shown = grid::smallest_bound(&points, capacity);
         let supposed = capacity.map(|capacity| capacity + 1);
-        let bound = supposed.map(|supposed| supposed.max(shown.unwrap_or(0)));
+        let held = sweeps.as_ref().and_then(|sweeps| sweeps.behind.as_ref()?.held());
+        // What was seen on others of its kind counts too: the worker and the thief find little on a machine
+        // that is busy with something else.
+        let least = [shown, held, host.seen_before].into_iter().flatten().max().unwrap_or(0);
+        let looked = !litmus.is_empty() || held.is_some();
+        let bound = supposed.filter(|_| looked).map(|supposed| supposed.max(least));
         let against = |f: fn(&[Observation], u64) -> Vec<Observation>| {
             supposed.map(|supposed| f(&points, supposed)).unwrap_or_default()
         };
@@ -147,6 +155,7 @@ impl Document {
             capacity,
             bound,
             shown,
+            held,
             columns: supposed.map(|s| grid::columns(&points, s)).unwrap_or_default(),
             contradictions: against(grid::contradictions),
             safe_delta,
@@ -197,29 +206,29 @@ impl Document {
                 ),
             });
         }
+        if let (Some(held), Some(capacity)) = (self.held, self.capacity) {
+            said.push(format!(
+                "Behind a store that misses there is room for {} more, so {held} are on their way at once: \
+                 besides the {capacity} of the store buffer there are {} between it and the cache, where the \
+                 paper's processors have one.",
+                held - 1,
+                held.saturating_sub(capacity)
+            ));
+        }
         if !self.litmus.is_empty() {
             said.push(match (self.shown, self.capacity) {
                 (None, _) => "No violation was seen at all, so the litmus test says nothing about the \
                               bound: run it longer, or on two cores."
                     .to_owned(),
-                (Some(shown), Some(capacity)) if shown > capacity + 1 => format!(
-                    "Loads overtook at least {shown} stores: besides the {capacity} of the store buffer \
-                     there are {} on their way to the cache, where the paper's processors have one. The \
-                     bound is {shown} or more.",
-                    shown - capacity
-                ),
+                (Some(shown), Some(capacity)) if shown > capacity + 1 => {
+                    format!("Loads overtook at least {shown} stores, more than capacity + 1.")
+                }
                 (Some(shown), Some(capacity)) => format!(
                     "Loads overtook at least {shown} stores, and nothing contradicts capacity + 1 = {}.",
                     capacity + 1
                 ),
                 (Some(shown), None) => format!("Loads overtook at least {shown} stores."),
             });
-            if let (true, Some(before)) = (self.exceeds(), self.host.seen_before) {
-                said.push(format!(
-                    "That is more than the {before} of Poach's table: no program should rest on \
-                     Delta::documented here. Please tell its makers."
-                ));
-            }
             let lost: u64 =
                 self.points().iter().map(|o| o.outcome.losses + o.outcome.disordered).sum();
             if lost > 0 {
@@ -227,6 +236,22 @@ impl Document {
                     "{lost} tasks were lost or out of order, which no bound explains."
                 ));
             }
+        }
+        if let (true, Some(before)) = (self.exceeds(), self.host.seen_before) {
+            said.push(format!(
+                "That is more than the {before} of Poach's table: no program should rest on \
+                 Delta::documented here. Please tell its makers."
+            ));
+        }
+        if let (Some(bound), false) = (self.bound, self.litmus.is_empty()) {
+            said.push(format!(
+                "The bound is {bound} or more, by all that was seen here{}.",
+                if self.host.seen_before == Some(bound) && self.shown.max(self.held) < Some(bound) {
+                    " and on others of its kind before"
+                } else {
+                    ""
+                }
+            ));
         }
         for counts in self.classic.iter().filter(|counts| !counts.allowed && counts.seen > 0) {
             said.push(format!(
@@ -246,7 +271,7 @@ impl Document {
 
     /// Whether more was seen than the table of bounds says.
     fn exceeds(&self) -> bool {
-        self.host.seen_before.is_some_and(|before| self.shown > Some(before))
+        self.host.seen_before.is_some_and(|before| self.shown.max(self.held) > Some(before))
     }
 
     /// Whether all is as it should be: a capacity, equal to the documented one, a bound that was seen and

@@ -6,7 +6,7 @@ use poach_memory::Delta;
 
 use super::Document;
 use super::plot::Plot;
-use crate::capacity::{Capacity, Pattern};
+use crate::capacity::{Capacity, Measured, Pattern};
 use crate::knee::Finding;
 use crate::litmus::grid;
 use crate::litmus::program::Target;
@@ -140,8 +140,34 @@ fn write(page: &mut String, document: &Document) -> std::fmt::Result {
 
 fn capacity(page: &mut String, sweeps: &Capacity) -> std::fmt::Result {
     page.push_str("<h2>Capacity</h2>\n");
+    sweep(page, &sweeps.patterns, sweeps.entries, "Time by the number of stores in a run")?;
+    page.push_str(
+        "<figcaption>As long as a run of stores fits into the store buffer it costs nothing. Lower \
+         quartiles of interleaved samples (Figure 7 of the paper).</figcaption></figure>\n",
+    );
+    if let Some(behind) = &sweeps.behind {
+        page.push_str("<h2>Behind a store that misses</h2>\n");
+        let description = "Time by the number of stores behind one that misses";
+        sweep(page, &behind.patterns, behind.stores, description)?;
+        page.push_str(
+            "<figcaption>Each run begins with a store to a line that is in no cache, and all others wait \
+             behind it: in the store buffer, and on the way from there to the cache. As long as there is \
+             room the chain passes meanwhile. Stores that join on that way take less of it.</figcaption>\
+             </figure>\n",
+        );
+    }
+    Ok(())
+}
+
+/// A figure of these sweeps, its legend, and the beginning of its caption.
+fn sweep(
+    page: &mut String,
+    patterns: &[Measured],
+    knee: Option<u64>,
+    description: &str,
+) -> std::fmt::Result {
     let levels: Vec<(Pattern, Vec<f64>)> =
-        sweeps.patterns.iter().map(|m| (m.pattern, m.sweep.levels())).collect();
+        patterns.iter().map(|m| (m.pattern, m.sweep.levels())).collect();
     let all = || levels.iter().flat_map(|(_, levels)| levels.iter().copied());
     let longest = levels.iter().map(|(_, levels)| levels.len()).max().unwrap_or(1);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
@@ -150,17 +176,17 @@ fn capacity(page: &mut String, sweeps: &Capacity) -> std::fmt::Result {
         (1.0, longest as f64),
         ((low - room).max(0.0), high + room),
         ("stores in a run", "ns for a run and a chain"),
-        "Time by the number of stores in a run",
+        description,
     );
     for (pattern, levels) in levels.iter().rev() {
         let points = levels.iter().enumerate().map(|(at, level)| ((at + 1) as f64, *level));
         plot.line(&format!("l-{}", pattern.name()), points);
     }
-    if let Some(entries) = sweeps.entries {
-        plot.upright(entries as f64, &format!("{entries}"));
+    if let Some(knee) = knee {
+        plot.upright(knee as f64, &format!("{knee}"));
     }
     write!(page, "<figure>{}<ul class=legend>", plot.finish())?;
-    for measured in &sweeps.patterns {
+    for measured in patterns {
         let knee = match &measured.finding {
             Finding::Knee(knee) => {
                 format!("knee at {}, confidence {:.0} %", knee.at, knee.confidence * 100.0)
@@ -173,10 +199,7 @@ fn capacity(page: &mut String, sweeps: &Capacity) -> std::fmt::Result {
             "<li><span class='key k-{name}' style='color:var(--{name})'></span>{about}: {knee}"
         )?;
     }
-    page.push_str(
-        "</ul><figcaption>As long as a run of stores fits into the store buffer it costs nothing. Lower \
-         quartiles of interleaved samples (Figure 7 of the paper).</figcaption></figure>\n",
-    );
+    page.push_str("</ul>");
     Ok(())
 }
 

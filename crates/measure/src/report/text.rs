@@ -38,6 +38,16 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
             }
         }
     }
+    if let Some(behind) = document.sweeps.as_ref().and_then(|sweeps| sweeps.behind.as_ref()) {
+        writeln!(text, "\nbehind a store that misses there is room for")?;
+        for measured in &behind.patterns {
+            let room = match &measured.finding {
+                Finding::Knee(knee) => format!("{} (confidence {:.2})", knee.at, knee.confidence),
+                Finding::None { why } => format!("no end to it was found: {why}"),
+            };
+            writeln!(text, "  {:28} {room}", measured.pattern.about())?;
+        }
+    }
     for run in &document.litmus {
         writeln!(
             text,
