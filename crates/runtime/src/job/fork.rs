@@ -162,6 +162,7 @@ where
 }
 
 /// [`Worker::join`], for an `a` that only this crate knows never to leave this thread.
+#[expect(clippy::needless_pass_by_value, reason = "a caller gives its token up while halves run")]
 #[inline(always)]
 pub(crate) fn fork<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where
