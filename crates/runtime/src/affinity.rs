@@ -52,7 +52,7 @@ impl Drop for Aside {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) struct Aside;
+pub(crate) enum Aside {}
 
 #[cfg(not(target_os = "linux"))]
 impl Aside {

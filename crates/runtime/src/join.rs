@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::job::current::Local;
-use crate::job::fork::{Worker, fork};
+use crate::job::fork::{Worker, fits_registers, fork};
 use crate::pool::global;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
@@ -37,13 +37,26 @@ where
     RB: Send,
 {
     Local::with(|local| match local {
+        Some(local) if const { fits_registers::<A, B, RA, RB>() } => outlined(local, a, b),
         Some(local) => fork_here(local, a, b),
         None => global().install(|| join(a, b)),
     })
 }
 
-/// On a worker. Not inlined, so that the compiler inlines the program into it: see `outlined` in `job/fork.rs`.
+/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`
+/// in `job/fork.rs`.
 #[inline(never)]
+fn outlined<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    fork_here(local, a, b)
+}
+
+/// [`join`] on a worker.
+#[inline(always)]
 fn fork_here<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,

@@ -119,9 +119,12 @@ impl Worker<'_> {
     /// `a` is run here, at once. Meanwhile `b` may be stolen by another worker of the pool; if it is
     /// not, it is run here afterwards. If it is, this worker takes other work until `b` is done.
     ///
-    /// Costs a call, a few plain stores and two predictable comparisons over calling both, unless `b` is
-    /// stolen or another worker is hungry: no fence, no locked instruction, no allocation, no
-    /// thread-local variable. Blocking only if `b` is stolen. Source: Lace, Figures 1 and 4.
+    /// Costs a few plain stores and two predictable comparisons over calling both, unless `b` is stolen or
+    /// another worker is hungry: no fence, no locked instruction, no allocation, no thread-local variable.
+    /// Blocking only if `b` is stolen. Source: Lace, Figures 1 and 4.
+    ///
+    /// Of halves and results of up to two words it is a function of its own, into which a small recursive
+    /// program is inlined; of larger ones it is inlined itself.
     ///
     /// # Panics
     ///
@@ -135,7 +138,12 @@ impl Worker<'_> {
         RA: Send,
         RB: Send,
     {
-        outlined(Worker { head: self.head, life: PhantomData }, a, b)
+        let token = Worker { head: self.head, life: PhantomData };
+        if const { fits_registers::<A, B, RA, RB>() } {
+            outlined(token, a, b)
+        } else {
+            fork(token, a, b)
+        }
     }
 
     /// This worker's index in its pool, from 0.
@@ -145,12 +153,21 @@ impl Worker<'_> {
     }
 }
 
+/// Whether these halves, and their results, are handed to and from a function in registers.
+pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
+    const TWO_WORDS: usize = 2 * size_of::<usize>();
+    size_of::<A>() <= TWO_WORDS && size_of::<B>() <= TWO_WORDS && size_of::<(RA, RB)>() <= TWO_WORDS
+}
+
 /// [`Worker::join`], as a function of its own.
 ///
 /// It is not inlined into the function that forks, so that the compiler inlines that one, where it is
 /// small, into both halves here. A recursive program so becomes one function, which looks before it calls
 /// itself whether there is anything to fork, and a leaf costs no call. The other way round each leaf
 /// saves and restores what the forks need, which costs more than the fork itself.
+///
+/// Only for what comes and goes [in registers](fits_registers): larger closures would be written to memory to
+/// be handed over, and again to the slot.
 #[inline(never)]
 fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where
@@ -162,6 +179,7 @@ where
 }
 
 /// [`Worker::join`], for an `a` that only this crate knows never to leave this thread.
+#[expect(clippy::needless_pass_by_value, reason = "a caller gives its token up while halves run")]
 #[inline(always)]
 pub(crate) fn fork<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where

@@ -18,3 +18,6 @@ pub(crate) mod queued;
 pub(crate) mod scoped;
 pub(crate) mod shared;
 pub(crate) mod task;
+// shuttle brings its own stacks for its threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod whole;

@@ -123,7 +123,7 @@ fn the_picture_has_a_shape_for_everything_and_says_what_is_missing() {
 }
 
 /// An interpreter does less.
-const SPANS: u64 = if cfg!(miri) { 4_000 } else { 100_000 };
+const SPANS: u64 = if cfg!(miri) { 2_000 } else { 100_000 };
 
 #[test]
 fn a_lane_of_tiny_spans_is_painted_once_a_point() {

@@ -1,0 +1,484 @@
+//! Sleeping, waking, stealing, joins and tasks from outside, all at once, under shuttle.
+//!
+//! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by themselves, every
+//! interleaving of a few steps. Here they run together, in the loop of [`Local`](crate::worker::Local) written
+//! once more with nothing but what the protocol needs: some hundred steps on three workers, far too many to try
+//! them all, so shuttle chooses among them, at random and by priorities that change a few times (PCT, Burckhardt
+//! et al., ASPLOS 2010). It knows no weak memory: every access is sequentially consistent, and the fences do
+//! nothing. What it finds are wake-ups that nobody sends, work that nobody looks for, and ends that nobody sees:
+//! each shows as a deadlock, or as a program that goes on for ever.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Stack, Status, Stolen};
+use poach_memory::{Machine, Memory, Ordering, Pointer, Word};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+
+use crate::sleep::{Seat, Sleep};
+
+/// shuttle's memory.
+#[derive(Clone, Copy)]
+struct Shuttled;
+
+struct ShuttledWord(AtomicU64);
+
+struct ShuttledPointer<T>(AtomicPtr<T>);
+
+impl Memory for Shuttled {
+    type Word = ShuttledWord;
+    type Pointer<T> = ShuttledPointer<T>;
+    type Cell<T> = <Machine as Memory>::Cell<T>;
+
+    fn full() {}
+
+    fn light() {}
+
+    fn heavy() {}
+
+    /// So that thieves expose.
+    fn asymmetric() -> bool {
+        true
+    }
+
+    fn pause() {
+        thread::yield_now();
+    }
+}
+
+impl Word for ShuttledWord {
+    fn new(value: u64) -> Self {
+        ShuttledWord(AtomicU64::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.0.swap(value, order)
+    }
+
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_add(value, order)
+    }
+
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_sub(value, order)
+    }
+
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_or(value, order)
+    }
+
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_and(value, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+impl<T> Pointer<T> for ShuttledPointer<T> {
+    fn new(value: *mut T) -> Self {
+        ShuttledPointer(AtomicPtr::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> *mut T {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: *mut T, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
+        self.0.swap(value, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+struct ShuttledSeat {
+    called: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Seat for ShuttledSeat {
+    fn new() -> Self {
+        ShuttledSeat { called: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    fn park(&self) {
+        let mut called = self.called.lock().unwrap();
+        while !*called {
+            called = self.changed.wait(called).unwrap();
+        }
+        *called = false;
+    }
+
+    /// shuttle has no time: it is over at once.
+    fn park_for(&self, _time: Duration) -> bool {
+        mem::take(&mut *self.called.lock().unwrap())
+    }
+
+    fn unpark(&self) {
+        *self.called.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+/// What a model may leave out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// Who injects a task wakes nobody.
+    CallForTheInjected,
+    /// A thief that has finished a half does not wake its victim.
+    CallForTheVictim,
+    /// A worker sleeps without looking again.
+    SecondLook,
+    /// An owner that has shared tasks wakes nobody.
+    CallForTheShared,
+}
+
+/// What a worker's stack belongs to.
+struct Home {
+    index: usize,
+    sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
+    left: Left,
+}
+
+impl Context for Home {
+    fn shared(&self) {
+        if self.left != Left::CallForTheShared {
+            self.sleep.wake_for(self.index);
+        }
+    }
+}
+
+type Top = Head<Shuttled, Home>;
+
+/// What a task or a half is.
+#[derive(Clone, Copy)]
+enum What {
+    /// Two of these, one level lower; at level zero, a leaf.
+    Tree(u32),
+    /// `Wait` and `Begin`: a half that does not end before the other one has begun elsewhere.
+    HandedOver,
+    Wait,
+    Begin,
+}
+
+#[repr(align(8))]
+struct Descriptor;
+static DESCRIPTOR: Descriptor = Descriptor;
+
+fn descriptor() -> *mut () {
+    (&raw const DESCRIPTOR).cast_mut().cast()
+}
+
+/// A pool: its workers' stacks, an inbox, and who sleeps.
+struct Pool {
+    sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
+    forks: Vec<Stack<Shuttled, Home>>,
+    inbox: Mutex<VecDeque<What>>,
+    injected: AtomicU64,
+    closing: AtomicU64,
+    begun: AtomicU64,
+    /// What the injected tasks came to; and who waits for it.
+    results: Mutex<Vec<u64>>,
+    more: Condvar,
+    left: Left,
+}
+
+impl Pool {
+    fn new(workers: usize, left: Left) -> Arc<Pool> {
+        let sleep = Arc::new(Sleep::new(workers, 1));
+        let stack = |index| {
+            let home = Home { index, sleep: Arc::clone(&sleep), left };
+            Stack::new(8, home).expect("a small stack")
+        };
+        Arc::new(Pool {
+            forks: (0..workers).map(stack).collect(),
+            inbox: Mutex::new(VecDeque::new()),
+            injected: AtomicU64::new(0),
+            closing: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            results: Mutex::new(Vec::new()),
+            more: Condvar::new(),
+            sleep,
+            left,
+        })
+    }
+
+    fn inject(&self, task: What) {
+        self.inbox.lock().unwrap().push_back(task);
+        self.injected.fetch_add(1, Ordering::Relaxed);
+        if self.left != Left::CallForTheInjected {
+            self.sleep.wake_one();
+        }
+    }
+
+    /// Waits for so many results, and takes them.
+    fn results(&self, count: usize) -> Vec<u64> {
+        let mut results = self.results.lock().unwrap();
+        while results.len() < count {
+            results = self.more.wait(results).unwrap();
+        }
+        mem::take(&mut *results)
+    }
+
+    fn take_injected(&self) -> Option<What> {
+        if self.injected.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let task = self.inbox.lock().unwrap().pop_front()?;
+        self.injected.fetch_sub(1, Ordering::Relaxed);
+        Some(task)
+    }
+
+    fn visible(&self) -> bool {
+        self.injected.load(Ordering::Relaxed) != 0
+            || self.forks.iter().any(|forks| forks.shared() != 0)
+    }
+
+    fn request_everywhere(&self, but: usize) {
+        for (_, forks) in self.forks.iter().enumerate().filter(|&(index, _)| index != but) {
+            forks.request();
+        }
+    }
+
+    /// Line L3.
+    fn found(&self) {
+        if self.sleep.found() {
+            self.request_everywhere(usize::MAX);
+            if self.visible() {
+                self.sleep.wake_one();
+            }
+        }
+    }
+
+    fn others(&self, me: usize) -> impl Iterator<Item = usize> {
+        (1..self.forks.len()).map(move |step| (me + step) % self.forks.len())
+    }
+
+    fn steal(&self, me: usize) -> Option<(Stolen<'_, Shuttled>, usize)> {
+        self.others(me).find_map(|victim| {
+            loop {
+                match self.forks[victim].steal() {
+                    Ok(stolen) => return Some((stolen, victim)),
+                    Err(Claim::Lost) => Shuttled::pause(),
+                    Err(_) => return None,
+                }
+            }
+        })
+    }
+
+    /// `Local::work_until`.
+    fn work_until(&self, me: usize, top: Top, done: &dyn Fn() -> bool) {
+        let mut looks = 0;
+        let found = |looks: &mut u32| {
+            if mem::take(looks) != 0 {
+                self.found();
+            }
+        };
+        while !done() {
+            if let Some(task) = self.take_injected() {
+                found(&mut looks);
+                let result = self.run(me, top, task);
+                self.results.lock().unwrap().push(result);
+                self.more.notify_one();
+                continue;
+            }
+            if let Some((stolen, victim)) = self.steal(me) {
+                found(&mut looks);
+                self.run_stolen(me, top, &stolen);
+                if self.left != Left::CallForTheVictim {
+                    self.sleep.wake(victim);
+                }
+                continue;
+            }
+            if looks == 0 {
+                self.sleep.search();
+            }
+            looks += 1;
+            if looks == 2
+                && self.others(me).any(|victim| self.forks[victim].expose() == Exposure::Done)
+            {
+                // Something to steal now.
+            } else if looks <= 2 {
+                Shuttled::pause();
+            } else {
+                self.sleep.sleep(me, false, || {
+                    self.request_everywhere(me);
+                    self.left != Left::SecondLook && (done() || self.visible())
+                });
+                looks = 1;
+            }
+        }
+        found(&mut looks);
+    }
+
+    fn run(&self, me: usize, top: Top, what: What) -> u64 {
+        match what {
+            What::Tree(0) => 1,
+            What::Tree(level) => self.join(me, top, What::Tree(level - 1), What::Tree(level - 1)),
+            What::HandedOver => self.join(me, top, What::Wait, What::Begin),
+            What::Wait => {
+                while self.begun.load(Ordering::Relaxed) == 0 {
+                    // A place at which a request is met.
+                    self.join(me, top, What::Tree(0), What::Tree(0));
+                    Shuttled::pause();
+                }
+                0
+            }
+            What::Begin => self.begun.fetch_add(1, Ordering::Relaxed) + 1,
+        }
+    }
+
+    /// `fork`, and the wait for what was stolen.
+    fn join(&self, me: usize, head: Top, a: What, b: What) -> u64 {
+        // SAFETY: this thread owns the stack, `head` is its top, a `What` fits; popped below.
+        let above = unsafe { head.push(descriptor(), &raw const b) }.expect("the stack has room");
+        let first = self.run(me, above, a);
+        // SAFETY: this thread owns the stack, and what was pushed above has been popped.
+        if unsafe { head.pop(descriptor()) } == Popped::Own {
+            return first + self.run(me, head, b);
+        }
+        // SAFETY: this thread owns the stack, which it has pushed to at `head`.
+        let slot = unsafe { head.slot() };
+        let done = || slot.status().load(Ordering::Acquire) & Status::DONE != 0;
+        // A stolen task keeps its slot.
+        self.work_until(me, above, &done);
+        // SAFETY: the thief has put its result there, and is done with it.
+        let second = unsafe { slot.take::<u64>() };
+        // SAFETY: stolen and done, the result is out, and nothing is above it.
+        unsafe { head.retire() };
+        first + second
+    }
+
+    fn run_stolen(&self, me: usize, top: Top, stolen: &Stolen<'_, Shuttled>) {
+        // SAFETY: claimed by this thread, and a `What`.
+        let what = unsafe { stolen.slot().take::<What>() };
+        let result = self.run(me, top, what);
+        // SAFETY: this thread's until it says that it is done; a u64 fits.
+        unsafe { stolen.slot().put(result) };
+        stolen.slot().status().store(Status::DONE, Ordering::Release);
+    }
+}
+
+/// So many workers and tasks from outside, and an end.
+fn program(workers: usize, tasks: &[What], expected: &[u64], left: Left) {
+    let pool = Pool::new(workers, left);
+    let threads: Vec<_> = (0..workers)
+        .map(|me| {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
+                let bottom = unsafe { pool.forks[me].bottom() };
+                pool.work_until(me, bottom, &|| pool.closing.load(Ordering::Relaxed) != 0);
+            })
+        })
+        .collect();
+    for &task in tasks {
+        pool.inject(task);
+    }
+    assert_eq!(pool.results(tasks.len()), expected);
+    // Another one, when all may be asleep: they take some steps to be.
+    (0..100).for_each(|_| Shuttled::pause());
+    pool.inject(What::Tree(1));
+    assert_eq!(pool.results(1), [2]);
+    pool.closing.store(1, Ordering::Relaxed);
+    pool.sleep.wake_all();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Two trees of joins.
+fn trees(left: Left) {
+    program(3, &[What::Tree(2), What::Tree(2)], &[4, 4], left);
+}
+
+/// A join that needs two workers, the second of which sleeps, or is about to, or looks for work.
+fn handed_over(left: Left) {
+    program(2, &[What::HandedOver], &[1], left);
+}
+
+/// With each of the two ways to choose.
+const ITERATIONS: usize = 300;
+/// More than any of these programs takes.
+const STEPS: usize = 50_000;
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config.max_steps = MaxSteps::FailAfter(STEPS);
+    config.failure_persistence = FailurePersistence::None;
+    config
+}
+
+fn check(program: fn(Left), left: Left) {
+    let random = RandomScheduler::new_from_seed(1, ITERATIONS);
+    Runner::new(random, config()).run(move || program(left));
+    let changes = PctScheduler::new_from_seed(1, 3, ITERATIONS);
+    Runner::new(changes, config()).run(move || program(left));
+}
+
+#[test]
+fn every_task_is_run_once_and_everybody_comes_home() {
+    check(trees, Left::Nothing);
+}
+
+#[test]
+fn a_half_that_waits_for_the_other_meets_a_thief() {
+    check(handed_over, Left::Nothing);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_task_from_outside_that_calls_nobody_is_left_alone() {
+    check(trees, Left::CallForTheInjected);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_victim_that_is_not_called_sleeps_for_ever() {
+    check(trees, Left::CallForTheVictim);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_sleeper_that_does_not_look_again_loses_a_call() {
+    check(trees, Left::SecondLook);
+}
+
+#[test]
+#[should_panic(expected = "max_steps")]
+fn an_owner_that_answers_a_request_and_calls_nobody_waits_for_ever() {
+    check(handed_over, Left::CallForTheShared);
+}
