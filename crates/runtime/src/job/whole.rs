@@ -367,7 +367,7 @@ impl Pool {
         let above = unsafe { head.push(descriptor(), &raw const b) }.expect("the stack has room");
         let first = self.run(me, above, a);
         // SAFETY: this thread owns the stack, and what was pushed above has been popped.
-        if unsafe { head.pop(descriptor()) } == Popped::Own {
+        if unsafe { head.pop() } == Popped::Own {
             return first + self.run(me, head, b);
         }
         // SAFETY: this thread owns the stack, which it has pushed to at `head`.
