@@ -189,10 +189,11 @@ impl Tally {
             Waiter::Home(index) => Waiter::Home(*index),
             Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
         };
-        // A reference to nothing but cells: it may dangle while `remove` returns.
+        // A reference to nothing but an atomic word, not to what is between the lines: it may dangle while
+        // `remove` returns.
         // SAFETY: as above.
-        let pending = unsafe { &(*tally).pending };
-        if pending.remove() {
+        let away = unsafe { &(*tally).pending.away.0 };
+        if Pending::remove(away) {
             match waiter {
                 // The task's pool is the scope's, so its registry will do, and outlives this.
                 Waiter::Home(index) => local.registry.sleep.wake(index),
@@ -240,7 +241,7 @@ impl Tally {
             (Waiter::Home(_), Some(local)) => self.wait_at_home(local),
             (Waiter::Home(_), None) => unreachable!("a worker's scope is waited for by it"),
             (Waiter::Outside(signal), _) => {
-                if !self.pending.remove() {
+                if !Pending::remove(&self.pending.away.0) {
                     signal.wait(local);
                 }
             }
@@ -316,12 +317,12 @@ impl Pending {
         }
     }
 
-    /// One task less, in the word. Returns whether the home worker may be waiting for just this one. If not
-    /// home, the scope may be gone when this returns.
-    fn remove(&self) -> bool {
+    /// One task less, in the word `away`. Returns whether the home worker may be waiting for just this one. The
+    /// scope, and the word with it, may be gone when this returns.
+    fn remove(away: &SharedWord) -> bool {
         // AcqRel: releases what the task did to the home worker's `is_zero`, through those that come after
         // it too.
-        self.away.0.fetch_sub(1, Ordering::AcqRel) == 1
+        away.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Whether no task is left.
