@@ -2,10 +2,15 @@
 
 use std::io;
 
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+#[cfg(target_os = "linux")]
+use crate::job::processor::here;
+
 /// The processors that this thread may run on, in ascending order; at least one.
 #[cfg(target_os = "linux")]
 pub(crate) fn allowed() -> io::Result<Vec<usize>> {
-    use rustix::thread::{CpuSet, sched_getaffinity};
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
 }
@@ -13,7 +18,6 @@ pub(crate) fn allowed() -> io::Result<Vec<usize>> {
 /// Binds the calling thread to one processor.
 #[cfg(target_os = "linux")]
 pub(crate) fn bind(processor: usize) -> io::Result<()> {
-    use rustix::thread::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
     set.set(processor);
     Ok(sched_setaffinity(None, &set)?)
@@ -22,7 +26,7 @@ pub(crate) fn bind(processor: usize) -> io::Result<()> {
 /// The calling thread, kept off the processor that it was on; dropped, it may use that one again.
 #[cfg(target_os = "linux")]
 pub(crate) struct Aside {
-    before: rustix::thread::CpuSet,
+    before: CpuSet,
 }
 
 #[cfg(target_os = "linux")]
@@ -30,8 +34,7 @@ impl Aside {
     /// Moves the calling thread to another processor that it may use, if there is one. When this returns,
     /// it runs there.
     pub(crate) fn step() -> Option<Aside> {
-        use rustix::thread::{sched_getaffinity, sched_setaffinity};
-        let here = crate::job::processor::here()?;
+        let here = here()?;
         let before = sched_getaffinity(None).ok()?;
         let mut others = before;
         others.unset(here);
@@ -47,8 +50,61 @@ impl Drop for Aside {
     fn drop(&mut self) {
         // It fails only where the system has taken these processors away meanwhile, and then it has set
         // the thread's own.
-        let _ = rustix::thread::sched_setaffinity(None, &self.before);
+        let _ = sched_setaffinity(None, &self.before);
     }
+}
+
+/// A thread that sleeps, or is about to.
+#[cfg(target_os = "linux")]
+pub(crate) struct Sleeper {
+    thread: rustix::thread::Pid,
+    /// The processor that it is kept off.
+    kept_off: Option<usize>,
+}
+
+#[cfg(target_os = "linux")]
+impl Sleeper {
+    /// The calling thread, if the system can move it.
+    pub(crate) fn me() -> Option<Sleeper> {
+        here().map(|_| Sleeper { thread: rustix::thread::gettid(), kept_off: None })
+    }
+
+    /// Keeps the sleeper off the calling thread's processor, if it may use another. Its thread must not have
+    /// ended.
+    pub(crate) fn makes_way(&mut self) {
+        let (None, Some(here)) = (self.kept_off, here()) else { return };
+        let Ok(mut others) = sched_getaffinity(Some(self.thread)) else { return };
+        if others.is_set(here) && others.count() > 1 {
+            others.unset(here);
+            let moved = sched_setaffinity(Some(self.thread), &others);
+            self.kept_off = moved.is_ok().then_some(here);
+        }
+    }
+
+    /// The sleeper is awake, and may use the processor again that it was kept off.
+    pub(crate) fn gets_up(self) {
+        if let Some(processor) = self.kept_off
+            && let Ok(mut all) = sched_getaffinity(None)
+        {
+            all.set(processor);
+            // It fails only where the system has taken that processor away meanwhile.
+            let _ = sched_setaffinity(None, &all);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) enum Sleeper {}
+
+#[cfg(not(target_os = "linux"))]
+impl Sleeper {
+    pub(crate) fn me() -> Option<Sleeper> {
+        None
+    }
+
+    pub(crate) fn makes_way(&mut self) {}
+
+    pub(crate) fn gets_up(self) {}
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -74,7 +130,6 @@ pub(crate) fn bind(_processor: usize) -> io::Result<()> {
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
-    use crate::job::processor::here;
 
     #[test]
     fn one_that_steps_aside_is_elsewhere_and_comes_back_to_all_its_processors() {
@@ -93,6 +148,19 @@ mod tests {
             assert_eq!(away.len(), 1);
             assert_eq!(here(), Some(away[0]));
             drop(aside);
+            assert_eq!(allowed().unwrap(), [first, second]);
+            // A sleeper makes way for its caller (both are this thread here), and only if it can.
+            let mut sleeper = Sleeper::me().unwrap();
+            sleeper.makes_way();
+            let away = allowed().unwrap();
+            assert_eq!(away.len(), 1);
+            assert_eq!(here(), Some(away[0]));
+            let mut bound = Sleeper::me().unwrap();
+            bound.makes_way();
+            assert_eq!(allowed().unwrap(), away);
+            bound.gets_up();
+            assert_eq!(allowed().unwrap(), away);
+            sleeper.gets_up();
             assert_eq!(allowed().unwrap(), [first, second]);
         }
     }

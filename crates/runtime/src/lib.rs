@@ -38,6 +38,7 @@ mod place;
 mod pool;
 mod registry;
 mod scope;
+mod seat;
 mod sleep;
 mod spawn;
 mod stats;

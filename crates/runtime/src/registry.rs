@@ -13,10 +13,8 @@
 //! looks are line S5 of sleep/README.md.
 
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use crossbeam_utils::sync::{Parker, Unparker};
 use poach_deque::Thief;
 use poach_deque::split::{Context, Split, Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
@@ -28,70 +26,14 @@ use crate::job::forked::Birth;
 use crate::job::task::Task;
 use crate::place::Rings;
 use crate::pool::Handlers;
-use crate::sleep::{Seat, Sleep};
+use crate::seat::ThreadSeat;
+use crate::sleep::Sleep;
 use crate::trace::Recordings;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
 /// A pool never has more workers than this.
 pub const MAX_THREADS: usize = 1024;
-
-/// A seat of real threads.
-pub(crate) struct ThreadSeat {
-    /// Held by its worker whenever it parks; nobody else locks it.
-    parker: Mutex<Parker>,
-    unparker: Unparker,
-    /// 1 from a call until it is taken. The parker alone does not say why it has returned.
-    called: <Machine as Memory>::Word,
-}
-
-impl ThreadSeat {
-    fn take_call(&self) -> bool {
-        // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
-        self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
-    }
-}
-
-impl Seat for ThreadSeat {
-    fn new() -> Self {
-        let parker = Parker::new();
-        let unparker = parker.unparker().clone();
-        ThreadSeat { parker: Mutex::new(parker), unparker, called: Word::new(0) }
-    }
-
-    fn park(&self) {
-        let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
-        while !self.take_call() {
-            parker.park();
-        }
-    }
-
-    fn park_for(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if self.take_call() {
-                return true;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            parker.park_timeout(left);
-        }
-    }
-
-    fn unpark(&self) {
-        Local::with(|local| {
-            if let Some(local) = local {
-                local.watch.called();
-            }
-        });
-        // Release: what the caller did is seen by the one it calls.
-        self.called.store(1, Ordering::Release);
-        self.unparker.unpark();
-    }
-}
 
 pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
 
