@@ -5,6 +5,7 @@
 //! waiting for the sample that is being taken.
 
 use std::io::{self, IsTerminal as _};
+use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -319,7 +320,9 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let document = session.document();
     if let Some(directory) = out {
         document.save(&directory.join(SAMPLES))?;
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        // As whoever repeats it would write it, wherever the program lies here.
+        let arguments = std::env::args().skip(1);
+        let command = iter::once("poach".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ");
         figure::write(&document, &command, directory)?;
     }
     if arguments.json {
