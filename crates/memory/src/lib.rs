@@ -97,11 +97,11 @@ pub trait Memory: Sized + Send + Sync + 'static {
         Self::pause();
     }
 
-    /// Moves `length` bytes from `first` on out of this processor's caches, where it can: another thread
+    /// Moves these out of this processor's caches, where it can: another thread
     /// will write them next. A processor that writes what another's cache holds waits for each line in
     /// turn; lines that nobody holds it has fetched ahead. Orders nothing, and changes nothing that a
     /// thread can see but the time.
-    fn evict(_first: *const u8, _length: usize) {}
+    fn evict<T>(_those: &[T]) {}
 }
 
 /// A shared 64-bit word.

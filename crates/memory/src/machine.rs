@@ -57,14 +57,19 @@ impl Memory for Machine {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
-    fn evict(first: *const u8, length: usize) {
+    fn evict<T>(those: &[T]) {
         /// Of every x86-64 processor there is.
         const LINE: usize = 64;
-        let end = first.wrapping_add(length);
+        if size_of_val(those) == 0 {
+            // It may stand where there is no memory.
+            return;
+        }
+        let first = those.as_ptr().cast::<u8>();
+        let end = first.wrapping_add(size_of_val(those));
         let mut line = first.wrapping_sub(first.addr() % LINE);
         while line < end {
             // SAFETY: every x86-64 has the instruction, which needs an address that may be read: the
-            // line holds one of the bytes, which the caller has.
+            // line holds one of the slice's bytes.
             unsafe { core::arch::x86_64::_mm_clflush(line) };
             line = line.wrapping_add(LINE);
         }
@@ -187,10 +192,11 @@ mod tests {
     fn what_is_evicted_is_still_there() {
         let bytes: Vec<u8> = (0..=255).collect();
         // From the middle of a line to the middle of another, a part of one line, and nothing.
-        for (first, length) in [(3, 250), (10, 1), (0, 256), (256, 0)] {
-            Machine::evict(bytes.as_ptr().wrapping_add(first), length);
+        for part in [3..253, 10..11, 0..256, 256..256] {
+            Machine::evict(&bytes[part]);
         }
-        Machine::evict(core::ptr::null(), 0);
+        Machine::evict::<u64>(&[]);
+        Machine::evict(&[(); 3]);
         assert!(bytes.iter().copied().eq(0..=255));
     }
 }

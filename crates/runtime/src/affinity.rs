@@ -23,54 +23,23 @@ pub(crate) fn bind(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The calling thread, kept off the processor that it was on; dropped, it may use that one again.
+/// A thread that can be kept off a processor for a while.
 #[cfg(target_os = "linux")]
-pub(crate) struct Aside {
-    before: CpuSet,
-}
-
-#[cfg(target_os = "linux")]
-impl Aside {
-    /// Moves the calling thread to another processor that it may use, if there is one. When this returns,
-    /// it runs there.
-    pub(crate) fn step() -> Option<Aside> {
-        let here = here()?;
-        let before = sched_getaffinity(None).ok()?;
-        let mut others = before;
-        others.unset(here);
-        if others.count() == 0 {
-            return None;
-        }
-        sched_setaffinity(None, &others).ok().map(|()| Aside { before })
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // It fails only where the system has taken these processors away meanwhile, and then it has set
-        // the thread's own.
-        let _ = sched_setaffinity(None, &self.before);
-    }
-}
-
-/// A thread that sleeps, or is about to.
-#[cfg(target_os = "linux")]
-pub(crate) struct Sleeper {
+pub(crate) struct Mover {
     thread: rustix::thread::Pid,
     /// The processor that it is kept off.
     kept_off: Option<usize>,
 }
 
 #[cfg(target_os = "linux")]
-impl Sleeper {
+impl Mover {
     /// The calling thread, if the system can move it.
-    pub(crate) fn me() -> Option<Sleeper> {
-        here().map(|_| Sleeper { thread: rustix::thread::gettid(), kept_off: None })
+    pub(crate) fn me() -> Option<Mover> {
+        here().map(|_| Mover { thread: rustix::thread::gettid(), kept_off: None })
     }
 
-    /// Keeps the sleeper off the calling thread's processor, if it may use another. Its thread must not have
-    /// ended.
+    /// Keeps the thread off the calling thread's processor, if it may use another; if it runs there, it is moved
+    /// before this returns. It must not have ended.
     pub(crate) fn makes_way(&mut self) {
         let (None, Some(here)) = (self.kept_off, here()) else { return };
         let Ok(mut others) = sched_getaffinity(Some(self.thread)) else { return };
@@ -81,8 +50,8 @@ impl Sleeper {
         }
     }
 
-    /// The sleeper is awake, and may use the processor again that it was kept off.
-    pub(crate) fn gets_up(self) {
+    /// The calling thread, which this is, may use the processor again that it was kept off.
+    pub(crate) fn comes_back(self) {
         if let Some(processor) = self.kept_off
             && let Ok(mut all) = sched_getaffinity(None)
         {
@@ -94,27 +63,17 @@ impl Sleeper {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) enum Sleeper {}
+pub(crate) enum Mover {}
 
 #[cfg(not(target_os = "linux"))]
-impl Sleeper {
-    pub(crate) fn me() -> Option<Sleeper> {
+impl Mover {
+    pub(crate) fn me() -> Option<Mover> {
         None
     }
 
     pub(crate) fn makes_way(&mut self) {}
 
-    pub(crate) fn gets_up(self) {}
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) enum Aside {}
-
-#[cfg(not(target_os = "linux"))]
-impl Aside {
-    pub(crate) fn step() -> Option<Aside> {
-        None
-    }
+    pub(crate) fn comes_back(self) {}
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -132,35 +91,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_steps_aside_is_elsewhere_and_comes_back_to_all_its_processors() {
+    fn one_that_makes_way_is_elsewhere_and_comes_back_to_all_its_processors() {
         let before = allowed().unwrap();
         // Bound to one, so that no scheduler moves it before it looks.
         bind(before[0]).unwrap();
         assert_eq!(here(), Some(before[0]));
-        assert!(Aside::step().is_none(), "there is nowhere to go");
+        let mut bound = Mover::me().unwrap();
+        bound.makes_way();
+        assert_eq!(allowed().unwrap(), [before[0]], "there is nowhere to go");
+        bound.comes_back();
+        assert_eq!(allowed().unwrap(), [before[0]]);
         if let [first, second, ..] = before[..] {
-            let mut two = rustix::thread::CpuSet::new();
+            let mut two = CpuSet::new();
             two.set(first);
             two.set(second);
-            rustix::thread::sched_setaffinity(None, &two).unwrap();
-            let aside = Aside::step().expect("there is another");
+            sched_setaffinity(None, &two).unwrap();
+            let mut mover = Mover::me().unwrap();
+            mover.makes_way();
             let away = allowed().unwrap();
             assert_eq!(away.len(), 1);
             assert_eq!(here(), Some(away[0]));
-            drop(aside);
-            assert_eq!(allowed().unwrap(), [first, second]);
-            // A sleeper makes way for its caller (both are this thread here), and only if it can.
-            let mut sleeper = Sleeper::me().unwrap();
-            sleeper.makes_way();
-            let away = allowed().unwrap();
-            assert_eq!(away.len(), 1);
-            assert_eq!(here(), Some(away[0]));
-            let mut bound = Sleeper::me().unwrap();
-            bound.makes_way();
-            assert_eq!(allowed().unwrap(), away);
-            bound.gets_up();
-            assert_eq!(allowed().unwrap(), away);
-            sleeper.gets_up();
+            mover.comes_back();
             assert_eq!(allowed().unwrap(), [first, second]);
         }
     }

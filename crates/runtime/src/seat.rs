@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::sync::{Parker, Unparker};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::affinity::Sleeper;
+use crate::affinity::Mover;
 use crate::job::current::Local;
 use crate::sleep::Seat;
 
@@ -30,7 +30,7 @@ pub(crate) struct ThreadSeat {
     /// 1 from a call until it is taken. The parker alone does not say why it has returned.
     called: <Machine as Memory>::Word,
     /// The worker, while it parks.
-    sleeper: Mutex<Option<Sleeper>>,
+    sleeper: Mutex<Option<Mover>>,
 }
 
 impl ThreadSeat {
@@ -39,7 +39,7 @@ impl ThreadSeat {
         self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
     }
 
-    fn sleeper(&self) -> MutexGuard<'_, Option<Sleeper>> {
+    fn sleeper(&self) -> MutexGuard<'_, Option<Mover>> {
         self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -49,7 +49,7 @@ impl ThreadSeat {
         if self.take_call() {
             return true;
         }
-        *self.sleeper() = Sleeper::me();
+        *self.sleeper() = Mover::me();
         let called = loop {
             let goes_on = park(&parker);
             if self.take_call() {
@@ -60,7 +60,7 @@ impl ThreadSeat {
             }
         };
         if let Some(sleeper) = self.sleeper().take() {
-            sleeper.gets_up();
+            sleeper.comes_back();
         }
         called
     }

@@ -8,7 +8,7 @@ use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{CachePadded, Machine, Memory};
 
-use crate::affinity::Aside;
+use crate::affinity::Mover;
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
@@ -436,8 +436,12 @@ impl Local {
     /// for each processor: then this thread goes elsewhere.
     fn make_room_for(&self, victim: usize) {
         let lent = self.resident.get() || self.registry.sleep.is_lent(self.index);
-        if !lent && self.registry.workers[victim].watch.was_here() {
-            drop(Aside::step());
+        if !lent
+            && self.registry.workers[victim].watch.was_here()
+            && let Some(mut me) = Mover::me()
+        {
+            me.makes_way();
+            me.comes_back();
         }
     }
 

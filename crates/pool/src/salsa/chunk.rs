@@ -224,7 +224,7 @@ impl<T, M: Memory> Chunk<T, M> {
     pub(super) fn reset(&self) {
         // Relaxed: a hint. If the tasks came from another thread, so will the next: see `evict`.
         if self.filler.load(Ordering::Relaxed) != here() {
-            M::evict(self.slots().cast(), size_of_val(self.slots.as_slice()));
+            M::evict(self.slots.as_slice());
         }
         // Relaxed throughout: the chunk is published anew by a Release of its stack's head, and
         // then of the term.
