@@ -27,7 +27,7 @@ impl Fifo {
             let mut queue = fifo.0.lock().unwrap_or_else(PoisonError::into_inner);
             let oldest = queue.pop_front();
             drop(queue);
-            oldest.expect("a ticket stands for a task").run();
+            oldest.expect("a ticket stands for a task").run()
         })
     }
 }
@@ -47,7 +47,9 @@ mod tests {
             .collect();
         tickets.rotate_left(2);
         tickets.reverse();
-        tickets.into_iter().for_each(Task::run);
+        for ticket in tickets {
+            let _ = ticket.run();
+        }
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4]);
     }
 }

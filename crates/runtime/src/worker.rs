@@ -12,7 +12,7 @@ use crate::affinity::Mover;
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
-use crate::job::task::{AbortOnUnwind, Fresh, Task, run_youngest};
+use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
@@ -85,7 +85,11 @@ impl Local {
 
     /// [`spawn`](Local::spawn), of a closure that becomes a task only in the queue.
     #[inline(always)]
-    pub(crate) fn spawn_fresh<F: FnOnce() + Send>(&self, closure: Fresh<F>) {
+    pub(crate) fn spawn_fresh<R, F>(&self, closure: Fresh<F>)
+    where
+        R: Into<Ended>,
+        F: FnOnce() -> R + Send,
+    {
         closure.push(&self.spawns);
     }
 
@@ -95,10 +99,22 @@ impl Local {
         self.spawns.pop()
     }
 
+    /// Runs one spawned task of this worker's own, if it has one, and leaves it to the caller to take it off
+    /// its count.
+    #[inline(always)]
+    pub(crate) fn run_youngest(&self) -> Option<Ended> {
+        run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
+    }
+
     /// Runs one spawned task of this worker's own, if it has one.
     #[inline]
     pub(crate) fn run_own(&self) -> bool {
-        run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
+        let ended = self.run_youngest();
+        let any = ended.is_some();
+        if let Some(ended) = ended {
+            self.take_off(ended);
+        }
+        any
     }
 
     /// Works until the pool has closed and nothing is left to do.
@@ -454,8 +470,10 @@ impl Local {
         self.hint.set(worker.head());
         match work {
             Work::Task(task, kind) => {
-                let _running = self.watch.runs(kind);
-                task.run();
+                let running = self.watch.runs(kind);
+                let ended = task.run();
+                drop(running);
+                self.take_off(ended);
             }
             Work::Fork(stolen, victim, kind) => {
                 let running = self.watch.runs(kind);

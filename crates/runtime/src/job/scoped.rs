@@ -11,6 +11,10 @@
 //! word to zero has ended the last task, and wakes the home worker. Before that, a word at zero means
 //! nothing, and the wake-up does no harm.
 //!
+//! A task does not take itself off: it returns where it is counted, and whoever has run it takes it off there
+//! ([`Local::take_off`]). So the home worker, which waits for its scope and runs one task of it after the
+//! other, counts their ends in a register.
+//!
 //! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no home worker:
 //! everybody counts in the word, which starts at one for the body itself. Whoever takes off the last
 //! one, a task or the body, knows that it is the last, and says so to the thread that waits.
@@ -21,7 +25,7 @@ use std::sync::Arc;
 
 use super::current::Local;
 use super::shared::Address;
-use super::task::{Fresh, catch};
+use super::task::{Ended, Fresh, catch};
 use crate::fifo::Fifo;
 use crate::latch::Signal;
 use crate::registry::Registry;
@@ -34,7 +38,7 @@ type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 /// How many tasks of a scope its home worker runs, one after the other, between two looks at what the others
 /// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
 /// after the scope's last task has ended elsewhere.
-const BLIND: u32 = 32;
+const BLIND: i64 = 32;
 
 /// Where a scope's tasks are counted, and who waits for them.
 pub(crate) struct Tally {
@@ -115,8 +119,8 @@ impl Tally {
             }
             // SAFETY: as above.
             let tally = &raw const unsafe { &*scope }.base().tally;
-            // SAFETY: the task was counted, and uses the scope no more.
-            unsafe { Tally::ended(tally) };
+            // The task was counted there, and uses the scope no more.
+            Ended { counted_in: tally.cast() }
         };
         // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
         // tasks have been taken off its count.
@@ -136,7 +140,10 @@ impl Tally {
 
     /// Counts a task, and sends it on its way, wherever that begins and leads.
     #[inline(never)]
-    fn send<F: FnOnce() + Send>(&self, local: Option<&Local>, task: Fresh<F>, way: Way<'_>) {
+    fn send<F>(&self, local: Option<&Local>, task: Fresh<F>, way: Way<'_>)
+    where
+        F: FnOnce() -> Ended + Send,
+    {
         match local {
             Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
                 self.pending.add(Some(local));
@@ -157,22 +164,20 @@ impl Tally {
         }
     }
 
-    /// A task has ended, on a worker of the scope's pool. If that is not the home worker, the scope
-    /// may be gone when this returns.
+    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the home worker,
+    /// the scope may be gone when this returns.
     ///
     /// # Safety
     ///
     /// The task was counted in this tally, and is taken off once, here.
     #[inline(always)]
-    unsafe fn ended(tally: *const Tally) {
-        Local::with(|local| {
-            // SAFETY: the task is still counted, so the scope still stands.
-            let pending = unsafe { &(*tally).pending };
-            if !local.is_some_and(|local| pending.remove_at_home(local)) {
-                // SAFETY: by this function's contract.
-                unsafe { Tally::ended_away(tally, local) };
-            }
-        });
+    unsafe fn ended(tally: *const Tally, local: &Local) {
+        // SAFETY: the task is still counted, so the scope still stands.
+        let pending = unsafe { &(*tally).pending };
+        if !pending.remove_at_home(local) {
+            // SAFETY: by this function's contract.
+            unsafe { Tally::ended_away(tally, local) };
+        }
     }
 
     /// [`ended`](Tally::ended), where the task is counted in the word.
@@ -181,8 +186,7 @@ impl Tally {
     ///
     /// As for `ended`.
     #[inline(never)]
-    unsafe fn ended_away(tally: *const Tally, local: Option<&Local>) {
-        let local = local.expect("a scope's tasks run on workers");
+    unsafe fn ended_away(tally: *const Tally, local: &Local) {
         // Copied out, since the scope may be gone by the time it is needed.
         // SAFETY: the task is still counted, so the scope still stands.
         let waiter = match unsafe { &(*tally).waiter } {
@@ -204,31 +208,43 @@ impl Tally {
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
     fn wait_at_home(&self, local: &Local) {
-        let done = || {
-            // SAFETY: this is the home worker, which opened the scope.
-            unsafe { self.pending.is_zero() }
-        };
-        // Others write the word all the time, if what they run is short; so it is not looked at each time. A
-        // call ends this loop: the other one answers it.
         let calls = &local.remote().calls;
-        let (mut away, mut blind) = (0, 0);
         loop {
-            // SAFETY: as above.
-            let before = unsafe { self.pending.at_home() };
-            if blind == 0 || before.wrapping_add(away) == 0 {
-                away = self.pending.away();
-                blind = BLIND;
-                if before.wrapping_add(away) == 0 {
-                    return;
-                }
+            // SAFETY: this is the home worker, which opened the scope.
+            let unfinished = unsafe { self.pending.unfinished() };
+            if unfinished == 0 {
+                return;
             }
-            if !calls.is_empty() || !local.run_own() {
+            // Others write their count all the time, if what they run is short; so it is not looked at after
+            // each task. Nor is this worker's, which would be a store and a load for the next task to wait for.
+            let most = unfinished.min(BLIND);
+            let mut ended = 0;
+            // A call ends this: the other loop answers it.
+            let goes_on = loop {
+                if !calls.is_empty() {
+                    break false;
+                }
+                let Some(end) = local.run_youngest() else { break false };
+                if ptr::eq(end.counted_in, ptr::from_ref(self).cast()) {
+                    ended += 1;
+                    if ended == most {
+                        break true;
+                    }
+                } else {
+                    local.take_off(end);
+                    break true;
+                }
+            };
+            // SAFETY: as above.
+            unsafe { self.pending.remove_many_at_home(ended) };
+            if !goes_on {
                 break;
             }
-            // SAFETY: as above.
-            let after = unsafe { self.pending.at_home() };
-            blind = if after < before { blind - 1 } else { 0 };
         }
+        let done = || {
+            // SAFETY: as above.
+            unsafe { self.pending.unfinished() == 0 }
+        };
         if !done() {
             self.pending.fold(local);
             local.wait_for_any(&done);
@@ -249,6 +265,19 @@ impl Tally {
     }
 }
 
+impl Local {
+    /// Takes a task that this worker has run off the count that it is in, if it is in one.
+    #[inline(always)]
+    pub(crate) fn take_off(&self, ended: Ended) {
+        let tally: *const Tally = ended.counted_in.cast();
+        if !tally.is_null() {
+            // SAFETY: a task of a scope names the tally in which it was counted, once; and the scope, whose
+            // task this was, has not ended.
+            unsafe { Tally::ended(tally, self) };
+        }
+    }
+}
+
 /// A cache line. (A pair of them, as elsewhere, would make a scope of half a kilobyte, which is moved once.)
 #[repr(align(64))]
 struct Line<T>(T);
@@ -263,7 +292,7 @@ struct Pending {
     away: Line<SharedWord>,
 }
 
-// SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `is_zero` by the thread of the
+// SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
 // home worker: a `Local` is used by one thread at a time, that of its worker or the one in its place, and the
 // home worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.
@@ -299,14 +328,25 @@ impl Pending {
         home
     }
 
-    /// One task less, if this worker is the keeper, who does not wait yet.
+    /// One task less, if this worker is the keeper.
     #[inline(always)]
     fn remove_at_home(&self, local: &Local) -> bool {
         let home = self.is_kept_by(local);
         if home {
-            self.home.0.set(self.home.0.get() - 1);
+            // SAFETY: this is the keeper.
+            unsafe { self.remove_many_at_home(1) };
         }
         home
+    }
+
+    /// So many tasks less.
+    ///
+    /// # Safety
+    ///
+    /// On the thread of the home worker.
+    #[inline(always)]
+    unsafe fn remove_many_at_home(&self, tasks: i64) {
+        self.home.0.set(self.home.0.get().wrapping_sub(tasks));
     }
 
     /// One task more.
@@ -320,36 +360,21 @@ impl Pending {
     /// One task less, in the word `away`. Returns whether the home worker may be waiting for just this one. The
     /// scope, and the word with it, may be gone when this returns.
     fn remove(away: &SharedWord) -> bool {
-        // AcqRel: releases what the task did to the home worker's `is_zero`, through those that come after
+        // AcqRel: releases what the task did to the home worker's `unfinished`, through those that come after
         // it too.
         away.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Whether no task is left.
+    /// How many tasks are left.
     ///
     /// # Safety
     ///
     /// On the thread of the home worker.
     #[inline(always)]
-    unsafe fn is_zero(&self) -> bool {
-        // SAFETY: by this function's contract.
-        unsafe { self.at_home() }.wrapping_add(self.away()) == 0
-    }
-
-    /// What the home worker has counted.
-    ///
-    /// # Safety
-    ///
-    /// On the thread of the home worker.
-    #[inline(always)]
-    unsafe fn at_home(&self) -> i64 {
-        self.home.0.get()
-    }
-
-    #[inline(always)]
-    fn away(&self) -> i64 {
+    unsafe fn unfinished(&self) -> i64 {
         // Acquire: sees what the tasks did; pairs with `remove`.
-        self.away.0.load(Ordering::Acquire) as i64
+        let away = self.away.0.load(Ordering::Acquire) as i64;
+        self.home.0.get().wrapping_add(away)
     }
 
     /// Moves the home worker's count over: from now on every end of a task that leaves none says so.

@@ -5,6 +5,7 @@
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
 
 use poach_deque::Owner;
 
@@ -16,15 +17,35 @@ pub(crate) const INLINE: usize = 56;
 type Payload = [MaybeUninit<u64>; INLINE / 8];
 
 /// A closure to be run once, by whoever holds it.
+///
+/// A closure that is counted somewhere returns [`Ended`]; one that is not, nothing.
 pub(crate) struct Task {
     vtable: &'static Vtable,
     payload: Payload,
 }
 
+/// That a task has run, and where it is still counted, if anywhere. Its runner takes it off there.
+///
+/// The task does not do so itself, since its runner often knows that place already, and can count many ends
+/// in a register before it says so.
+#[derive(Clone, Copy)]
+#[must_use = "a task that is not taken off is waited for for ever"]
+pub(crate) struct Ended {
+    /// Null if the task was not counted.
+    pub(super) counted_in: *const (),
+}
+
+impl From<()> for Ended {
+    #[inline(always)]
+    fn from((): ()) -> Ended {
+        Ended { counted_in: ptr::null() }
+    }
+}
+
 /// A closure on its way to become a task, in the place where that will be.
 pub(crate) struct Fresh<F>(F);
 
-impl<F: FnOnce() + Send> Fresh<F> {
+impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
     /// # Safety
     ///
     /// As [`Task::new`].
@@ -64,7 +85,7 @@ impl<F: FnOnce() + Send> Fresh<F> {
 /// Runs the youngest task of a queue, if there is one, as `Task::run` does, straight out of its slot.
 /// `found` is called first, and what it returns lives as long as the task runs.
 #[inline(always)]
-pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> bool {
+pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> Option<Ended> {
     let run = |place: *mut Task| {
         let _running = found();
         // SAFETY: a task stands in the place.
@@ -72,15 +93,15 @@ pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> bool
         // SAFETY: as above.
         let payload = unsafe { &raw mut (*place).payload };
         // SAFETY: the payload is what `new` or `write` put there with this vtable, and is used once.
-        unsafe { (vtable.run)(payload) };
+        unsafe { (vtable.run)(payload) }
     };
     // SAFETY: what the vtable runs moves the closure out of the payload before it calls it; `found` knows
     // nothing of the queue.
-    unsafe { queue.pop_in_place(run) }.is_some()
+    unsafe { queue.pop_in_place(run) }
 }
 
 struct Vtable {
-    run: unsafe fn(*mut Payload),
+    run: unsafe fn(*mut Payload) -> Ended,
     drop: unsafe fn(*mut Payload),
 }
 
@@ -95,16 +116,16 @@ impl Task {
     ///
     /// What the closure borrows lives until the task has been run or dropped.
     #[inline(always)]
-    pub(crate) unsafe fn new<F: FnOnce() + Send>(closure: F) -> Task {
+    pub(crate) unsafe fn new<R: Into<Ended>, F: FnOnce() -> R + Send>(closure: F) -> Task {
         let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];
         if const { Task::holds::<F>() } {
             // SAFETY: the payload is large and aligned enough for an F.
             unsafe { (&raw mut payload).cast::<F>().write(closure) };
-            Task { vtable: const { &Vtable { run: run::<F>, drop: drop_in::<F> } }, payload }
+            Task { vtable: const { &Vtable { run: run::<R, F>, drop: drop_in::<F> } }, payload }
         } else {
             // SAFETY: the payload is large and aligned enough for a box.
             unsafe { (&raw mut payload).cast::<Box<F>>().write(Box::new(closure)) };
-            let vtable = const { &Vtable { run: run_boxed::<F>, drop: drop_in::<Box<F>> } };
+            let vtable = const { &Vtable { run: run_boxed::<R, F>, drop: drop_in::<Box<F>> } };
             Task { vtable, payload }
         }
     }
@@ -115,7 +136,7 @@ impl Task {
     ///
     /// As [`new`](Task::new), and `place` is valid for writes of a task.
     #[inline(always)]
-    unsafe fn write<F: FnOnce() + Send>(place: *mut Task, closure: F) {
+    unsafe fn write<R: Into<Ended>, F: FnOnce() -> R + Send>(place: *mut Task, closure: F) {
         if !Task::holds::<F>() {
             // SAFETY: by this function's contract.
             let task = unsafe { Task::new(closure) };
@@ -123,7 +144,7 @@ impl Task {
             unsafe { place.write(task) };
             return;
         }
-        let vtable = const { &Vtable { run: run::<F>, drop: drop_in::<F> } };
+        let vtable = const { &Vtable { run: run::<R, F>, drop: drop_in::<F> } };
         // SAFETY: within the place.
         let head = unsafe { &raw mut (*place).vtable };
         // SAFETY: as above.
@@ -141,18 +162,22 @@ impl Task {
     }
 
     /// A task of a closure that borrows nothing.
-    pub(crate) fn detached<F: FnOnce() + Send + 'static>(closure: F) -> Task {
+    pub(crate) fn detached<R, F>(closure: F) -> Task
+    where
+        R: Into<Ended>,
+        F: FnOnce() -> R + Send + 'static,
+    {
         // SAFETY: 'static.
         unsafe { Task::new(closure) }
     }
 
     /// Runs the closure. If it panics, the panic is the caller's.
     #[inline(always)]
-    pub(crate) fn run(self) {
+    pub(crate) fn run(self) -> Ended {
         let mut task = ManuallyDrop::new(self);
         // SAFETY: the payload is what `new` wrote with this vtable; the task is forgotten, so it is
         // not run or dropped again.
-        unsafe { (task.vtable.run)(&raw mut task.payload) };
+        unsafe { (task.vtable.run)(&raw mut task.payload) }
     }
 }
 
@@ -166,19 +191,19 @@ impl Drop for Task {
 /// # Safety
 ///
 /// The payload holds an `F`, which is moved out.
-unsafe fn run<F: FnOnce()>(payload: *mut Payload) {
+unsafe fn run<R: Into<Ended>, F: FnOnce() -> R>(payload: *mut Payload) -> Ended {
     // SAFETY: by this function's contract.
     let closure = unsafe { payload.cast::<F>().read() };
-    closure();
+    closure().into()
 }
 
 /// # Safety
 ///
 /// The payload holds a boxed `F`, which is moved out.
-unsafe fn run_boxed<F: FnOnce()>(payload: *mut Payload) {
+unsafe fn run_boxed<R: Into<Ended>, F: FnOnce() -> R>(payload: *mut Payload) -> Ended {
     // SAFETY: by this function's contract.
     let closure = unsafe { payload.cast::<Box<F>>().read() };
-    closure();
+    closure().into()
 }
 
 /// # Safety
