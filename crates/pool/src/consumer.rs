@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Closed, GetTimeoutError, TryGetError};
 use crate::policy::Taker;
 use crate::salsa::Salsa;
-use crate::task_pool::Shared;
+use crate::shared::Shared;
 
 /// How often a get that finds nothing looks again before it sleeps.
 const POLLS: u32 = 64;

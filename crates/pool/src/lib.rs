@@ -49,7 +49,8 @@ pub mod policy;
 mod producer;
 mod registry;
 pub mod salsa;
-pub mod shared_queue;
+pub mod shared;
+mod shared_queue;
 pub mod stack;
 mod task_pool;
 

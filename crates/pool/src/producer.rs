@@ -10,7 +10,7 @@ use poach_memory::Ordering;
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
 use crate::salsa::Salsa;
-use crate::task_pool::{Busy, Room, Shared};
+use crate::shared::{Busy, Room, Shared};
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///

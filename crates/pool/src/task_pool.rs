@@ -2,17 +2,15 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+use std::sync::Arc;
 
 use crate::consumer::Consumer;
 use crate::error::BuildError;
-use crate::gate::Gate;
 use crate::mechanism::NoHandle;
 use crate::policy::{Feeder, Policy, Taker};
 use crate::producer::Producer;
 use crate::salsa::Salsa;
+use crate::shared::{Room, Shared};
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;
@@ -43,74 +41,6 @@ pub const CHUNK_LENGTH: usize = 1000;
 /// ```
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
-}
-
-/// A word that a producer sets while it is inside a put.
-pub(crate) type Busy = CachePadded<<Machine as Memory>::Word>;
-
-pub(crate) struct Shared<T: Send> {
-    pub(crate) pools: Arc<Salsa<T>>,
-    /// Where consumers sleep; closed with the pool.
-    pub(crate) tasks: Gate,
-    pub(crate) room: Option<Room>,
-    producers: Mutex<Vec<Arc<Busy>>>,
-    policy: Policy,
-}
-
-/// The capacity of a pool that has one.
-pub(crate) struct Room {
-    /// How many tasks are in the pool or about to be.
-    held: CachePadded<<Machine as Memory>::Word>,
-    capacity: u64,
-    /// Where producers sleep.
-    pub(crate) gate: Gate,
-}
-
-impl Room {
-    /// Takes room for one task, if there is any.
-    pub(crate) fn reserve(&self) -> bool {
-        // Relaxed: the count alone decides; tasks are published by the chunks.
-        let mut held = self.held.load(Ordering::Relaxed);
-        while held < self.capacity {
-            match self.held.compare_exchange(held, held + 1, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => held = now,
-            }
-        }
-        false
-    }
-
-    pub(crate) fn release(&self) {
-        self.held.fetch_sub(1, Ordering::Relaxed);
-        self.gate.wake(1);
-    }
-}
-
-impl<T: Send> Shared<T> {
-    fn producers(&self) -> MutexGuard<'_, Vec<Arc<Busy>>> {
-        // Pushing to or removing from the list leaves it whole whenever it panics.
-        self.producers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn forget(&self, busy: &Arc<Busy>) {
-        self.producers().retain(|other| !Arc::ptr_eq(other, busy));
-    }
-
-    /// Whether the pool is closed and no put is under way: what is not in the pool now will never
-    /// be.
-    ///
-    /// A put sets `busy`, issues the cheap end of a fence, and looks whether the pool is closed (a plain
-    /// look at the gate says that it is not).
-    /// This looks at that, issues the costly end, and looks at `busy`. So a put that it misses will
-    /// find the pool closed; and one that it sees finished (Acquire, the put's Release) has its task
-    /// in the pool.
-    pub(crate) fn is_settled(&self) -> bool {
-        if !self.tasks.is_closed() {
-            return false;
-        }
-        self.tasks.heavy();
-        self.producers().iter().all(|busy| busy.load(Ordering::Acquire) == 0)
-    }
 }
 
 impl<T: Send> TaskPool<T> {
@@ -150,9 +80,7 @@ impl<T: Send> TaskPool<T> {
     pub fn producer_at(&self, home: usize) -> Result<Producer<T>, NoHandle> {
         let shared = &self.shared;
         let feeder = Feeder::at(&shared.pools, shared.policy.clone(), home)?;
-        let busy: Arc<Busy> = Arc::new(CachePadded::new(Word::new(0)));
-        shared.producers().push(Arc::clone(&busy));
-        Ok(Producer::new(feeder, busy, Arc::clone(shared)))
+        Ok(Producer::new(feeder, shared.new_producer(), Arc::clone(shared)))
     }
 
     /// A handle to take tasks. Thread-safe.
@@ -204,7 +132,7 @@ impl<T: Send> TaskPool<T> {
 
     /// The most tasks that the pool may hold, if there is a limit.
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.room.as_ref().map(|room| room.capacity as usize)
+        self.shared.room.as_ref().map(Room::capacity)
     }
 }
 
@@ -291,19 +219,8 @@ impl<T: Send> Builder<T> {
         if self.chunk == 0 {
             return Err(BuildError::ZeroChunk);
         }
-        let room = self.capacity.map(|capacity| Room {
-            held: CachePadded::new(Word::new(0)),
-            capacity: capacity as u64,
-            gate: Gate::new(false),
-        });
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
-        let shared = Shared {
-            pools: Arc::new(pools),
-            tasks: Gate::new(room.is_some()),
-            room,
-            producers: Mutex::default(),
-            policy: self.policy,
-        };
+        let shared = Shared::new(pools, self.capacity.map(Room::new), self.policy);
         Ok(TaskPool { shared: Arc::new(shared) })
     }
 }
