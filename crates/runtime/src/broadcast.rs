@@ -10,11 +10,11 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::job::current::Local;
-use crate::job::scoped::{Tally, Way};
+use crate::job::scoped::{Form, Tally, Way};
 use crate::job::task::{Task, catch};
 use crate::pool::global;
 use crate::registry::Registry;
-use crate::scope;
+use crate::scope::{self, Scope, ScopeFifo};
 
 /// Which worker a broadcast's closure runs on.
 pub struct BroadcastContext<'a> {
@@ -51,6 +51,41 @@ impl fmt::Debug for BroadcastContext<'_> {
             .field("index", &self.index)
             .field("num_threads", &self.threads)
             .finish_non_exhaustive()
+    }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns `task` once on every worker of the pool, into the scope; see
+    /// [`broadcast`](crate::broadcast()) for when they run it.
+    pub fn spawn_broadcast<F>(&self, task: F)
+    where
+        F: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        spawn_into(self, task);
+    }
+}
+
+impl<'scope> ScopeFifo<'scope> {
+    /// Spawns `task` once on every worker of the pool, into the scope; see
+    /// [`broadcast`](crate::broadcast()) for when they run it.
+    pub fn spawn_broadcast<F>(&self, task: F)
+    where
+        F: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        spawn_into(self, task);
+    }
+}
+
+fn spawn_into<'scope, S, F>(scope: &S, task: F)
+where
+    S: Form<'scope> + 'scope,
+    F: Fn(&S, BroadcastContext<'_>) + Send + Sync + 'scope,
+{
+    let task = Arc::new(task);
+    for index in 0..scope.base().tally.registry().threads {
+        let task = Arc::clone(&task);
+        let run = move |scope: &S| BroadcastContext::with(|context| task(scope, context));
+        Tally::spawn(scope, run, Way::To(index));
     }
 }
 

@@ -4,26 +4,15 @@
 //! on the thread that calls. The tasks run on workers in any case, in last-in-first-out order, or in
 //! the order in which each thread has spawned them.
 
-use std::any::Any;
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::broadcast::BroadcastContext;
 use crate::fifo::Fifo;
 use crate::job::current::Local;
-use crate::job::scoped::{Form, Tally, Way};
+use crate::job::scoped::{Base, Form, Tally, Way};
 use crate::pool::global;
 use crate::registry::Registry;
-
-/// What all scopes have.
-pub(crate) struct Base<'scope> {
-    pub(crate) tally: Tally,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Invariant in `'scope`: tasks may both read and write through what they borrow.
-    life: PhantomData<fn(&'scope ()) -> &'scope ()>,
-}
 
 /// Tasks that end before [`scope`] returns.
 ///
@@ -184,7 +173,7 @@ where
     S: Form<'scope>,
     F: FnOnce(&S) -> R,
 {
-    let scope = form(Base { tally, panic: Mutex::new(None), life: PhantomData });
+    let scope = form(Base::new(tally));
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.base().tally.wait(local);
     let task_panic = scope.base().take_panic();
@@ -213,15 +202,6 @@ impl<'scope> Scope<'scope> {
     {
         Tally::spawn(self, task, Way::Own);
     }
-
-    /// Spawns `task` once on every worker of the pool, into the scope; see
-    /// [`broadcast`](crate::broadcast()) for when they run it.
-    pub fn spawn_broadcast<F>(&self, task: F)
-    where
-        F: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
-    {
-        spawn_broadcast(self, task);
-    }
 }
 
 impl<'scope> ScopeFifo<'scope> {
@@ -242,28 +222,6 @@ impl<'scope> ScopeFifo<'scope> {
     {
         Tally::spawn(self, task, Way::InOrder(&self.fifos));
     }
-
-    /// Spawns `task` once on every worker of the pool, into the scope; see
-    /// [`broadcast`](crate::broadcast()) for when they run it.
-    pub fn spawn_broadcast<F>(&self, task: F)
-    where
-        F: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
-    {
-        spawn_broadcast(self, task);
-    }
-}
-
-fn spawn_broadcast<'scope, S, F>(scope: &S, task: F)
-where
-    S: Form<'scope> + 'scope,
-    F: Fn(&S, BroadcastContext<'_>) + Send + Sync + 'scope,
-{
-    let task = Arc::new(task);
-    for index in 0..scope.base().tally.registry().threads {
-        let task = Arc::clone(&task);
-        let run = move |scope: &S| BroadcastContext::with(|context| task(scope, context));
-        Tally::spawn(scope, run, Way::To(index));
-    }
 }
 
 impl<'scope> Form<'scope> for Scope<'scope> {
@@ -277,25 +235,6 @@ impl<'scope> Form<'scope> for ScopeFifo<'scope> {
     #[inline(always)]
     fn base(&self) -> &Base<'scope> {
         &self.base
-    }
-}
-
-impl Base<'_> {
-    /// Keeps the first panic for the scope's end.
-    #[cold]
-    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            // Its destructor is the payload's own affair, and must not hold the lock.
-            drop(payload);
-        }
-    }
-
-    fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -19,9 +19,11 @@
 //! everybody counts in the word, which starts at one for the body itself. Whoever takes off the last
 //! one, a task or the body, knows that it is the last, and says so to the thread that waits.
 
+use std::any::Any;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::current::Local;
 use super::shared::Address;
@@ -29,7 +31,6 @@ use super::task::{Ended, Fresh, catch};
 use crate::fifo::Fifo;
 use crate::latch::Signal;
 use crate::registry::Registry;
-use crate::scope::Base;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 type SharedWord = <Machine as Memory>::Word;
@@ -39,6 +40,14 @@ type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 /// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
 /// after the scope's last task has ended elsewhere.
 const BLIND: i64 = 32;
+
+/// What all scopes have.
+pub(crate) struct Base<'scope> {
+    pub(crate) tally: Tally,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Invariant in `'scope`: tasks may both read and write through what they borrow.
+    life: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
 
 /// Where a scope's tasks are counted, and who waits for them.
 pub(crate) struct Tally {
@@ -69,6 +78,29 @@ pub(crate) enum Way<'s> {
 /// A scope in any of its forms.
 pub(crate) trait Form<'scope>: Sync {
     fn base(&self) -> &Base<'scope>;
+}
+
+impl Base<'_> {
+    pub(crate) fn new(tally: Tally) -> Self {
+        Base { tally, panic: Mutex::new(None), life: PhantomData }
+    }
+
+    /// Keeps the first panic for the scope's end.
+    #[cold]
+    fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            // Its destructor is the payload's own affair, and must not hold the lock.
+            drop(payload);
+        }
+    }
+
+    pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Tally {
