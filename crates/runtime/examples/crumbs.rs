@@ -31,11 +31,10 @@ impl Node {
     }
 
     fn parallel(&self, mut worker: Worker<'_>) -> u64 {
-        let below = self.children.as_ref().map_or(0, |children| {
-            let (a, b) = worker.join(|w| children.0.parallel(w), |w| children.1.parallel(w));
-            a.wrapping_add(b)
-        });
-        self.value.wrapping_add(below)
+        let Some(children) = &self.children else { return self.value };
+        let (left, right) = (&children.0, &children.1);
+        let (a, b) = worker.join(move |w| left.parallel(w), move |w| right.parallel(w));
+        self.value.wrapping_add(a).wrapping_add(b)
     }
 }
 

@@ -6,7 +6,7 @@
 //! nothing under way measures what its steals bring: from a steal to the moment at which there is
 //! nothing left of it is a *meal*. It has a store that each meal fills by its time and empties by
 //! [`CRUMB`]. When that is empty, it rests: it sleeps without leaving a request, for a bounded time,
-//! longer each time that it has found nothing but crumbs again, and then may try a few times more.
+//! longer each time that it has found nothing but crumbs again, and then tries again, less often each time.
 //!
 //! The store remembers the last large meal for a few hundred crumbs, since some programs hide large tasks
 //! among many small ones: in a binomial tree (UTS T3L) nineteen of twenty steals bring crumbs.
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// while their owner steals back from them: with 2 microseconds here the thief of a tree of 1,000 nodes
 /// hardly ever came to rest.
 const CRUMB: Duration = Duration::from_micros(5);
-/// The store that a thief begins with, and begins with again after a rest.
+/// The store that a thief begins with. It begins with half of that after the first rest, and so on.
 const STORE: Duration = Duration::from_micros(20);
 /// The largest store.
 const FULL: Duration = Duration::from_millis(1);
@@ -66,7 +66,7 @@ impl Crumbs {
         }
         let rests = self.rests.get();
         self.rests.set(rests + 1);
-        self.store.set(STORE);
+        self.store.set(STORE / (2 << rests.min(PATIENCE)));
         Some(REST * (1 << rests.min(PATIENCE)))
     }
 }
@@ -91,8 +91,9 @@ mod tests {
     #[test]
     fn rests_come_after_a_few_crumbs_and_grow_to_a_bound() {
         let crumbs = Crumbs::new();
-        for rest in [REST, REST * 2, REST * 4, REST * 8, REST * 8] {
-            assert_eq!(crumbs_until_a_rest(&crumbs), (5, rest));
+        let rests = [(5, REST), (3, REST * 2), (2, REST * 4), (1, REST * 8), (1, REST * 8)];
+        for rest in rests {
+            assert_eq!(crumbs_until_a_rest(&crumbs), rest);
         }
     }
 
