@@ -142,10 +142,7 @@ impl Document {
         let directory = path.parent().unwrap_or(Path::new("."));
         let write = || -> Result<()> {
             let mut builder = tempfile::Builder::new();
-            // As any other file: whoever may read the page may read the samples.
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(directory)?;
+            let mut file = as_any_other(&mut builder).tempfile_in(directory)?;
             file.write_all(self.to_json()?.as_bytes())?;
             file.persist(path)?;
             Ok(())
@@ -171,6 +168,22 @@ impl Document {
         );
         Ok(document)
     }
+}
+
+/// Whoever may read the page may read the samples: the file has the permissions of any other.
+#[cfg(unix)]
+fn as_any_other<'b, 'p, 's>(
+    builder: &'b mut tempfile::Builder<'p, 's>,
+) -> &'b mut tempfile::Builder<'p, 's> {
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+}
+
+/// Elsewhere a temporary file is as any other.
+#[cfg(not(unix))]
+fn as_any_other<'b, 'p, 's>(
+    builder: &'b mut tempfile::Builder<'p, 's>,
+) -> &'b mut tempfile::Builder<'p, 's> {
+    builder
 }
 
 /// What a row is known by.
