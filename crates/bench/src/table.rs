@@ -23,10 +23,11 @@ pub fn render(document: &Document, width: u16) -> String {
     for suite in suites {
         let _ = writeln!(text, "{suite}\n{}", table(document, suite, width));
     }
-    for failure in &document.failures {
+    for (failure, more) in document.causes() {
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let _ = writeln!(
             text,
-            "failed: {} on {} with {}: {}",
+            "failed: {} on {} with {}{more}: {}",
             failure.workload,
             failure.system,
             workers(failure.workers),

@@ -212,3 +212,60 @@ fn an_interrupted_run_leaves_a_whole_document_at_once() {
     let document: Value = serde_json::from_str(&text).expect("one whole JSON document");
     assert_eq!(document["complete"], false);
 }
+
+/// Runs `poach bench` with so many KiB of address space.
+#[cfg(target_os = "linux")]
+fn bench_within(kibibytes: u32, arguments: &[&str]) -> Output {
+    let limited = format!("ulimit -v {kibibytes} && exec \"$0\" bench \"$@\"");
+    Command::new("sh").args(["-c", &limited, POACH]).args(arguments).output().expect("sh starts")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_input_too_large_for_the_memory_is_said_and_the_rest_is_kept() {
+    let arguments = [
+        "fork-join",
+        "--paper",
+        "--workload=tree-sum-1000,tree-sum",
+        "--system=sequential,split",
+        "--workers=1",
+        "--rounds=1",
+    ];
+    let json = bench_within(1_200_000, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(json.status.code(), Some(1), "{}", error(&json));
+    let document: Value = serde_json::from_slice(&json.stdout).expect("one JSON document");
+    assert_eq!(document["complete"], true);
+    let rows = document["rows"].as_array().unwrap();
+    let kept: Vec<_> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
+    assert_eq!(kept, ["tree-sum-1000", "tree-sum-1000"]);
+    let failures = document["failures"].as_array().unwrap();
+    assert_eq!(failures.len(), 2);
+    for failure in failures {
+        assert_eq!(failure["workload"], "tree-sum");
+        let message = failure["message"].as_str().unwrap();
+        for said in ["its input needs 2288 MiB of memory", "`ulimit -v`", "--quick"] {
+            assert!(message.contains(said), "{message}");
+        }
+    }
+
+    let table = bench_within(1_200_000, &arguments);
+    assert_eq!(table.status.code(), Some(1), "{}", error(&table));
+    let said = "failed: tree-sum on sequential with 1 worker and 1 more: its input needs 2288 MiB";
+    assert!(out(&table).contains(said), "{}", out(&table));
+    assert_eq!(error(&table), "");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn stacks_too_large_for_the_memory_are_said() {
+    let arguments = [&SMALL[..], &["--json"]].concat();
+    let output = bench_within(700_000, &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["system"] == "sequential"), "{rows:?}");
+    let failure = &document["failures"][0];
+    assert_eq!(failure["system"], "split");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("the stacks of its workers need 512 MiB"), "{message}");
+}

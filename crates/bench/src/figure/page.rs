@@ -134,10 +134,11 @@ fn facts(page: &mut String, document: &Document, command: &str) -> std::fmt::Res
             "<p class=\"bad\">The run was cut short: this is what it had measured.</p>\n",
         );
     }
-    for failure in &document.failures {
+    for (failure, more) in document.causes() {
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         writeln!(
             page,
-            "<p class=\"bad\">{} on {} with {} failed: {}</p>",
+            "<p class=\"bad\">{} on {} with {}{more} failed: {}</p>",
             escape(&failure.workload),
             escape(&failure.system),
             crate::table::workers(failure.workers),

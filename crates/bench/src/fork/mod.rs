@@ -20,7 +20,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 
 use crate::simulate::Replay;
 use crate::{Case, Request, Sample, Size, Unit, need_memory};
@@ -45,7 +45,7 @@ pub(crate) trait Program: Sized + 'static {
     /// Its name on the command line.
     const NAME: &'static str;
 
-    /// The bytes that its input and result take, where they are many.
+    /// The bytes that its input, its result and their check take, where they are more than a few.
     fn memory(_size: Size) -> u64 {
         0
     }
@@ -122,25 +122,26 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::SplitQueueKind>(shared, size, workers, cases);
 }
 
-/// A program that several systems run in turn, made when the first needs it.
-pub(crate) type Input<P> = Rc<OnceCell<RefCell<P>>>;
+/// A program that several systems run in turn, made when the first needs it; or why it could not be, which
+/// is then the answer to all of them.
+pub(crate) type Input<P> = Rc<OnceCell<Result<RefCell<P>, String>>>;
 
-/// Makes the program unless another system has.
-pub(crate) fn make<P: Program>(shared: &Input<P>, size: Size) -> Result<()> {
-    if shared.get().is_none() {
-        need_memory(P::memory(size))?;
-        shared.get_or_init(|| RefCell::new(P::new(size)));
-    }
-    Ok(())
+/// The program, which is made unless another system has.
+pub(crate) fn make<P: Program>(shared: &Input<P>, size: Size) -> Result<&RefCell<P>> {
+    let made = shared.get_or_init(|| {
+        need_memory(P::memory(size)).map_err(|error| error.to_string())?;
+        Ok(RefCell::new(P::new(size)))
+    });
+    made.as_ref().map_err(|why| anyhow!("{why}"))
 }
 
 pub(crate) fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers: usize) -> Case {
     let shared = Rc::clone(shared);
     let prepare = move || {
-        let system = S::new(workers)?;
         make(&shared, size)?;
+        let system = S::new(workers)?;
         Ok(move || {
-            let mut program = shared.get().context("the program was made")?.borrow_mut();
+            let mut program = make(&shared, size)?.borrow_mut();
             program.reset();
             let before = system.counters();
             let start = Instant::now();

@@ -11,10 +11,19 @@ use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
 use super::{Fork, Task};
+use crate::need_stacks;
 
 /// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,
 /// and memory only as far as it is used.
 pub(super) const STACK: usize = 256 << 20;
+
+/// What a thread has that cannot be given a larger one, unless the environment says otherwise.
+const SMALL_STACK: usize = 2 << 20;
+
+/// The bytes of address space that so many call stacks take.
+fn stacks(workers: usize, each: usize) -> u64 {
+    workers.saturating_mul(each) as u64
+}
 
 /// A pool that runs tasks.
 pub(crate) trait System: Sized + 'static {
@@ -64,6 +73,7 @@ impl System for Split {
     const NAME: &'static str = "split";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, STACK))?;
         let pool = ThreadPool::builder().threads(workers).stack_size(STACK).build();
         Ok(Split(pool.context("split: the pool could not be made")?))
     }
@@ -96,6 +106,7 @@ impl System for Rayon {
     const NAME: &'static str = "rayon";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, STACK))?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).stack_size(STACK).build();
         Ok(Rayon(pool.context("rayon: the pool could not be made")?))
     }
@@ -120,6 +131,7 @@ impl System for Chili {
     const NAME: &'static str = "chili";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, SMALL_STACK))?;
         let thread_count = Some(NonZero::new(workers).context("chili: no pool has 0 workers")?);
         let config = chili::Config { thread_count, ..chili::Config::default() };
         Ok(Chili(chili::ThreadPool::with_config(config)))
@@ -156,6 +168,7 @@ impl<K: Kind> System for OnQueue<K> {
 
     fn new(workers: usize) -> Result<Self> {
         K::queue()?;
+        need_stacks(stacks(workers, STACK))?;
         let make = || K::queue().expect("a queue that could be made can be made again");
         let pool = QueuePool::new(workers, make);
         Ok(OnQueue(pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?))

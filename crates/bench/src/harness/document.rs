@@ -124,6 +124,24 @@ impl Document {
         });
     }
 
+    /// The failures, those of one workload that say the same as one: the first of them, and how many more
+    /// there are. An input that does not fit is refused to every system alike.
+    pub fn causes(&self) -> Vec<(&Failure, usize)> {
+        let mut causes: Vec<(&Failure, usize)> = Vec::new();
+        for failure in &self.failures {
+            let same = |(first, _): &&mut (&Failure, usize)| {
+                first.suite == failure.suite
+                    && first.workload == failure.workload
+                    && first.message == failure.message
+            };
+            match causes.iter_mut().find(same) {
+                Some((_, more)) => *more += 1,
+                None => causes.push((failure, 0)),
+            }
+        }
+        causes
+    }
+
     /// The document as JSON.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::{Case, Sample, Size, Unit};
+use crate::{Case, Sample, Size, Unit, need_memory};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
@@ -266,7 +266,7 @@ fn calibrate<S: System>(system: &S, shape: &Shape, size: Size, blocking: bool) -
         return Ok(tasks);
     }
     // Above this a queue whose consumers fall behind would fill the memory.
-    while tasks < 1 << 25 {
+    while tasks < 1 << 25 && need_memory(2 * tasks * NODE).is_ok() {
         let rate = run(system, shape, tasks, blocking)?.value * 1e6;
         if tasks as f64 / rate >= seconds / 2.0 {
             break;

@@ -223,8 +223,7 @@ impl Machine {
 
 /// The program's tree, generated or recorded, with the time that it takes here.
 fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Replay>> {
-    fork::make(input, size)?;
-    let mut program = input.get().context("the program was made")?.borrow_mut();
+    let mut program = fork::make(input, size)?.borrow_mut();
     let mut seconds = f64::INFINITY;
     for _ in 0..TIMES {
         program.reset();
