@@ -61,7 +61,7 @@ pub(super) fn claims(document: &Document) -> Vec<(&'static str, &'static str, St
             claims.push((claim, paper, ours));
         }
     }
-    for system in ["ff-the", "ff-the-measured"] {
+    for system in ["ff-the", "ff-the-measured", "ff-the-4"] {
         let workers = most("fork-join");
         // A clock tells little of a program of milliseconds; the count of steals tells it all.
         let stolen: Vec<(&str, f64)> = CILK

@@ -91,7 +91,7 @@ pub const FIGURES: [PaperFigure; 9] = [
         suite: "fork-join",
         workloads: &CILK,
         baseline: "the",
-        systems: &["thep", "thep-infinite", "ff-the", "ff-the-measured"],
+        systems: &["thep", "thep-infinite", "ff-the", "ff-the-measured", "ff-the-4"],
         ours: &["asymmetric-the"],
         workers: Workers::OneAndAll,
         shows: Shows::Ratios,

@@ -111,6 +111,7 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::TheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheMeasuredKind>(shared, size, workers, cases);
+    on::<P, systems::FfTheFourKind>(shared, size, workers, cases);
     on::<P, systems::AsymmetricTheKind>(shared, size, workers, cases);
     on::<P, systems::ThepKind>(shared, size, workers, cases);
     on::<P, systems::ThepInfiniteKind>(shared, size, workers, cases);
