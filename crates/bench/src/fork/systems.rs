@@ -12,7 +12,7 @@ use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Resol
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
-use super::{Fork, Task};
+use super::task::{Fork, Task};
 use crate::need_stacks;
 
 /// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,

@@ -100,6 +100,19 @@ impl Document {
         self.rows.iter().find(|row| row.is(suite, workload, system, workers))
     }
 
+    /// What the other systems' times are taken as a multiple of: the sequential program if there is one, else
+    /// the first system with as many workers.
+    pub fn baseline(&self, row: &Row) -> Option<&Row> {
+        let mut same = self
+            .rows
+            .iter()
+            .filter(|other| (&other.suite, &other.workload) == (&row.suite, &row.workload));
+        same.clone()
+            .find(|other| other.system == "sequential")
+            .or_else(|| same.find(|other| other.workers == row.workers))
+            .filter(|base| base.unit == row.unit)
+    }
+
     /// How many samples there are of a case.
     pub(crate) fn taken(&self, suite: &str, case: &CaseName) -> usize {
         self.rows.iter().find(|row| row.is_case(suite, case)).map_or(0, |row| row.samples.len())
