@@ -130,8 +130,8 @@ impl Maker {
     }
 }
 
-/// What a record of the document takes, in bytes.
-const BYTES: u64 = 32 << 10;
+/// What a record of the document takes, in bytes, as the resident memory grows with them.
+const BYTES: u64 = 20 << 10;
 
 /// With a grain, or with a task for every element.
 pub(crate) struct JsonWalk<const GRAIN: usize> {
@@ -144,7 +144,6 @@ impl<const GRAIN: usize> Program for JsonWalk<GRAIN> {
     const NAME: &'static str = if GRAIN == 1 { "json-walk" } else { "json-walk-grain" };
 
     fn memory(size: Size) -> u64 {
-        // As the resident memory grows with the records.
         BYTES * records(size) as u64
     }
 
