@@ -98,6 +98,7 @@ pub const FIGURES: [PaperFigure; 9] = [
         paper: &[
             ("thep", "0.93 on average (Westmere-EX, 10 threads), 0.89 (Haswell, 4), 0.77 at best"),
             ("ff-the", "6 of 11 programs run at single-thread speed with the default delta"),
+            ("ff-the-4", "all programs but lud are stolen from"),
         ],
     },
     PaperFigure {
