@@ -20,9 +20,12 @@ fn main() {
     tell("POACH_PEERS", &peers(&root.join("Cargo.lock")));
 
     println!("cargo::rerun-if-changed=build.rs");
-    for file in ["Cargo.lock", ".git/HEAD", ".git/logs/HEAD"] {
-        if root.join(file).exists() {
-            println!("cargo::rerun-if-changed={}", root.join(file).display());
+    // Where git keeps them: in a worktree that is elsewhere, and a build that missed them would go on to state
+    // an earlier commit.
+    let kept = |file: &str| printed("git", &["rev-parse", "--git-path", file], &root);
+    for file in ["Cargo.lock".to_owned(), kept("HEAD"), kept("logs/HEAD")] {
+        if !file.is_empty() && root.join(&file).exists() {
+            println!("cargo::rerun-if-changed={}", root.join(&file).display());
         }
     }
 }

@@ -247,9 +247,13 @@ pub(crate) struct Cholesky {
 impl Program for Cholesky {
     const NAME: &'static str = "cholesky";
 
+    fn memory(size: Size) -> u64 {
+        // Little of the factor's lower half stays empty.
+        8 * (extent(size).0.next_power_of_two() as u64).pow(2)
+    }
+
     fn new(size: Size) -> Self {
-        let (rows, nonzeros) =
-            size.pick((60usize, 150), (500, 1_500), (1_000, 4_000), (4_000, 40_000));
+        let (rows, nonzeros) = extent(size);
         let side = rows.next_power_of_two();
         let mut random = fastrand::Rng::with_seed(11);
         let mut matrix = None;
@@ -294,4 +298,9 @@ impl Program for Cholesky {
         });
         same_column("L L'", &found, &expected, 16 * side)
     }
+}
+
+/// The rows, and the elements that are not zero.
+fn extent(size: Size) -> (usize, usize) {
+    size.pick((60, 150), (500, 1_500), (1_000, 4_000), (4_000, 40_000))
 }

@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Replay;
-use crate::simulate::generate::FibTree;
+use crate::replay::Replay;
+use crate::replay::tree::{End, Strand, Tree};
 
 pub(crate) struct Fib {
     pub(crate) n: u32,
@@ -77,5 +77,97 @@ impl Program for Fib {
             self.result
         );
         Ok(())
+    }
+}
+
+/// Fibonacci: a strand is a third of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FibTree {
+    pub(crate) n: u32,
+    /// Calls with smaller numbers are one strand.
+    pub(crate) grain: u32,
+    /// Picoseconds a strand.
+    pub(crate) unit: f64,
+}
+
+/// A call with this number, or the strand after its join.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FibTask {
+    Call(u32),
+    After,
+}
+
+impl FibTree {
+    /// The forks of a call.
+    pub(crate) fn forks(n: u32) -> u64 {
+        let (mut a, mut b) = (0u64, 1);
+        for _ in 0..=n {
+            (a, b) = (b, a + b);
+        }
+        a - 1
+    }
+
+    pub(crate) fn strands(&self) -> f64 {
+        3.0 * Self::forks(self.n) as f64 + 1.0
+    }
+}
+
+impl Tree for FibTree {
+    type Task = FibTask;
+
+    fn root(&self) -> FibTask {
+        FibTask::Call(self.n)
+    }
+
+    fn strand(&self, task: FibTask) -> Strand<FibTask> {
+        let strand = |inner: u64, end| Strand {
+            work: ((3.0 * inner as f64 + 1.0) * self.unit) as u64,
+            inner,
+            end,
+        };
+        match task {
+            FibTask::Call(n) if n >= 2 && n >= self.grain => {
+                let (first, second) = (FibTask::Call(n - 1), FibTask::Call(n - 2));
+                strand(0, End::Fork { first, second, after: FibTask::After })
+            }
+            FibTask::Call(n) => strand(Self::forks(n), End::Done),
+            FibTask::After => strand(0, End::Done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork::Split;
+
+    /// `fib` as a program of this crate.
+    #[inline(never)]
+    fn generic(system: &Split, n: u32) -> Option<u64> {
+        let mut program = Fib::of(n);
+        program.run(system);
+        program.result()
+    }
+
+    /// `fib` as one would write it for Poach alone.
+    #[inline(never)]
+    fn direct(pool: &poach_runtime::ThreadPool, n: u32) -> u64 {
+        fn fib(mut worker: poach_runtime::Worker<'_>, n: u32) -> u64 {
+            if n < 2 {
+                return u64::from(n);
+            }
+            let (a, b) = worker.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+            a + b
+        }
+        pool.run(|worker| fib(worker, n))
+    }
+
+    /// Under callgrind, with `--toggle-collect` on either, their instructions are to be the same.
+    #[test]
+    fn a_program_of_tasks_is_the_program_of_closures() {
+        let split = Split::new(1).unwrap();
+        let pool = poach_runtime::ThreadPool::builder().threads(1).build().unwrap();
+        assert_eq!(generic(&split, 22), Some(17_711));
+        assert_eq!(direct(&pool, 22), 17_711);
     }
 }

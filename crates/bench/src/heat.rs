@@ -81,9 +81,13 @@ fn decay(share: f64, length: usize) -> f64 {
 impl Program for Heat {
     const NAME: &'static str = "heat";
 
+    fn memory(size: Size) -> u64 {
+        let (rows, columns, _) = extent(size);
+        2 * 8 * (rows * columns) as u64
+    }
+
     fn new(size: Size) -> Self {
-        let (rows, columns, steps) =
-            size.pick((40, 16, 5), (1024, 256, 80), (4096, 1024, 60), (4096, 1024, 100));
+        let (rows, columns, steps) = extent(size);
         let plate = vec![0.0; rows * columns];
         Heat { rows, columns, steps, plate: plate.clone(), next: plate }
     }
@@ -110,4 +114,9 @@ impl Program for Heat {
         }
         Ok(())
     }
+}
+
+/// The rows and columns, and the steps.
+fn extent(size: Size) -> (usize, usize, usize) {
+    size.pick((40, 16, 5), (1024, 256, 80), (4096, 1024, 60), (4096, 1024, 100))
 }

@@ -130,6 +130,9 @@ impl Maker {
     }
 }
 
+/// What a record of the document takes, in bytes, as the resident memory grows with them.
+const BYTES: u64 = 20 << 10;
+
 /// With a grain, or with a task for every element.
 pub(crate) struct JsonWalk<const GRAIN: usize> {
     document: Value,
@@ -140,8 +143,12 @@ pub(crate) struct JsonWalk<const GRAIN: usize> {
 impl<const GRAIN: usize> Program for JsonWalk<GRAIN> {
     const NAME: &'static str = if GRAIN == 1 { "json-walk" } else { "json-walk-grain" };
 
+    fn memory(size: Size) -> u64 {
+        BYTES * records(size) as u64
+    }
+
     fn new(size: Size) -> Self {
-        let records = size.pick(4, 400, 4_000, 40_000);
+        let records = records(size);
         let mut maker = Maker { random: fastrand::Rng::with_seed(41), made: Found::default() };
         maker.made.values += 1;
         let document = Value::List((0..records).map(|at| maker.value(at % 700)).collect());
@@ -165,4 +172,8 @@ impl<const GRAIN: usize> Program for JsonWalk<GRAIN> {
         );
         Ok(())
     }
+}
+
+fn records(size: Size) -> usize {
+    size.pick(4, 400, 4_000, 40_000)
 }

@@ -76,8 +76,13 @@ impl Life {
 impl Program for Life {
     const NAME: &'static str = "life";
 
+    fn memory(size: Size) -> u64 {
+        // The board, the next one, and the one that it is compared with.
+        3 * (extent(size).0 as u64).pow(2)
+    }
+
     fn new(size: Size) -> Self {
-        let (side, generations) = size.pick((48, 12), (512, 40), (2048, 100), (8192, 400));
+        let (side, generations) = extent(size);
         Life { side, generations, board: Vec::new(), next: vec![0; side * side] }
     }
 
@@ -96,4 +101,9 @@ impl Program for Life {
         ensure!(wrong.is_none(), "after {} generations cell {wrong:?} is wrong", self.generations);
         Ok(())
     }
+}
+
+/// The side, and the generations.
+fn extent(size: Size) -> (usize, usize) {
+    size.pick((48, 12), (512, 40), (2048, 100), (8192, 400))
 }

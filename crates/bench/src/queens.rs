@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Replay;
-use crate::simulate::generate::{Form, QueensTree};
+use crate::replay::Replay;
+use crate::replay::tree::{End, Form, Strand, Tree, totals};
 
 /// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
 const SOLUTIONS: [u64; 17] =
@@ -117,6 +117,81 @@ impl Program for Queens {
             self.result
         );
         Ok(())
+    }
+}
+
+/// Queens on a board: all time goes into boards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueensTree {
+    pub(crate) n: usize,
+    pub(crate) form: Form,
+    /// Picoseconds a board.
+    pub(crate) unit: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum QueensTask {
+    /// A correct board.
+    Below(Board),
+    /// A queen in the next row on one of these columns.
+    Place { board: Board, choices: u32 },
+    /// The strand after a join.
+    After,
+}
+
+impl QueensTree {
+    /// How many boards there are, by going through the tree.
+    pub(crate) fn boards(&self) -> u64 {
+        totals(&QueensTree { unit: 1.0, ..*self }).work
+    }
+
+    fn made(&self, boards: u32, end: End<QueensTask>) -> Strand<QueensTask> {
+        Strand { work: (f64::from(boards) * self.unit) as u64, inner: 0, end }
+    }
+
+    fn halves(&self, mut board: Board, mut choices: u32) -> Strand<QueensTask> {
+        let mut boards = 1;
+        while choices.is_power_of_two() {
+            board = board.place(choices);
+            boards += 1;
+            choices = board.free();
+        }
+        if choices == 0 {
+            return self.made(boards, End::Done);
+        }
+        let low = lower_half(choices);
+        let part = |choices| QueensTask::Place { board, choices };
+        let (first, second) = (part(low), part(choices & !low));
+        self.made(boards, End::Fork { first, second, after: QueensTask::After })
+    }
+
+    fn spawns(&self, boards: u32, board: Board, choices: u32) -> Strand<QueensTask> {
+        if choices == 0 {
+            return self.made(boards, End::Done);
+        }
+        let column = choices & choices.wrapping_neg();
+        let second = QueensTask::Below(board.place(column));
+        let first = QueensTask::Place { board, choices: choices & !column };
+        self.made(boards, End::Fork { first, second, after: QueensTask::After })
+    }
+}
+
+impl Tree for QueensTree {
+    type Task = QueensTask;
+
+    fn root(&self) -> QueensTask {
+        QueensTask::Below(Board::empty(self.n))
+    }
+
+    fn strand(&self, task: QueensTask) -> Strand<QueensTask> {
+        match (self.form, task) {
+            (_, QueensTask::After) => self.made(0, End::Done),
+            (Form::Halves, QueensTask::Below(board)) => self.halves(board, board.free()),
+            (Form::Halves, QueensTask::Place { board, choices }) => self.halves(board, choices),
+            // The loop over the columns is the board's own strand.
+            (Form::Lace, QueensTask::Below(board)) => self.spawns(1, board, board.free()),
+            (Form::Lace, QueensTask::Place { board, choices }) => self.spawns(0, board, choices),
+        }
     }
 }
 

@@ -122,8 +122,12 @@ pub(crate) struct Ray<const GRAIN: bool> {
 impl<const GRAIN: bool> Program for Ray<GRAIN> {
     const NAME: &'static str = if GRAIN { "ray-grain" } else { "ray" };
 
+    fn memory(size: Size) -> u64 {
+        2 * 8 * (side(size) as u64).pow(2)
+    }
+
     fn new(size: Size) -> Self {
-        let side = size.pick(24, 200, 800, 2000);
+        let side = side(size);
         let spheres = (0..40)
             .map(|at| Sphere {
                 centre: Vector(
@@ -158,6 +162,11 @@ impl<const GRAIN: bool> Program for Ray<GRAIN> {
         ensure!(wrong.is_none(), "pixel {wrong:?} is wrong");
         Ok(())
     }
+}
+
+/// The pixels along a side of the picture.
+fn side(size: Size) -> usize {
+    size.pick(24, 200, 800, 2000)
 }
 
 #[cfg(test)]

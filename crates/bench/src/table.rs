@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::figure::baseline;
+use crate::words::{figure, workers};
 use crate::{Better, Document, Row};
 
 /// A line under the heading, and blanks between the columns.
@@ -23,10 +23,11 @@ pub fn render(document: &Document, width: u16) -> String {
     for suite in suites {
         let _ = writeln!(text, "{suite}\n{}", table(document, suite, width));
     }
-    for failure in &document.failures {
+    for (failure, more) in document.causes() {
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let _ = writeln!(
             text,
-            "failed: {} on {} with {}: {}",
+            "failed: {} on {} with {}{more}: {}",
             failure.workload,
             failure.system,
             workers(failure.workers),
@@ -75,39 +76,10 @@ fn table(document: &Document, suite: &str, width: u16) -> Table {
 
 /// How many times as good as the baseline a row is, by its median.
 fn ratio(document: &Document, row: &Row) -> String {
-    let Some(base) = baseline(document, row) else { return String::new() };
+    let Some(base) = document.baseline(row) else { return String::new() };
     let ratio = match row.better {
         Better::Lower => base.median / row.median,
         Better::Higher => row.median / base.median,
     };
     if ratio.is_finite() { format!("{ratio:.2}") } else { String::new() }
-}
-
-/// So many workers, in words: `1 worker`.
-pub fn workers(count: usize) -> String {
-    format!("{count} worker{}", if count == 1 { "" } else { "s" })
-}
-
-/// A value with three or four digits that say something.
-pub(crate) fn figure(value: f64) -> String {
-    let digits = if value == 0.0 { 0 } else { 3 - value.abs().log10().floor() as i32 };
-    format!("{value:.*}", usize::try_from(digits.clamp(0, 9)).unwrap_or(0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn four_digits() {
-        for (value, text) in [
-            (0.0, "0"),
-            (1.0, "1.000"),
-            (0.012_345, "0.01235"),
-            (123_456.0, "123456"),
-            (98.76, "98.76"),
-        ] {
-            assert_eq!(figure(value), text);
-        }
-    }
 }

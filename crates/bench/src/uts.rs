@@ -22,8 +22,8 @@ use sha1::{Digest, Sha1};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Replay;
-use crate::simulate::generate::{Form, UtsTree};
+use crate::replay::Replay;
+use crate::replay::tree::{End, Form, Strand, Tree as TaskTree};
 
 /// The most children of a node, but for the root of a binomial tree.
 const MOST_CHILDREN: u32 = 100;
@@ -261,6 +261,84 @@ fn count_with_a_list(shape: Shape, seed: u32) -> u64 {
         waiting.extend((0..node.children(shape)).map(|index| node.child(index)));
     }
     nodes
+}
+
+/// An unbalanced tree: all time goes into hashing, a node's state each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UtsTree {
+    pub(crate) shape: Shape,
+    pub(crate) seed: u32,
+    pub(crate) form: Form,
+    /// Picoseconds a node.
+    pub(crate) unit: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum UtsTask {
+    /// All that is below this node.
+    Below(Node),
+    /// These children of the node, and what is below them.
+    Children { parent: Node, start: u16, end: u16 },
+    /// The strand after a join.
+    After,
+}
+
+impl UtsTree {
+    fn children(&self, parent: Node) -> Range<u16> {
+        0..parent.children(self.shape) as u16
+    }
+
+    fn made(&self, nodes: u32, end: End<UtsTask>) -> Strand<UtsTask> {
+        Strand { work: (f64::from(nodes) * self.unit) as u64, inner: 0, end }
+    }
+
+    /// As this crate's program: the task of a child hashes it, and an only child is no fork.
+    fn halves(&self, mut parent: Node, mut range: Range<u16>, mut nodes: u32) -> Strand<UtsTask> {
+        while range.len() == 1 {
+            parent = parent.child(range.start.into());
+            nodes += 1;
+            range = self.children(parent);
+        }
+        if range.is_empty() {
+            return self.made(nodes, End::Done);
+        }
+        let Range { start, end } = range;
+        let middle = start + (end - start) / 2;
+        let part = |start, end| UtsTask::Children { parent, start, end };
+        let (first, second) = (part(start, middle), part(middle, end));
+        self.made(nodes, End::Fork { first, second, after: UtsTask::After })
+    }
+
+    /// As Lace's: the parent hashes each child and spawns it.
+    fn spawns(&self, parent: Node, range: Range<u16>) -> Strand<UtsTask> {
+        let Range { start, end } = range;
+        if start == end {
+            return self.made(0, End::Done);
+        }
+        let second = UtsTask::Below(parent.child(start.into()));
+        let first = UtsTask::Children { parent, start: start + 1, end };
+        self.made(1, End::Fork { first, second, after: UtsTask::After })
+    }
+}
+
+impl TaskTree for UtsTree {
+    type Task = UtsTask;
+
+    fn root(&self) -> UtsTask {
+        UtsTask::Below(Node::root(self.seed))
+    }
+
+    fn strand(&self, task: UtsTask) -> Strand<UtsTask> {
+        let (parent, range) = match task {
+            UtsTask::After => return self.made(0, End::Done),
+            UtsTask::Below(node) => (node, self.children(node)),
+            UtsTask::Children { parent, start, end } => (parent, start..end),
+        };
+        match self.form {
+            Form::Halves => self.halves(parent, range, 0),
+            Form::Lace => self.spawns(parent, range),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use poach_bench::figure::PaperFigure;
 use poach_bench::{
     Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure, find,
-    runs, suites, table,
+    runs, suites, table, words,
 };
 
 use crate::output::{self, AMISS, USAGE, print};
@@ -259,7 +259,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
     let cases = plan.cases(suite.as_ref())?;
     if arguments.list {
         let lines = cases.iter().map(|case| {
-            let workers = table::workers(case.workers);
+            let workers = words::workers(case.workers);
             format!("{:20} {:20} {workers:>12}\n", case.workload, case.system)
         });
         return Ok(Prepared::Listing(lines.collect()));
@@ -350,7 +350,7 @@ fn follow(messages: &Receiver<Message>, session: &Session, out: Option<&Path>) -
         match messages.recv() {
             Ok(Message::Event(Event::Planned(samples))) => bar.set_length(samples as u64),
             Ok(Message::Event(Event::Sampling(workload, system, workers))) => {
-                let workers = table::workers(workers);
+                let workers = words::workers(workers);
                 bar.set_message(format!("{workload} on {system}, {workers}"));
             }
             Ok(Message::Event(Event::Sampled)) => bar.inc(1),

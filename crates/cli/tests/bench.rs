@@ -166,49 +166,217 @@ fn what_there_is_not() {
 
 #[test]
 #[cfg(unix)]
-fn a_peer_that_fails_is_said_and_the_rest_is_kept() {
-    let peers = ["--peer", "half=echo 0.5", "--peer", "broken=echo no number", "--json"];
-    let mut arguments = SMALL.to_vec();
-    arguments[5] = "sequential,half,broken";
-    let output = bench(&[&arguments[..], &peers].concat());
-    assert_eq!(output.status.code(), Some(1));
+fn peers_that_work_are_timed_and_those_that_fail_are_said() {
+    let failing = [
+        ("broken", "echo no number", "must be its seconds, not `no number`"),
+        ("sorry", "echo I am out of tea >&2; exit 3", "ended with exit status: 3: I am out of tea"),
+        ("killed", "kill -9 $$", "signal: 9"),
+        ("missing", "./no-such-program", "ended with exit status: 127: "),
+    ];
+    let working =
+        ["half=echo 0.5", "filled=test {workload}-{size} = queens-quick && echo {workers}"];
+    let mut arguments: Vec<String> = SMALL.iter().map(|argument| (*argument).to_owned()).collect();
+    arguments[5] = "sequential,half,filled,broken,sorry,killed,missing".to_owned();
+    let failing_peers = failing.iter().map(|(name, command, _)| format!("{name}={command}"));
+    for peer in working.map(str::to_owned).into_iter().chain(failing_peers) {
+        arguments.extend(["--peer".to_owned(), peer]);
+    }
+    arguments.push("--json".to_owned());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = bench(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let failure = &document["failures"][0];
-    assert_eq!(failure["system"], "broken");
-    assert!(failure["message"].as_str().unwrap().contains("must be its seconds"));
+    let failures = document["failures"].as_array().unwrap();
+    assert_eq!(failures.len(), failing.len());
+    for (name, _, said) in failing {
+        let failure = failures.iter().find(|failure| failure["system"] == name).unwrap();
+        let message = failure["message"].as_str().unwrap();
+        assert!(message.contains(said), "{name}: {message}");
+    }
     let rows = document["rows"].as_array().unwrap();
-    assert!(rows.iter().any(|row| row["system"] == "half" && row["median"] == 0.5));
+    let samples = |system: &str| {
+        let row = rows.iter().find(|row| row["system"] == system).unwrap();
+        row["samples"].as_array().unwrap().clone()
+    };
+    assert_eq!(samples("half"), [0.5, 0.5]);
+    assert_eq!(samples("filled"), [2.0, 2.0]);
+    assert_eq!(samples("sequential").len(), 2);
+    assert_eq!(rows.len(), 3, "what failed has no samples");
+
+    let table = bench(&arguments[..arguments.len() - 1]);
+    assert_eq!(table.status.code(), Some(1));
+    let said =
+        "failed: queens on sorry with 2 workers: `echo I am out of tea >&2; exit 3` ended with";
+    assert!(out(&table).contains(said), "{}", out(&table));
+}
+
+#[test]
+fn more_workers_than_processors_are_run_and_marked() {
+    let directory = tempfile::tempdir().unwrap();
+    let many = std::thread::available_parallelism().unwrap().get() + 1;
+    let workers = format!("--workers={many}");
+    let path = directory.path().to_str().unwrap();
+    let mut arguments = SMALL.to_vec();
+    arguments[6] = &workers;
+    let output = bench(&[&arguments[..], &["--out", path]].concat());
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(out(&output).contains(&format!("{many}*")), "{}", out(&output));
+    assert!(out(&output).contains("* more workers than the "), "{}", out(&output));
+    let figure = directory.path().join(format!("fork-join-{many}-workers.svg"));
+    assert!(std::fs::read_to_string(figure).unwrap().contains("(more than the "));
+}
+
+/// Runs `poach bench` with so many KiB of address space.
+#[cfg(target_os = "linux")]
+fn bench_within(kibibytes: u32, arguments: &[&str]) -> Output {
+    let limited = format!("ulimit -v {kibibytes} && exec \"$0\" bench \"$@\"");
+    Command::new("sh").args(["-c", &limited, POACH]).args(arguments).output().expect("sh starts")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_input_too_large_for_the_memory_is_said_and_the_rest_is_kept() {
+    let arguments = [
+        "fork-join",
+        "--paper",
+        "--workload=tree-sum-1000,tree-sum",
+        "--system=sequential,split",
+        "--workers=1",
+        "--rounds=1",
+    ];
+    let json = bench_within(1_200_000, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(json.status.code(), Some(1), "{}", error(&json));
+    let document: Value = serde_json::from_slice(&json.stdout).expect("one JSON document");
+    assert_eq!(document["complete"], true);
+    let rows = document["rows"].as_array().unwrap();
+    let kept: Vec<_> = rows.iter().map(|row| row["workload"].as_str().unwrap()).collect();
+    assert_eq!(kept, ["tree-sum-1000", "tree-sum-1000"]);
+    let failures = document["failures"].as_array().unwrap();
+    assert_eq!(failures.len(), 2);
+    for failure in failures {
+        assert_eq!(failure["workload"], "tree-sum");
+        let message = failure["message"].as_str().unwrap();
+        for said in ["its input needs 2288 MiB of memory", "`ulimit -v`", "--quick"] {
+            assert!(message.contains(said), "{message}");
+        }
+    }
+
+    let table = bench_within(1_200_000, &arguments);
+    assert_eq!(table.status.code(), Some(1), "{}", error(&table));
+    let said = "failed: tree-sum on sequential with 1 worker and 1 more: its input needs 2288 MiB";
+    assert!(out(&table).contains(said), "{}", out(&table));
+    assert_eq!(error(&table), "");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn stacks_too_large_for_the_memory_are_said() {
+    let arguments = [&SMALL[..], &["--json"]].concat();
+    let output = bench_within(700_000, &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["system"] == "sequential"), "{rows:?}");
+    let failure = &document["failures"][0];
+    assert_eq!(failure["system"], "split");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("the stacks of its workers need 512 MiB"), "{message}");
+}
+
+/// A peer that answers so many times, and then says through a pipe that it was asked again, and hangs.
+#[cfg(target_os = "linux")]
+fn hanging(directory: &std::path::Path, answers: u32) -> (String, std::path::PathBuf) {
+    let pipe = directory.join("begun");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let (asked, begun) =
+        (directory.join("asked").display().to_string(), pipe.display().to_string());
+    let peer = format!(
+        "slow=echo x >> {asked}; if [ $(wc -l < {asked}) -le {answers} ]; then echo 0.25; else echo \
+         begun > {begun}; exec sleep 3600; fi"
+    );
+    (peer, pipe)
+}
+
+/// Interrupts `poach bench` when its peer hangs; what it then prints.
+#[cfg(target_os = "linux")]
+fn interrupted(arguments: &[&str], pipe: &std::path::Path) -> Output {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Stdio;
+
+    let child = Command::new(POACH)
+        .arg("bench")
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .expect("the program starts");
+    let mut line = String::new();
+    BufReader::new(std::fs::File::open(pipe).unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    // As a terminal does it: to the program and to the peer that it runs.
+    let group = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    child.wait_with_output().unwrap()
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn an_interrupted_run_leaves_a_whole_document_at_once() {
-    use std::io::{BufRead as _, BufReader, Read as _};
-    use std::os::unix::process::CommandExt as _;
-    use std::process::Stdio;
-
-    // The peer says through a pipe that sampling has begun; it would take an hour.
     let directory = tempfile::tempdir().unwrap();
-    let pipe = directory.path().join("begun");
-    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
-    assert!(made.success());
-    let peer = format!("slow=echo begun > {}; exec sleep 3600", pipe.display());
-    let mut child = Command::new(POACH)
-        .args(["bench", "fork-join", "--quick", "--workload", "fib", "--workers", "1"])
-        .args(["--system", "sequential,slow", "--peer", &peer, "--json"])
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .expect("the program starts");
-    let mut line = String::new();
-    BufReader::new(std::fs::File::open(&pipe).unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "begun\n");
-    // As a terminal does it: to the program and to the peer that it runs.
-    let group = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
-    let document: Value = serde_json::from_str(&text).expect("one whole JSON document");
+    let (peer, pipe) = hanging(directory.path(), 0);
+    let arguments = ["fork-join", "--quick", "--workload=fib", "--workers=1", "--json"];
+    let systems = ["--system=sequential,slow", "--peer", &peer];
+    let output = interrupted(&[&arguments[..], &systems].concat(), &pipe);
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one whole JSON document");
     assert_eq!(document["complete"], false);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupted_run_keeps_its_samples_and_is_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    // A sample to warm up, and the first of three that count.
+    let (peer, pipe) = hanging(directory.path(), 2);
+    let run = directory.path().join("run");
+    let arguments = [
+        "fork-join",
+        "--quick",
+        "--workload=queens",
+        "--workers=1",
+        "--system=sequential,slow",
+        "--rounds=3",
+        "--json",
+        "--out",
+        run.to_str().unwrap(),
+    ];
+    let output = interrupted(&[&arguments[..], &["--peer", &peer]].concat(), &pipe);
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    let cut: Value = serde_json::from_slice(&output.stdout).expect("one whole JSON document");
+    let samples = |document: &Value, system: &str| -> Vec<f64> {
+        let rows = document["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["system"] == system).unwrap();
+        row["samples"].as_array().unwrap().iter().map(|sample| sample.as_f64().unwrap()).collect()
+    };
+    assert_eq!(cut["complete"], false);
+    // It hung in the second round, after the other system's turn.
+    assert_eq!(samples(&cut, "sequential").len(), 2);
+    assert_eq!(samples(&cut, "slow"), [0.25]);
+    let kept = || -> Value {
+        serde_json::from_slice(&std::fs::read(run.join("samples.json")).unwrap()).unwrap()
+    };
+    assert_eq!(kept(), cut);
+    assert!(std::fs::read_to_string(run.join("index.html")).unwrap().contains("cut short"));
+
+    let again = bench(&[&arguments[..], &["--peer", "slow=echo 0.75"]].concat());
+    assert_eq!(again.status.code(), Some(0), "{}", error(&again));
+    let whole = kept();
+    assert_eq!(whole["complete"], true);
+    assert_eq!(whole["failures"].as_array().unwrap().len(), 0);
+    assert_eq!(samples(&whole, "slow"), [0.25, 0.75, 0.75]);
+    assert_eq!(samples(&whole, "sequential").len(), 3);
+    assert_eq!(samples(&whole, "sequential")[..2], samples(&cut, "sequential"));
 }

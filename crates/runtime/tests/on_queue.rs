@@ -3,8 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use poach_deque::{ChaseLev, Mutex, Private, Split, The, Thep};
-use poach_memory::delta::Delta;
-use poach_memory::{Asymmetric, Bounded, Full, Machine, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Full, Machine, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 
 fn fib<Q: Queue>(worker: &QueueWorker<Q>, n: u64) -> u64 {
@@ -56,11 +55,6 @@ fn all<Q: Queue>(make: impl Fn() -> Q) {
     }
 }
 
-fn delta() -> Delta {
-    // As large as any documented store buffer asks for.
-    Delta::new(128, 0).unwrap()
-}
-
 #[test]
 fn on_mutex() {
     all(Mutex::<Job, Machine>::new);
@@ -96,6 +90,9 @@ fn on_thep_of_unknown_bound() {
 #[test]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn on_queues_of_bounded_machines() {
+    use poach_memory::{Bounded, Delta, Resolved};
+    // As large as any documented store buffer asks for.
+    let delta = || Delta::new(128, 0).unwrap();
     all(|| ChaseLev::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));
     all(|| The::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));
     all(|| Thep::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{COLOURS, baseline, distinct};
+use super::common::{COLOURS, distinct};
 use crate::{Better, Document, Row};
 
 /// The height of a bar, and its whiskers: multiples of the baseline's median.
@@ -37,7 +37,7 @@ const TEXT: (&str, u32) = ("sans-serif", 16);
 
 /// The figure, or `None` if nothing ran with so many workers beside the baseline.
 pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<Option<String>> {
-    let base = |row: &Row| baseline(document, row).filter(|base| base.median > 0.0);
+    let base = |row: &Row| document.baseline(row).filter(|base| base.median > 0.0);
     let here = |row: &&Row| row.suite == suite && row.workers == workers;
     let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
     let name = base(first).map_or("the baseline", |base| base.system.as_str());
@@ -107,7 +107,7 @@ fn caption(document: &Document, title: &str, workers: usize, oversubscribed: boo
     } else {
         String::new()
     };
-    format!("{title}, {}{warning}", crate::table::workers(workers))
+    format!("{title}, {}{warning}", crate::words::workers(workers))
 }
 
 /// Where each name of the legend stands: from the left, and in which line.

@@ -4,7 +4,7 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::{COLOURS, baseline, distinct};
+use super::common::{COLOURS, distinct};
 use crate::{Better, Document, Row, geometric_mean};
 
 /// The figure, or `None` if no system ran with two numbers of workers.
@@ -13,7 +13,7 @@ pub(super) fn draw(document: &Document, suite: &str, workers: &[usize]) -> Resul
         .rows
         .iter()
         .filter(|row| row.suite == suite)
-        .filter_map(|row| Some((row, baseline(document, row)?)))
+        .filter_map(|row| Some((row, document.baseline(row)?)))
         .collect();
     let systems = distinct(rows.iter().map(|(row, _)| row.system.as_str()));
     let mut curves: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();

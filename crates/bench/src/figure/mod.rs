@@ -3,6 +3,7 @@
 mod bars;
 mod beside;
 mod claims;
+mod common;
 mod curve;
 mod page;
 mod papers;
@@ -11,56 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use plotters::style::RGBColor;
 
 pub use self::beside::text;
+use self::common::{Drawn, distinct};
 pub use self::papers::{FIGURES, PaperFigure, Workers};
 use crate::{Document, Row};
-
-/// Colours in the order of the systems: Okabe and Ito's, which stay apart for the colour-blind too, and
-/// shades between them for those who look at more systems than that.
-const COLOURS: [RGBColor; 16] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(213, 94, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(204, 121, 167),
-    RGBColor(120, 120, 120),
-    RGBColor(240, 228, 66),
-    RGBColor(70, 80, 160),
-    RGBColor(150, 105, 30),
-    RGBColor(130, 205, 175),
-    RGBColor(150, 50, 25),
-    RGBColor(160, 145, 225),
-    RGBColor(130, 65, 120),
-    RGBColor(190, 190, 190),
-    RGBColor(150, 165, 45),
-];
-
-/// A figure that is drawn.
-struct Drawn {
-    /// The paper's figure that it is of; none if it is of a suite.
-    of: Option<&'static str>,
-    /// The suite of its rows.
-    suite: String,
-    /// Its file.
-    name: String,
-    svg: String,
-}
-
-/// What the figures take the other systems' times as a multiple of: the sequential program if there
-/// is one, else the first system with as many workers.
-pub fn baseline<'d>(document: &'d Document, row: &Row) -> Option<&'d Row> {
-    let mut same = document
-        .rows
-        .iter()
-        .filter(|other| (&other.suite, &other.workload) == (&row.suite, &row.workload));
-    same.clone()
-        .find(|other| other.system == "sequential")
-        .or_else(|| same.find(|other| other.workers == row.workers))
-        .filter(|base| base.unit == row.unit)
-}
 
 /// Writes the figures of `document` and the page that holds them into `directory`, and says which
 /// files that made.
@@ -130,15 +86,4 @@ fn summary(document: &Document, command: &str) -> String {
         crate::table::render(document, 120),
         text(document)
     )
-}
-
-/// Each thing once, in the order of its first appearance.
-fn distinct<'a>(things: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    for thing in things {
-        if !seen.contains(&thing) {
-            seen.push(thing);
-        }
-    }
-    seen
 }

@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
+use super::beside;
 use super::claims::claims;
-use super::{Drawn, beside, distinct};
-use crate::table::figure;
+use super::common::{Drawn, distinct};
+use crate::words::{figure, workers};
 use crate::{Document, Row};
 
 /// The figures' white and black are the page's ground and ink here.
@@ -134,13 +135,14 @@ fn facts(page: &mut String, document: &Document, command: &str) -> std::fmt::Res
             "<p class=\"bad\">The run was cut short: this is what it had measured.</p>\n",
         );
     }
-    for failure in &document.failures {
+    for (failure, more) in document.causes() {
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         writeln!(
             page,
-            "<p class=\"bad\">{} on {} with {} failed: {}</p>",
+            "<p class=\"bad\">{} on {} with {}{more} failed: {}</p>",
             escape(&failure.workload),
             escape(&failure.system),
-            crate::table::workers(failure.workers),
+            workers(failure.workers),
             escape(&failure.message)
         )?;
     }

@@ -91,13 +91,14 @@ pub const FIGURES: [PaperFigure; 9] = [
         suite: "fork-join",
         workloads: &CILK,
         baseline: "the",
-        systems: &["thep", "thep-infinite", "ff-the", "ff-the-measured"],
+        systems: &["thep", "thep-infinite", "ff-the", "ff-the-measured", "ff-the-4"],
         ours: &["asymmetric-the"],
         workers: Workers::OneAndAll,
         shows: Shows::Ratios,
         paper: &[
             ("thep", "0.93 on average (Westmere-EX, 10 threads), 0.89 (Haswell, 4), 0.77 at best"),
             ("ff-the", "6 of 11 programs run at single-thread speed with the default delta"),
+            ("ff-the-4", "all programs but lud are stolen from"),
         ],
     },
     PaperFigure {

@@ -6,46 +6,33 @@
 //! lifetime of their own (Poach's), under scopes passed by reference (chili's), and under nothing at
 //! all (rayon's, and the sequential program's). It costs nothing: each system's `join` is inlined into
 //! the program's own recursion. The crate's README counts the instructions of `fib` in this form and as
-//! one would write it for Poach alone; both are in the tests below.
+//! one would write it for Poach alone; both are in the tests of `fib`.
 
 mod patterns;
 mod systems;
+mod task;
 
 pub(crate) use patterns::{Both, for_each, sum};
 pub use systems::use_profile;
 use systems::{Chili, Kind, OnQueue, Rayon};
 pub(crate) use systems::{Sequential, Split, System, delta};
+pub(crate) use task::{Fork, Task};
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 
-use crate::simulate::Replay;
+use crate::replay::Replay;
 use crate::{Case, Request, Sample, Size, Unit, need_memory};
-
-/// Part of a program: what a fork makes.
-pub(crate) trait Task: Send {
-    /// What it comes to.
-    type Output: Send;
-
-    /// Runs it; `fork` is its own way to fork further.
-    fn run<F: Fork>(self, fork: F) -> Self::Output;
-}
-
-/// A way to fork: what each half of a join is handed.
-pub(crate) trait Fork: Sized {
-    /// Runs both, perhaps in parallel, and returns both results.
-    fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output);
-}
 
 /// A program: its input, what is timed, and a check of the result.
 pub(crate) trait Program: Sized + 'static {
     /// Its name on the command line.
     const NAME: &'static str;
 
-    /// The bytes that its input and result take, where they are many.
+    /// The bytes that its input, its result and their check take, where they are more than a few.
     fn memory(_size: Size) -> u64 {
         0
     }
@@ -111,6 +98,7 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::TheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheMeasuredKind>(shared, size, workers, cases);
+    on::<P, systems::FfTheFourKind>(shared, size, workers, cases);
     on::<P, systems::AsymmetricTheKind>(shared, size, workers, cases);
     on::<P, systems::ThepKind>(shared, size, workers, cases);
     on::<P, systems::ThepInfiniteKind>(shared, size, workers, cases);
@@ -122,25 +110,26 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::SplitQueueKind>(shared, size, workers, cases);
 }
 
-/// A program that several systems run in turn, made when the first needs it.
-pub(crate) type Input<P> = Rc<OnceCell<RefCell<P>>>;
+/// A program that several systems run in turn, made when the first needs it; or why it could not be, which
+/// is then the answer to all of them.
+pub(crate) type Input<P> = Rc<OnceCell<Result<RefCell<P>, String>>>;
 
-/// Makes the program unless another system has.
-pub(crate) fn make<P: Program>(shared: &Input<P>, size: Size) -> Result<()> {
-    if shared.get().is_none() {
-        need_memory(P::memory(size))?;
-        shared.get_or_init(|| RefCell::new(P::new(size)));
-    }
-    Ok(())
+/// The program, which is made unless another system has.
+pub(crate) fn make<P: Program>(shared: &Input<P>, size: Size) -> Result<&RefCell<P>> {
+    let made = shared.get_or_init(|| {
+        need_memory(P::memory(size)).map_err(|error| error.to_string())?;
+        Ok(RefCell::new(P::new(size)))
+    });
+    made.as_ref().map_err(|why| anyhow!("{why}"))
 }
 
 pub(crate) fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers: usize) -> Case {
     let shared = Rc::clone(shared);
     let prepare = move || {
-        let system = S::new(workers)?;
         make(&shared, size)?;
+        let system = S::new(workers)?;
         Ok(move || {
-            let mut program = shared.get().context("the program was made")?.borrow_mut();
+            let mut program = make(&shared, size)?.borrow_mut();
             program.reset();
             let before = system.counters();
             let start = Instant::now();
@@ -154,51 +143,4 @@ pub(crate) fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers
         })
     };
     Case::new(P::NAME, S::NAME, workers, Unit::SECONDS, prepare)
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// `fib` as a program of this crate.
-    #[inline(never)]
-    fn generic(system: &Split, n: u32) -> Option<u64> {
-        let mut program = crate::fib::Fib::of(n);
-        program.run(system);
-        program.result()
-    }
-
-    /// `fib` as one would write it for Poach alone.
-    #[inline(never)]
-    fn direct(pool: &poach_runtime::ThreadPool, n: u32) -> u64 {
-        fn fib(mut worker: poach_runtime::Worker<'_>, n: u32) -> u64 {
-            if n < 2 {
-                return u64::from(n);
-            }
-            let (a, b) = worker.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
-            a + b
-        }
-        pool.run(|worker| fib(worker, n))
-    }
-
-    /// Under callgrind, with `--toggle-collect` on either, their instructions are to be the same.
-    #[test]
-    fn a_program_of_tasks_is_the_program_of_closures() {
-        let split = Split::new(1).unwrap();
-        let pool = poach_runtime::ThreadPool::builder().threads(1).build().unwrap();
-        assert_eq!(generic(&split, 22), Some(17_711));
-        assert_eq!(direct(&pool, 22), 17_711);
-    }
-
-    /// The check of a program fails before the program has run, and after it was reset; so it looks at
-    /// the result, and the result of a run is its own.
-    pub(crate) fn checks_its_result<P: Program>() {
-        let mut program = P::new(Size::Tiny);
-        program.reset();
-        assert!(program.check().is_err(), "{} passes without having run", P::NAME);
-        program.run(&Sequential);
-        program.check().unwrap();
-        program.reset();
-        assert!(program.check().is_err(), "{} passes with an earlier result", P::NAME);
-    }
 }

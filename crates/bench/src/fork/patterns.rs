@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Fork, Task};
+use super::task::{Fork, Task};
 
 /// Two tasks as one: a join of joins runs more than two halves.
 pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
@@ -100,7 +100,7 @@ impl<B: Fn(Range<usize>) -> f64 + Sync> Task for Sum<'_, B> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Sequential;
+    use super::super::systems::Sequential;
     use super::*;
 
     #[test]

@@ -1,20 +1,31 @@
 //! What a fork-join program can run on.
 
-use std::num::NonZero;
+use std::num::{NonZero, NonZeroU64};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
+use poach_memory::delta::{Bound, Processor};
 use poach_memory::profile::Profile;
-use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Resolved, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
-use super::{Fork, Task};
+use super::task::{Fork, Task};
+use crate::need_stacks;
 
 /// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,
 /// and memory only as far as it is used.
 pub(super) const STACK: usize = 256 << 20;
+
+/// What a thread has that cannot be given a larger one, unless the environment says otherwise.
+const SMALL_STACK: usize = 2 << 20;
+
+/// The bytes of address space that so many call stacks take.
+fn stacks(workers: usize, each: usize) -> u64 {
+    workers.saturating_mul(each) as u64
+}
 
 /// A pool that runs tasks.
 pub(crate) trait System: Sized + 'static {
@@ -64,6 +75,7 @@ impl System for Split {
     const NAME: &'static str = "split";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, STACK))?;
         let pool = ThreadPool::builder().threads(workers).stack_size(STACK).build();
         Ok(Split(pool.context("split: the pool could not be made")?))
     }
@@ -96,6 +108,7 @@ impl System for Rayon {
     const NAME: &'static str = "rayon";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, STACK))?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).stack_size(STACK).build();
         Ok(Rayon(pool.context("rayon: the pool could not be made")?))
     }
@@ -120,6 +133,7 @@ impl System for Chili {
     const NAME: &'static str = "chili";
 
     fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, SMALL_STACK))?;
         let thread_count = Some(NonZero::new(workers).context("chili: no pool has 0 workers")?);
         let config = chili::Config { thread_count, ..chili::Config::default() };
         Ok(Chili(chili::ThreadPool::with_config(config)))
@@ -147,6 +161,9 @@ pub(crate) trait Kind: 'static {
     /// Its owner's end.
     type Queue: Queue;
 
+    /// Whether its workers make [`spacing`] stores before each pop.
+    const SPACED: bool = false;
+
     /// An empty one, or why this machine has none.
     fn queue() -> Result<Self::Queue>;
 }
@@ -156,13 +173,18 @@ impl<K: Kind> System for OnQueue<K> {
 
     fn new(workers: usize) -> Result<Self> {
         K::queue()?;
+        need_stacks(stacks(workers, STACK))?;
         let make = || K::queue().expect("a queue that could be made can be made again");
         let pool = QueuePool::new(workers, make);
         Ok(OnQueue(pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?))
     }
 
     fn run<T: Task>(&self, task: T) -> T::Output {
-        self.0.run(|worker| task.run(worker))
+        if K::SPACED {
+            self.0.run(|worker| task.run(Spaced { worker, stores: spacing() }))
+        } else {
+            self.0.run(|worker| task.run(worker))
+        }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -182,6 +204,77 @@ impl<Q: Queue> Fork for &QueueWorker<Q> {
 /// that a bound needs.
 pub(crate) fn delta() -> Delta {
     Delta::documented(0).unwrap_or(Delta::ample(0))
+}
+
+/// The least delta of the fence-free paper, section 8.1: its authors read that their programs make stores
+/// enough between two pops.
+const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
+
+/// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on this
+/// processor. Of `held` stores on their way one in so many and one is a pop, and no two join: stores do so
+/// only in a row to one line.
+fn spacing() -> usize {
+    let known = Processor::here().and_then(Processor::documented);
+    let held = match known.map(|entry| entry.bound) {
+        Some(Bound::Seen(bound)) => bound,
+        _ => Delta::ample(0).pops(),
+    };
+    held.div_ceil(LEAST.get()).saturating_sub(1) as usize
+}
+
+/// Cache lines that a thread stores to: as many as [`spacing`] may ask for, and some more.
+const LINES: usize = 64;
+
+thread_local! {
+    static ELSEWHERE: [CachePadded<AtomicU64>; LINES] =
+        const { [const { CachePadded::new(AtomicU64::new(0)) }; LINES] };
+}
+
+/// What this processor's queue with the delta [`LEAST`] is made with.
+fn spaced() -> Result<Bounded<Machine>> {
+    let stores = spacing();
+    ensure!(stores <= LINES, "a delta of {LEAST} takes {stores} stores here, more than {LINES}");
+    Ok(Bounded::new(Delta::exactly(LEAST).without_fill())?)
+}
+
+/// A worker that makes so many stores before each pop.
+///
+/// A join pops once its first half is done; so the stores are the end of that half. A pop that finds nothing takes
+/// the queue's lock, and no store is on its way after that. A join that waits pops again: its own
+/// half was stolen then, and all that is older before it, so it finds nothing.
+struct Spaced<'w, Q: Queue> {
+    worker: &'w QueueWorker<Q>,
+    stores: usize,
+}
+
+/// Makes the stores when it goes, also where the half panics.
+struct Stores(usize);
+
+impl Drop for Stores {
+    #[inline(always)]
+    fn drop(&mut self) {
+        ELSEWHERE.with(|lines| {
+            for line in &lines[..self.0.min(LINES)] {
+                // Release, not Relaxed, so that no compiler moves it before the last pop's store or joins
+                // two of them; what it writes means nothing to anyone.
+                line.store(0, Ordering::Release);
+            }
+        });
+    }
+}
+
+impl<Q: Queue> Fork for Spaced<'_, Q> {
+    #[inline(always)]
+    fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
+        let stores = self.stores;
+        self.worker.join(
+            move |worker| {
+                let _stores = Stores(stores);
+                a.run(Spaced { worker, stores })
+            },
+            move |worker| b.run(Spaced { worker, stores }),
+        )
+    }
 }
 
 /// The bound of this processor's profile.
@@ -204,13 +297,14 @@ fn measured() -> Result<Delta> {
 }
 
 macro_rules! kinds {
-    ($($kind:ident = $name:literal: $queue:ty, $make:expr;)*) => {$(
+    ($($kind:ident = $name:literal: $queue:ty, $make:expr $(, spaced: $spaced:literal)?;)*) => {$(
         #[doc = concat!("The queue `", $name, "`.")]
         pub(crate) struct $kind;
 
         impl Kind for $kind {
             const NAME: &'static str = $name;
             type Queue = $queue;
+            $(const SPACED: bool = $spaced;)?
 
             fn queue() -> Result<Self::Queue> {
                 Ok($make)
@@ -224,6 +318,7 @@ kinds! {
     TheKind = "the": The<Job>, The::new(Full);
     FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta())?);
     FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::new(Bounded::new(measured()?)?);
+    FfTheFourKind = "ff-the-4": FfThe<Job>, The::new(spaced()?), spaced: true;
     AsymmetricTheKind = "asymmetric-the": The<Job, Machine, Asymmetric<Machine>>, The::new(Asymmetric::new());
     ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta())?);
     ThepInfiniteKind = "thep-infinite": Thep<Job, Machine, Unbounded>, Thep::new(Unbounded);
@@ -233,4 +328,51 @@ kinds! {
     ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::new(Resolved::new(delta())?);
     PrivateKind = "private": Private<Job, Machine>, Private::new();
     SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaced_pops_leave_as_many_hidden_as_the_least_delta() {
+        let held = match Processor::here().and_then(Processor::documented).map(|entry| entry.bound)
+        {
+            Some(Bound::Seen(bound)) => bound,
+            _ => Delta::ample(0).pops(),
+        };
+        let hidden = |stores: u64| held.div_ceil(stores + 1);
+        assert_eq!(hidden(spacing() as u64), LEAST.get());
+        assert!(hidden(spacing() as u64 - 1) > LEAST.get());
+        assert!(spacing() <= LINES);
+    }
+
+    #[test]
+    fn each_first_half_ends_with_the_stores() {
+        struct Half;
+        impl Task for Half {
+            type Output = usize;
+            fn run<F: Fork>(self, _fork: F) -> usize {
+                written()
+            }
+        }
+        /// The lines of this thread that were written since they were last marked.
+        fn written() -> usize {
+            ELSEWHERE.with(|lines| {
+                // Relaxed: they are this thread's.
+                lines.iter().filter(|line| line.load(Ordering::Relaxed) == 0).count()
+            })
+        }
+        if FfTheFourKind::queue().is_err() {
+            return;
+        }
+        let pool = OnQueue::<FfTheFourKind>::new(1).unwrap();
+        let (first, second) = pool.0.run(|worker| {
+            ELSEWHERE.with(|lines| {
+                lines.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+            });
+            Spaced { worker, stores: spacing() }.join(Half, Half)
+        });
+        assert_eq!((first, second), (0, spacing()));
+    }
 }

@@ -17,7 +17,7 @@ mod search;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
     Owner, Private, ResolvedCl, Split, The, Thep,
@@ -78,17 +78,17 @@ struct Input {
     goal: Goal,
     shape: Shape,
     size: Size,
-    made: Rc<OnceCell<Graph>>,
+    made: Rc<OnceCell<Result<Graph, String>>>,
 }
 
 impl Input {
     fn graph(&self) -> Result<&Graph> {
-        if self.made.get().is_none() {
+        let made = self.made.get_or_init(|| {
             let nodes = self.size.pick(2_500, 250_000, 1_000_000, 4_000_000);
-            need_memory(64 * nodes as u64)?;
-            return Ok(self.made.get_or_init(|| Graph::new(self.shape, nodes)));
-        }
-        Ok(self.made.get_or_init(|| unreachable!("it was made")))
+            need_memory(64 * nodes as u64).map_err(|error| error.to_string())?;
+            Ok(Graph::new(self.shape, nodes))
+        });
+        made.as_ref().map_err(|why| anyhow!("{why}"))
     }
 
     fn sequential(&self) -> Case {

@@ -100,6 +100,19 @@ impl Document {
         self.rows.iter().find(|row| row.is(suite, workload, system, workers))
     }
 
+    /// What the other systems' times are taken as a multiple of: the sequential program if there is one, else
+    /// the first system with as many workers.
+    pub fn baseline(&self, row: &Row) -> Option<&Row> {
+        let mut same = self
+            .rows
+            .iter()
+            .filter(|other| (&other.suite, &other.workload) == (&row.suite, &row.workload));
+        same.clone()
+            .find(|other| other.system == "sequential")
+            .or_else(|| same.find(|other| other.workers == row.workers))
+            .filter(|base| base.unit == row.unit)
+    }
+
     /// How many samples there are of a case.
     pub(crate) fn taken(&self, suite: &str, case: &CaseName) -> usize {
         self.rows.iter().find(|row| row.is_case(suite, case)).map_or(0, |row| row.samples.len())
@@ -124,6 +137,24 @@ impl Document {
         });
     }
 
+    /// The failures, those of one workload that say the same as one: the first of them, and how many more
+    /// there are. An input that does not fit is refused to every system alike.
+    pub fn causes(&self) -> Vec<(&Failure, usize)> {
+        let mut causes: Vec<(&Failure, usize)> = Vec::new();
+        for failure in &self.failures {
+            let same = |(first, _): &&mut (&Failure, usize)| {
+                first.suite == failure.suite
+                    && first.workload == failure.workload
+                    && first.message == failure.message
+            };
+            match causes.iter_mut().find(same) {
+                Some((_, more)) => *more += 1,
+                None => causes.push((failure, 0)),
+            }
+        }
+        causes
+    }
+
     /// The document as JSON.
     ///
     /// # Errors
@@ -142,10 +173,7 @@ impl Document {
         let directory = path.parent().unwrap_or(Path::new("."));
         let write = || -> Result<()> {
             let mut builder = tempfile::Builder::new();
-            // As any other file: whoever may read the page may read the samples.
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(directory)?;
+            let mut file = as_any_other(&mut builder).tempfile_in(directory)?;
             file.write_all(self.to_json()?.as_bytes())?;
             file.persist(path)?;
             Ok(())
@@ -171,6 +199,22 @@ impl Document {
         );
         Ok(document)
     }
+}
+
+/// Whoever may read the page may read the samples: the file has the permissions of any other.
+#[cfg(unix)]
+fn as_any_other<'b, 'p, 's>(
+    builder: &'b mut tempfile::Builder<'p, 's>,
+) -> &'b mut tempfile::Builder<'p, 's> {
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+}
+
+/// Elsewhere a temporary file is as any other.
+#[cfg(not(unix))]
+fn as_any_other<'b, 'p, 's>(
+    builder: &'b mut tempfile::Builder<'p, 's>,
+) -> &'b mut tempfile::Builder<'p, 's> {
+    builder
 }
 
 /// What a row is known by.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::thread::available_parallelism;
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// The machine and the build. What could not be found out is an empty text or a zero.
@@ -48,29 +47,16 @@ impl Machine {
     }
 }
 
-/// Asked by a case before it makes an input of so many bytes, so that one too large is a failure of
-/// that case, and not the end of the program by the system's hand.
-///
-/// # Errors
-///
-/// If less than that can be had without swapping. Where that cannot be told there is no error.
-pub fn need_memory(bytes: u64) -> Result<()> {
-    let room = meminfo("MemAvailable").unwrap_or(u64::MAX);
-    let (needed, room) = (bytes >> 20, room >> 20);
-    ensure!(needed <= room, "it needs {needed} MiB of memory, and {room} MiB are available");
-    Ok(())
-}
-
-fn read(path: &str) -> String {
+pub(super) fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-fn field(text: &str, name: &str) -> Option<String> {
+pub(super) fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-fn meminfo(name: &str) -> Option<u64> {
+pub(super) fn meminfo(name: &str) -> Option<u64> {
     let kibibytes = field(&read("/proc/meminfo"), name)?;
     Some(kibibytes.strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

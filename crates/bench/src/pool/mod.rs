@@ -42,6 +42,10 @@ const SHAPES: [(&str, usize, usize); 4] =
 const MORE: [(&str, usize, usize); 5] =
     [("4p4c", 4, 4), ("8p8c", 8, 8), ("16p16c", 16, 16), ("1p2c", 1, 2), ("1p7c", 1, 7)];
 
+/// Those of figure 7, where threads can be bound to processors.
+const PINNED: &[(&str, usize, usize)] =
+    if cfg!(target_os = "linux") { &[("1p1c-pinned", 1, 1), ("2p2c-pinned", 2, 2)] } else { &[] };
+
 /// SALSA with the paper's own fence: consumer n is bound to the processor that the protocol binds it to.
 fn displaced() -> Option<Salsa<u64, Machine, Displaced>> {
     let bound = |seat| Displaced::onto(protocol::processor(seat));
@@ -125,8 +129,8 @@ impl Suite for Pool {
             cases.push(polling("salsa", shape, size, Pools(|| DefaultSalsa::new(CHUNK))));
             cases.push(polling("salsa-cas", shape, size, Pools(|| SalsaCas::<u64>::new(CHUNK))));
         }
-        for (workload, producers, consumers) in [("1p1c-pinned", 1, 1), ("2p2c-pinned", 2, 2)] {
-            let shape = Shape { pinned: true, ..Shape::new(workload, producers, consumers) };
+        for (workload, producers, consumers) in PINNED {
+            let shape = Shape { pinned: true, ..Shape::new(workload, *producers, *consumers) };
             the_five(&mut cases, request, shape);
             // The paper's own fence, where threads can be bound.
             if Displaced::onto(0).is_ok() {

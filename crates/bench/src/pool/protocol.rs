@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::{Case, Sample, Size, Unit};
+use crate::{Case, Sample, Size, Unit, need_memory};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
@@ -237,18 +237,26 @@ pub(super) fn processor(number: usize) -> usize {
     number % thread::available_parallelism().map_or(1, Into::into)
 }
 
-#[cfg(target_os = "linux")]
 fn pin(shape: &Shape, number: usize) {
     if shape.pinned {
-        let mut set = rustix::thread::CpuSet::new();
-        set.set(processor(number));
-        // Where the system does not allow it the threads stay free, as in the other workloads.
-        let _ = rustix::thread::sched_setaffinity(None, &set);
+        bind(processor(number));
     }
 }
 
+#[cfg(target_os = "linux")]
+fn bind(processor: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processor);
+    // Where the system does not allow it the threads stay free, as in the other workloads.
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+/// Elsewhere the suite has no pinned shape.
 #[cfg(not(target_os = "linux"))]
-fn pin(_shape: &Shape, _number: usize) {}
+fn bind(_processor: usize) {}
+
+/// What a task takes, at most, in a queue that keeps each in a piece of the heap of its own.
+const NODE: u64 = 64;
 
 /// How many tasks a sample moves.
 fn calibrate<S: System>(system: &S, shape: &Shape, size: Size, blocking: bool) -> Result<u64> {
@@ -258,7 +266,7 @@ fn calibrate<S: System>(system: &S, shape: &Shape, size: Size, blocking: bool) -
         return Ok(tasks);
     }
     // Above this a queue whose consumers fall behind would fill the memory.
-    while tasks < 1 << 25 {
+    while tasks < 1 << 25 && need_memory(2 * tasks * NODE).is_ok() {
         let rate = run(system, shape, tasks, blocking)?.value * 1e6;
         if tasks as f64 / rate >= seconds / 2.0 {
             break;

@@ -7,9 +7,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use poach_memory::{Machine, Memory};
 
-use super::engine::Prices;
-use crate::fib::Fib;
+use crate::fib::{Fib, FibTree};
 use crate::fork::{Program, Sequential, Split, System};
+use crate::replay::engine::Prices;
 
 /// What the scheduler's operations take, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -127,7 +127,7 @@ impl Costs {
 fn fork() -> Result<f64> {
     // About half a millisecond: long for a clock, and short enough to be left alone for once.
     let mut fib = Fib::of(27);
-    let forks = super::generate::FibTree::forks(fib.n) as f64;
+    let forks = FibTree::forks(fib.n) as f64;
     let mut time = |system: &dyn Fn(&mut Fib)| {
         least(|| {
             fib.reset();

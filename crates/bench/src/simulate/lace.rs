@@ -3,10 +3,13 @@
 //! Source: Lace, section 4.2 and Figures 5 and 8: four AMD Opteron 6168 of two dies of six cores each.
 //! Fork costs nothing here: what one worker takes for a task, by the paper, holds the fork.
 
-use super::generate::{FibTree, Form, QueensTree, UtsTree};
-use super::{Replay, Size};
+use crate::Size;
+use crate::fib::FibTree;
 use crate::fork::Program as _;
-use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Uts};
+use crate::queens::QueensTree;
+use crate::replay::Replay;
+use crate::replay::tree::Form;
+use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Uts, UtsTree};
 
 /// Lines within a die, within a package and between packages. The paper has no such figures: these are
 /// round ones of what is published for its processor, and can be changed by `--topology`.
@@ -89,9 +92,9 @@ pub(super) const TABLE: [Published; 4] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::engine::{Prices, Setting};
-    use super::super::strategy::Strategy;
     use super::*;
+    use crate::replay::engine::{Prices, Setting};
+    use crate::replay::strategy::Strategy;
 
     #[test]
     fn one_worker_takes_what_the_paper_says() {

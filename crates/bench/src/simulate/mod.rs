@@ -1,23 +1,17 @@
 //! The suite `simulate`: programs on more workers than this machine has processors.
 //!
-//! A program's task tree is [generated](generate) or [recorded](record), with the time that the sequential
+//! A program's task tree is generated or [recorded](record), with the time that the sequential
 //! program takes here; [costs] of forks, fences and cache lines are measured here too; and the tree is
-//! [replayed](engine) on any number of workers of a described [topology], by each [strategy] of
+//! [replayed](crate::replay) on any number of workers of a described topology, by each strategy of
 //! waiting. Beside that stand the sequential program and Poach itself, measured, on as many workers as
 //! there are processors. Programs whose name begins with `lace-` are Lace's, on the machine of its paper,
 //! beside what the paper published.
 
 mod costs;
-mod deque;
-mod engine;
-pub(crate) mod generate;
 mod lace;
 mod record;
-mod strategy;
 #[cfg(test)]
 mod tests;
-mod topology;
-mod tree;
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -27,12 +21,13 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 pub use self::costs::Costs;
-use self::engine::{Outcome, Setting};
 use self::lace::Published;
-use self::strategy::Strategy;
-pub use self::topology::Topology;
-use self::tree::Tree;
 use crate::fork::{self, Input, Program, Sequential, Split};
+use crate::programs;
+use crate::replay::Replay;
+use crate::replay::engine::Setting;
+use crate::replay::strategy::Strategy;
+pub use crate::replay::topology::Topology;
 use crate::{Case, Request, Sample, Size, Suite, Unit, need_memory};
 
 /// The most forks of a recorded tree that are looked at one by one.
@@ -67,22 +62,6 @@ impl Simulate {
     }
 }
 
-/// A tree, whatever its tasks are.
-pub(crate) trait Replay {
-    /// Simulates it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`engine::replay`].
-    fn replay(&self, setting: &Setting<'_>) -> Result<Outcome>;
-}
-
-impl<T: Tree> Replay for T {
-    fn replay(&self, setting: &Setting<'_>) -> Result<Outcome> {
-        engine::replay(self, setting)
-    }
-}
-
 impl Suite for Simulate {
     fn name(&self) -> &'static str {
         "simulate"
@@ -95,7 +74,7 @@ impl Suite for Simulate {
     fn cases(&self, request: &Request) -> Vec<Case> {
         let machine = Machine { suite: self.clone(), costs: Rc::default() };
         let mut cases = Vec::new();
-        crate::fork_join::simulated(&machine, request, &mut cases);
+        programs::each(&mut Lister { machine: &machine, request, cases: &mut cases });
         for program in &lace::TABLE {
             machine.published(program, request, &mut cases);
         }
@@ -107,9 +86,21 @@ impl Suite for Simulate {
     }
 }
 
+struct Lister<'a> {
+    machine: &'a Machine,
+    request: &'a Request,
+    cases: &'a mut Vec<Case>,
+}
+
+impl programs::Visitor for Lister<'_> {
+    fn visit<P: Program>(&mut self) {
+        self.machine.program::<P>(self.request, self.cases);
+    }
+}
+
 /// What all cases of a suite have in common.
 #[derive(Clone)]
-pub(crate) struct Machine {
+struct Machine {
     suite: Simulate,
     /// Measured when the first case needs them.
     costs: Rc<OnceCell<Costs>>,
@@ -139,7 +130,7 @@ impl Machine {
     }
 
     /// The cases of a program of this crate.
-    pub(crate) fn program<P: Program>(&self, request: &Request, cases: &mut Vec<Case>) {
+    fn program<P: Program>(&self, request: &Request, cases: &mut Vec<Case>) {
         let cores = available_parallelism().map_or(1, Into::into);
         let (input, size): (Input<P>, Size) = (Rc::default(), request.size);
         let made: Made = Rc::default();
@@ -223,8 +214,7 @@ impl Machine {
 
 /// The program's tree, generated or recorded, with the time that it takes here.
 fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Replay>> {
-    fork::make(input, size)?;
-    let mut program = input.get().context("the program was made")?.borrow_mut();
+    let mut program = fork::make(input, size)?.borrow_mut();
     let mut seconds = f64::INFINITY;
     for _ in 0..TIMES {
         program.reset();

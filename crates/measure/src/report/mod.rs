@@ -1,5 +1,6 @@
 //! What was measured, as a document, as text, and as a page.
 
+mod html;
 mod page;
 mod plot;
 mod text;

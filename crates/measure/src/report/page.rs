@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use poach_memory::Delta;
 
 use super::Document;
+use super::html::escape;
 use super::plot::Plot;
 use crate::capacity::{Capacity, Measured, Pattern};
 use crate::knee::Finding;
@@ -41,22 +42,6 @@ th:first-child,td:first-child{text-align:left}th{font-weight:600;vertical-align:
 .facts b{font-size:1.4rem}.facts span{font-size:.78rem}
 .line{stroke-width:2.6}.bad{stroke-width:3}.diagonal{stroke-width:1.5}}
 ";
-
-/// Text as HTML has it.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
 
 /// A number with a narrow space at the thousands.
 fn grouped(number: u64) -> String {

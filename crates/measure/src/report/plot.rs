@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use super::html::escape;
+
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 56.0;
@@ -34,7 +36,7 @@ impl Plot {
             x: widen(x),
             y: widen(y),
             body: String::new(),
-            description: super::page::escape(description),
+            description: escape(description),
         };
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         for tick in ticks(plot.x) {
@@ -55,7 +57,7 @@ impl Plot {
             ));
         }
         let (middle, low) = (f64::midpoint(LEFT, right), HEIGHT - 8.0);
-        let (x_name, y_name) = (super::page::escape(names.0), super::page::escape(names.1));
+        let (x_name, y_name) = (escape(names.0), escape(names.1));
         plot.push(&format!("<text x={middle:.1} y={low:.1} text-anchor=middle>{x_name}</text>"));
         plot.push(&format!("<text x={LEFT} y=18>{y_name}</text>"));
         plot
@@ -103,7 +105,7 @@ impl Plot {
 
     /// An upright with a text on its left.
     pub(super) fn upright(&mut self, x: f64, text: &str) {
-        let (at, bottom, text) = (self.at_x(x), HEIGHT - BOTTOM, super::page::escape(text));
+        let (at, bottom, text) = (self.at_x(x), HEIGHT - BOTTOM, escape(text));
         self.push(&format!(
             "<line class=mark x1={at:.1} y1={TOP} x2={at:.1} y2={bottom} />\
              <text class=strong x={:.1} y={:.1} text-anchor=end>{text}</text>",

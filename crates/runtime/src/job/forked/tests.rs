@@ -1,5 +1,6 @@
 //! Real forks, in a process of their own: this program again, with one test to run.
 
+#[cfg(all(unix, not(miri)))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;

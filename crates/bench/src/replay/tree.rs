@@ -4,8 +4,8 @@
 //! of, or forks: then its two halves follow, and, once both are done, the strand after the join. A tree
 //! is anything that can say what a strand does and how it ends, so it need not be stored: Fibonacci
 //! numbers, an unbalanced tree of a seed and a chessboard are trees of a few bytes
-//! ([`generate`](super::generate)), whatever they come to. Other programs are run once and written down
-//! ([`record`](super::record)).
+//! (beside the programs that they are of), whatever they come to. Other programs are run once and written
+//! down ([`Stored`]).
 
 /// What is to be replayed. The same task always gives the same strand.
 pub(crate) trait Tree {
@@ -37,6 +37,15 @@ pub(crate) enum End<T> {
     Done,
     /// The second half is pushed and the first one is begun; `after` follows when both are done.
     Fork { first: T, second: T, after: T },
+}
+
+/// How a task divides its children: as the programs of this crate do it, by halves, or as Lace's: every
+/// child is spawned, then all are waited for, the last one first. In terms of forks of two that is: the
+/// first child is pushed, the other half of the fork is the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Halves,
+    Lace,
 }
 
 /// What a tree comes to.
@@ -102,23 +111,23 @@ pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
 /// forks: the first half's first, the second half's first, and the one after the join.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stored {
-    pub(super) strands: Vec<StoredStrand>,
+    pub(crate) strands: Vec<StoredStrand>,
     /// Picoseconds in a unit of the strands' weights.
-    pub(super) unit: f64,
+    pub(crate) unit: f64,
 }
 
 /// Twelve bytes a strand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct StoredStrand {
+pub(crate) struct StoredStrand {
     /// Its share of the whole program's time.
-    pub(super) weight: f32,
+    pub(crate) weight: f32,
     /// Forks that are part of it.
-    pub(super) inner: u32,
+    pub(crate) inner: u32,
     /// The number of the fork that ends it, or [`NO_FORK`].
-    pub(super) fork: u32,
+    pub(crate) fork: u32,
 }
 
-pub(super) const NO_FORK: u32 = u32::MAX;
+pub(crate) const NO_FORK: u32 = u32::MAX;
 
 impl Tree for Stored {
     type Task = u32;
@@ -144,7 +153,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A tree by hand: the work of a strand in picoseconds, and the fork that ends it.
-    pub(in crate::simulate) fn by_hand(strands: &[(u32, Option<u32>)]) -> Stored {
+    pub(in crate::replay) fn by_hand(strands: &[(u32, Option<u32>)]) -> Stored {
         let strand = |(work, fork): &(u32, Option<u32>)| StoredStrand {
             weight: *work as f32,
             inner: 0,

@@ -1,0 +1,157 @@
+//! Whether an input fits: asked before it is made, so that one too large is the failure of its case, and not
+//! the end of the program by the allocator or by the system's hand.
+//!
+//! What is available is the least of what the machine can give without swapping (`MemAvailable`), what
+//! the limit of the address space leaves (`ulimit -v`), and what the limits of the control group and those
+//! above it leave (version 2, as containers have it). Where one of them cannot be read it sets no limit.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+
+use super::machine::{field, meminfo, read};
+
+/// What stays free beside an input: for the document, the figures and the queues.
+const SPARE: u64 = 64 << 20;
+
+/// What can be had, and what keeps it from being more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    bytes: u64,
+    by: &'static str,
+}
+
+const NO_LIMIT: Room = Room { bytes: u64::MAX, by: "on this machine" };
+
+/// Asked by a case before it makes an input of so many bytes.
+///
+/// # Errors
+///
+/// If that cannot be had; the message says how much there is, what limits it, and what can be done. Where it
+/// cannot be told there is no error.
+pub fn need_memory(bytes: u64) -> Result<()> {
+    let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Room { bytes, ..NO_LIMIT });
+    let group = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
+    let room = [machine, group, address_space()].into_iter().min_by_key(|room| room.bytes);
+    ask("its input needs", bytes, room.unwrap_or(NO_LIMIT))
+}
+
+/// Asked by a system before it starts threads with call stacks of so many bytes together: those are
+/// address space, and memory only as far as they are used.
+///
+/// # Errors
+///
+/// As [`need_memory`].
+pub(crate) fn need_stacks(bytes: u64) -> Result<()> {
+    ask("the stacks of its workers need", bytes, address_space())
+}
+
+fn ask(what: &str, bytes: u64, room: Room) -> Result<()> {
+    let (needed, there) = (bytes.saturating_add(SPARE) >> 20, room.bytes >> 20);
+    ensure!(
+        needed <= there,
+        "{what} {} MiB of memory and {} MiB beside that, and {there} MiB are available {}: give it more, \
+         or choose a smaller size (--quick is the smallest, --paper the largest) or other workloads",
+        bytes >> 20,
+        SPARE >> 20,
+        room.by
+    );
+    Ok(())
+}
+
+/// What the limit of the address space leaves.
+fn address_space() -> Room {
+    let left = || {
+        let limit = limit_of(&read("/proc/self/limits"))?;
+        let used = field(&read("/proc/self/status"), "VmSize")?;
+        let used = used.strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+        Some(limit.saturating_sub(used))
+    };
+    let by = "in its address space (`ulimit -v`)";
+    left().map_or(NO_LIMIT, |bytes| Room { bytes, by })
+}
+
+/// The soft limit of the address space in the form of `/proc/self/limits`; none if it is unlimited.
+fn limit_of(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// What the limits of the control group leave, and of those that it is in. `listed` has the form of
+/// `/proc/self/cgroup`.
+fn control_group(root: &Path, listed: &str) -> Room {
+    let by = "in its control group";
+    let path = listed.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let groups = Path::new(path).ancestors().map(|group| root.join(group));
+    let left = groups.filter_map(|group| left_in(&group)).min();
+    left.map_or(NO_LIMIT, |bytes| Room { bytes, by })
+}
+
+fn left_in(group: &Path) -> Option<u64> {
+    let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+    let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    let limit = number("memory.max")?;
+    // What is cached of files makes way.
+    let cached = read("memory.stat").and_then(|stat| {
+        let line = stat.lines().find_map(|line| line.strip_prefix("inactive_file "))?;
+        line.trim().parse::<u64>().ok()
+    });
+    let used = number("memory.current")?.saturating_sub(cached.unwrap_or(0));
+    Some(limit.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_said_with_what_to_do() {
+        let room = Room { bytes: 100 << 20, by: "here" };
+        ask("its input needs", 36 << 20, room).unwrap();
+        let error = ask("its input needs", 37 << 20, room).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "its input needs 37 MiB of memory and 64 MiB beside that, and 100 MiB are available \
+                 here: "
+            ) && error.contains("--quick"),
+            "{error}"
+        );
+        assert!(ask("its input needs", u64::MAX, room).is_err());
+        assert!(ask("its input needs", u64::MAX, NO_LIMIT).is_ok());
+    }
+
+    #[test]
+    fn reads_the_limit_of_the_address_space() {
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max cpu time              unlimited            unlimited            seconds   \n\
+                 Max address space         {soft:20} unlimited            bytes     \n"
+            )
+        };
+        assert_eq!(limit_of(&limits("1024000")), Some(1_024_000));
+        assert_eq!(limit_of(&limits("unlimited")), None);
+        assert_eq!(limit_of(""), None);
+    }
+
+    #[test]
+    fn the_narrowest_control_group_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("outer/inner");
+        fs::create_dir_all(&inner).unwrap();
+        let put = |path: &str, text: &str| fs::write(root.path().join(path), text).unwrap();
+        let listed = "1:name=other:/elsewhere\n0::/outer/inner\n";
+        assert_eq!(control_group(root.path(), listed), NO_LIMIT);
+        put("outer/memory.max", "1000\n");
+        put("outer/memory.current", "700\n");
+        put("outer/inner/memory.max", "max\n");
+        put("outer/inner/memory.current", "700\n");
+        assert_eq!(control_group(root.path(), listed).bytes, 300);
+        put("outer/memory.stat", "anon 600\ninactive_file 100\n");
+        assert_eq!(control_group(root.path(), listed).bytes, 400);
+        put("outer/inner/memory.max", "800\n");
+        assert_eq!(control_group(root.path(), listed).bytes, 100);
+        assert_eq!(control_group(root.path(), "0::/\n"), NO_LIMIT);
+    }
+}
