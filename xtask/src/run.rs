@@ -1,6 +1,7 @@
 //! Running cargo and rustup: each command is shown first, and a failure names it.
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -62,6 +63,24 @@ impl Step {
         Ok(())
     }
 
+    /// As [`run`](Step::run), of a command that runs tests; says how many passed.
+    pub(crate) fn run_tests(mut self, what: &str) -> Result<u64> {
+        eprintln!("$ {}", self.shown);
+        let could_not = || format!("could not run `{}`", self.shown);
+        let mut child = self.command.stdout(Stdio::piped()).spawn().with_context(could_not)?;
+        let mut passed = 0;
+        for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+            let line = line.with_context(could_not)?;
+            println!("{line}");
+            passed += tests_passed(&line).unwrap_or(0);
+        }
+        let status = child.wait().with_context(could_not)?;
+        if !status.success() {
+            bail!("{what}: `{}` ended with {status}", self.shown);
+        }
+        Ok(passed)
+    }
+
     /// Whether the command succeeds; prints nothing.
     fn succeeds(mut self) -> bool {
         self.command
@@ -76,6 +95,12 @@ impl Step {
         let output = self.command.stderr(Stdio::null()).output();
         output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
     }
+}
+
+/// How many tests passed, if this is the line in which a test program says so.
+fn tests_passed(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("test result: ok. ")?;
+    rest.split_once(" passed;")?.0.parse().ok()
 }
 
 fn rustup(arguments: &str) -> Step {
@@ -115,4 +140,23 @@ pub(crate) fn need_nightly(components: &[&str]) -> Result<()> {
 /// `path` as it reads from the root of the workspace.
 pub(crate) fn from_root<'p>(root: &Path, path: &'p Path) -> std::path::Display<'p> {
     path.strip_prefix(root).unwrap_or(path).display()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_that_passed_are_counted() {
+        let line = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out";
+        assert_eq!(tests_passed(line), Some(12));
+        for other in [&line.replace("ok", "FAILED"), "test a ... ok", "12 passed;", ""] {
+            assert_eq!(tests_passed(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_fails_has_passed_no_tests() {
+        assert!(Step::cargo("no-such-command-of-cargo").run_tests("of course").is_err());
+    }
 }

@@ -136,7 +136,7 @@ behaviour!(thep_full, |capacity, index| {
     Thep::<_, Machine, _>::starting_at(Full, capacity, index).unwrap()
 });
 
-/// The policies that rest on total store order, where there is one.
+/// The policies that rest on total store order, where there is one; Miri has C11's memory.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod bounded {
     use super::*;

@@ -1,4 +1,5 @@
 //! The paper's own fence: consumers that are bound, and thieves that visit their processors.
+// Miri's threads run on no processor.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::sync::Arc;

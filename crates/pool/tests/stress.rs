@@ -15,7 +15,10 @@ use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
-const TASKS: u64 = 60_000;
+/// Fewer under an interpreter; the stints of their handles are shorter then, too.
+const TASKS: u64 = if cfg!(miri) { 240 } else { 60_000 };
+/// The most tasks for one handle.
+const STINT: usize = if cfg!(miri) { 40 } else { 500 };
 const THREADS: u64 = 2;
 const SEED: u64 = 20_261_121;
 
@@ -47,7 +50,7 @@ fn mechanism<P: Mechanism<Box<u64>> + 'static>(pools: Option<P>) {
             .map(|number| {
                 let pools = &pools;
                 scope.spawn(move || {
-                    for stint in stints(number, 500) {
+                    for stint in stints(number, STINT) {
                         let mut feeder =
                             Feeder::at(pools, Policy::default(), 0).expect("a producer's seat");
                         for task in stint {
@@ -62,7 +65,7 @@ fn mechanism<P: Mechanism<Box<u64>> + 'static>(pools: Option<P>) {
             let mut random = fastrand::Rng::with_seed(!SEED ^ number);
             scope.spawn(move || {
                 loop {
-                    let stint = random.usize(1..=500);
+                    let stint = random.usize(1..=STINT);
                     let mut taker = Taker::at(pools, Policy::default(), 0).expect("a seat");
                     let mut mine = Vec::new();
                     while mine.len() < stint
@@ -118,7 +121,7 @@ fn face(capacity: Option<usize>) {
             .map(|number| {
                 let pool = &pool;
                 scope.spawn(move || {
-                    for stint in stints(number, 500) {
+                    for stint in stints(number, STINT) {
                         let mut producer = pool.producer().expect("a seat");
                         producer.put_many(stint.into_iter().map(Box::new)).expect("memory");
                         thread::yield_now();
@@ -130,8 +133,8 @@ fn face(capacity: Option<usize>) {
             scope.spawn(|| {
                 loop {
                     let mut consumer = pool.consumer().expect("a seat");
-                    let mine: Vec<_> = consumer.iter().take(300).collect();
-                    let ends = mine.len() < 300;
+                    let mine: Vec<_> = consumer.iter().take(STINT).collect();
+                    let ends = mine.len() < STINT;
                     taken.lock().expect("no panic").extend(mine);
                     if ends {
                         return;

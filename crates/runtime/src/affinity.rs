@@ -86,6 +86,7 @@ pub(crate) fn bind(_processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+// Miri's threads run on no processor.
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
 //! A worker whose call stack overflows: the process ends with a message that names thread and cause.
+// Miri starts no processes.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::hint::black_box;

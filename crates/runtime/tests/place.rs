@@ -1,4 +1,5 @@
 //! Where workers run, and whom they rob first.
+// Miri's threads run on no processor.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::sync::{Arc, Mutex};

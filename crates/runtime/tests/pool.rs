@@ -31,7 +31,7 @@ fn a_task_stack_out_of_range_is_refused() {
 }
 
 #[test]
-#[cfg(not(miri))]
+#[cfg(not(miri))] // which starts every thread
 fn a_thread_that_the_system_refuses_is_an_error_and_the_others_end() {
     // No address space has room for this call stack.
     let ended = Arc::new(AtomicUsize::new(0));
@@ -180,7 +180,7 @@ fn many_pools_are_made_and_dropped() {
 }
 
 #[test]
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(miri)))] // Miri's threads run on no processor.
 fn pinned_workers_run_where_they_are_told() {
     let pool = ThreadPool::builder().threads(2).pin(true).build().unwrap();
     pool.install(|| {

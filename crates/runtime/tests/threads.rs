@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use poach_runtime::{
-    BuildError, MAX_THREADS, ThreadBuilder, ThreadPool, Yield, broadcast, current_num_threads,
+    BuildError, MAX_THREADS, ThreadBuilder, ThreadPool, Yield, current_num_threads,
     current_thread_has_pending_tasks, current_thread_index, join, join_context, max_num_threads,
     scope, spawn, yield_local, yield_now,
 };
@@ -127,43 +127,6 @@ fn halves_know_whether_they_have_migrated() {
     });
     let result = catch_unwind(AssertUnwindSafe(|| pool.join_context(|_| panic!("a"), |_| ())));
     assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"a"));
-}
-
-#[test]
-#[cfg(not(miri))] // The thread's part of the pool is never freed.
-fn a_pool_uses_the_thread_that_builds_it() {
-    // Each on a thread of its own: it never leaves its pool.
-    thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
-        assert_eq!((current_thread_index(), current_num_threads()), (Some(0), 2));
-        let here = thread::current().id();
-        assert_eq!(pool.install(|| thread::current().id()), here);
-        let answers = broadcast(|context| (context.index(), thread::current().id() == here));
-        assert_eq!(answers, [(0, true), (1, false)]);
-        assert_eq!(join(|| 1, || scope(|_| 2)), (1, 2));
-        let error = ThreadPool::builder().threads(1).use_current_thread().build().unwrap_err();
-        assert!(matches!(error, BuildError::CurrentThreadInPool), "{error}");
-        assert!(error.to_string().contains("another thread"), "{error}");
-        let left = spawn(|| 5);
-        drop(pool);
-        assert_eq!(left.join().unwrap(), 5);
-        // A pool that was dropped here says so.
-        while let Ok(text) = catch_unwind(|| spawn(|| ())) {
-            drop(text); // The other worker has not ended yet.
-        }
-    })
-    .join()
-    .unwrap();
-    thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(1).use_current_thread().build().unwrap();
-        let done = pool.spawn(|| 1);
-        assert_eq!(pool.interrupt(|| join(|| 2, || 3)), (2, 3));
-        assert!(!done.is_finished(), "nobody else works here");
-        assert_eq!(yield_now(), Some(Yield::Executed));
-        assert_eq!(done.join().unwrap(), 1);
-    })
-    .join()
-    .unwrap();
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! `cargo xtask miri`: the tests of the rooms that hold `unsafe`, interpreted by Miri.
 //!
-//! The loom models are left out (loom brings its own scheduler, and has no undefined behaviour to
-//! show), and so are the stress tests, which `tsan` runs at their full size.
+//! The loom models are left out: loom brings its own scheduler, and has no undefined behaviour to show.
+//! The stress tests do less here than elsewhere; what Miri adds to them is that it also sees what did not
+//! go wrong. What `tests/lasting*.rs` make lives as long as the program, as it is documented to; there Miri looks
+//! for everything but leaks. A program of tests after the other runs, and a table at the end says what each did.
+
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
@@ -30,18 +34,35 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     need_nightly(&["miri", "rust-src"])?;
 
+    let (tests, asynchronous) = (workspace.tests(""), workspace.features("async"));
+    let mut table = Vec::new();
     for package in &packages {
-        let tests = workspace.tests("");
-        let chosen = tests
-            .iter()
-            .filter(|test| test.package == *package)
-            .filter(|test| !test.name.starts_with("model_") && !test.name.starts_with("stress"))
-            .flat_map(|test| ["--test", test.name.as_str()]);
-        Step::nightly("miri test --lib --package")
-            .args([package])
-            .args(chosen)
-            .env("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{}", options.seeds))
-            .run("Miri found something")?;
+        let files = tests.iter().filter(|test| test.package == *package);
+        let chosen = files.filter(|test| !test.name.starts_with("model_"));
+        let programs = chosen.map(|test| vec!["--test", test.name.as_str()]);
+        for program in std::iter::once(vec!["--lib"]).chain(programs) {
+            let began = Instant::now();
+            let features = asynchronous.iter().filter(|f| f.starts_with(&format!("{package}/")));
+            let name = program.last().expect("each has one").trim_start_matches('-');
+            let leaks = if name.starts_with("lasting") { " -Zmiri-ignore-leaks" } else { "" };
+            let passed = Step::nightly("miri test --package")
+                .args([package])
+                .args(features.flat_map(|feature| ["--features", feature]))
+                .args(&program)
+                .env("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{}{leaks}", options.seeds))
+                .run_tests("Miri found something")?;
+            table.push((package, name.to_owned(), passed, began.elapsed().as_secs()));
+        }
+    }
+    eprintln!("\n{:16} {:18} {:>7} {:>7}", "", "", "passed", "seconds");
+    for (package, name, passed, seconds) in &table {
+        eprintln!("{package:16} {name:18} {passed:7} {seconds:7}");
+    }
+    for package in &packages {
+        let of = || table.iter().filter(|row| row.0 == package);
+        let (passed, seconds): (u64, u64) =
+            (of().map(|row| row.2).sum(), of().map(|row| row.3).sum());
+        eprintln!("{package:16} {:18} {passed:7} {seconds:7}", "all");
     }
     eprintln!("miri: nothing found in {}", packages.join(", "));
     Ok(())

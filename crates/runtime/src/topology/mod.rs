@@ -256,5 +256,6 @@ impl Topology {
     }
 }
 
+// They write and read files, which Miri keeps from its programs.
 #[cfg(all(test, not(miri)))]
 mod tests;

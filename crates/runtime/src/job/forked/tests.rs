@@ -32,6 +32,7 @@ fn refusal<R>(call: impl FnOnce() -> R) -> String {
     }
 }
 
+// Miri does not fork.
 #[cfg(all(unix, not(miri)))]
 mod children {
     use std::process::Command;

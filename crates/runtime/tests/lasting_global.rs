@@ -1,4 +1,5 @@
-//! The pool that serves outside any other. It lives as long as the program.
+//! The pool that serves outside any other. It lives as long as the program, and so do its threads: Miri, which
+//! sees all the rest, looks for no leaks here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
