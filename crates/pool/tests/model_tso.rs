@@ -26,7 +26,7 @@ use poach_pool::stack::WsLifo;
 type Asym = Asymmetric<Simulated>;
 
 /// Executions of one search, at most.
-const EXECUTIONS: u64 = 60_000;
+const EXECUTIONS: u64 = 120_000;
 
 /// Up to so many preemptions: every mistake looked for here shows within three.
 fn within(preemptions: u32) -> Config {
@@ -327,6 +327,11 @@ impl Checks for WithoutSecondLook {
     const SECOND_LOOK: bool = false;
 }
 
+struct WithoutLookForOwner;
+impl Checks for WithoutLookForOwner {
+    const LOOK_FOR_OWNER: bool = false;
+}
+
 struct WithoutRecheck;
 impl Checks for WithoutRecheck {
     const RECHECK: bool = false;
@@ -355,6 +360,7 @@ fn a_task_goes_to_the_owner_or_to_the_thief() {
     clean(4, |threads| consume_against_steal(&salsa::<Full, EveryCheck>(3), threads));
     must_fail(4, |threads| consume_against_steal(&salsa::<Unfenced, EveryCheck>(3), threads));
     must_fail(4, |threads| consume_against_steal(&salsa::<Asym, WithoutSecondLook>(3), threads));
+    must_fail(4, |threads| consume_against_steal(&salsa::<Asym, WithoutLookForOwner>(3), threads));
 }
 
 #[test]

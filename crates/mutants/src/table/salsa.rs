@@ -2,6 +2,8 @@
 
 use super::{Caught, Mutant, Queue, Scene};
 
+const STEAL: &str = "pool/src/salsa/steal.rs";
+
 const HERE: Mutant = Mutant {
     name: "",
     why: "",
@@ -18,8 +20,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-no-owner-fence",
         why: "a consumer looks at the term with its `taken` still in the store buffer, and no thief can \
               make it drain",
+        file: STEAL,
         was: "fence.thief();",
         is: "",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-no-look-for-owner",
+        why: "a thief leaves the fence out without asking whether the owner is at the chunk",
+        file: STEAL,
+        was: "!(C::LOOK_FOR_OWNER && is_protected(victim, chunk))",
+        is: "true",
         ..HERE
     },
     Mutant {
@@ -45,6 +56,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-thief-forgets-its-own",
         why: "off by one: a thief leaves the task that it takes for the taking",
+        file: STEAL,
         was: "let next = taken + u64::from(has_task);",
         is: "let next = taken;",
         ..HERE
@@ -61,6 +73,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-not-stealable",
         why: "line 115 left out: a thief does not name the chunk in its own list, and forgets it when it \
               steals another",
+        file: STEAL,
         was: "self.record().held.add(chunk)?;",
         is: "",
         scene: Scene::Robbed,

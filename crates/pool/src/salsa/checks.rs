@@ -7,6 +7,8 @@ pub trait Checks: Send + Sync {
     const FIRST_LOOK: bool = true;
     /// Line 91: the owner looks again after it published.
     const SECOND_LOOK: bool = true;
+    /// A thief that leaves the owner's fence out looks first whether the owner is at the chunk.
+    const LOOK_FOR_OWNER: bool = true;
     /// Line 125: the thief gives up where the chunk was stolen from it and had been taken from.
     const RECHECK: bool = true;
     /// Section 5.3: each change of owner gives the term a new tag.

@@ -289,7 +289,7 @@ pub(super) fn protect<T, M: Memory, F>(
     // Release: all that was done under the pointer's last value is done. Pairs with the Acquire in
     // `is_protected`.
     record.hazards[which].store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
-    // Pairs with the fence in `retire`.
+    // Pairs with the fence in `retire`, and with that of a thief.
     M::full();
 }
 
@@ -299,7 +299,12 @@ pub(super) fn unprotect<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, which
     record.hazards[which].store(ptr::null_mut(), Ordering::Release);
 }
 
-fn is_protected<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) -> bool {
+/// Whether a hazard pointer of `record`'s is on the chunk. Behind a full fence that comes after the end of a
+/// term: if not, its consumer has done all it will do there in that term, and the caller sees it.
+pub(super) fn is_protected<T, M: Memory, F>(
+    record: &ConsumerRecord<T, M, F>,
+    chunk: &Chunk<T, M>,
+) -> bool {
     // A thief that makes its target current sets `CURRENT` before it clears `TARGET`: in this order
     // one of the two is seen. Acquire pairs with the Release in `protect` and `unprotect`.
     [TARGET, CURRENT]

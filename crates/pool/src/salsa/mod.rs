@@ -59,18 +59,27 @@
 //!    claims its slot; s, if it read the old `taken` word, claims the same one, and the bit gives it
 //!    to one of them. In the second v takes slot k, and s begins above it. **Without the fence** the
 //!    store may wait in v's store buffer past both loads: v takes slot k, and s claims it.
-//! 2. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
+//! 2. *No fence where the owner is not* (ours; the paper's thief has none at all on TSO, and trusts to
+//!    displacement). v publishes only while one of its hazard pointers is on the chunk, and looks at the term
+//!    between setting it and the first store, behind a full fence. s, after its exchange, looks at v's
+//!    hazard pointers behind one too. If s finds them elsewhere, either v has yet to come, and will see the new
+//!    term and go; or v has been there and left, by a Release of the pointer, so that I counts all that it
+//!    published and G all that it saw filled. In both cases I is exact without `fence.thief()`, the
+//!    process-wide barrier: a thief pays that only for the very chunk that its victim works on. **Without
+//!    the look** it is as without the fence. In a term that is not settled two may publish, and the
+//!    thief pays.
+//! 3. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
 //!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its load
 //!    of the term (Acquire; between them `fence.owner()`, once for each time `filled` is read), s's
 //!    exchange before its load of `filled` (`fence.thief()`). **Without it** v may see a task that
 //!    came after G was read, publish it, see the new term, and claim it, while s takes the same slot
 //!    as its owner, without claiming.
-//! 3. *The re-check* (125). s in its window is to a second thief x what v is to s: it is about to
+//! 4. *The re-check* (125). s in its window is to a second thief x what v is to s: it is about to
 //!    publish a slot. If s finds the chunk stolen again, x may not have seen the task that s saw, so
 //!    s must not take it; unless I = P, for then the task was there before s became the owner (113),
 //!    and x sees it. Giving up in that case too would let thieves rob each other for ever with
 //!    nothing taken.
-//! 4. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later one
+//! 5. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later one
 //!    of the same owner. The paper needs that, for its P comes from a node that may be another's by
 //!    then; here the term itself names the word to read, and the hazard pointer keeps the chunk from
 //!    another life, so that no model finds an execution which goes wrong without the tag alone. It
@@ -78,7 +87,7 @@
 //!    comes too late it is what stops the thief. **Without either** a task is taken twice: the model
 //!    finds it (`tests/model_tso.rs`), and so do real threads that are stopped at the right places
 //!    (`tests/stress_stalls.rs`).
-//! 5. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
+//! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
 //! paper returns it from a thief that lost the last slot as well: twice.)
@@ -110,6 +119,7 @@ mod checks;
 mod chunk;
 mod core;
 mod list;
+mod steal;
 
 use ::core::fmt;
 use ::core::marker::PhantomData;
@@ -320,7 +330,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Acquire pairs with the producer's Release: the tasks below the count are there.
         let filled = chunk.filled().load(Ordering::Acquire);
         self.filled = filled;
-        // Point 2 of the module comment: this load comes before the first look.
+        // Point 3 of the module comment: this load comes before the first look.
         self.record().fence.owner();
         self.next != filled
     }
@@ -467,119 +477,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.term_word = chunk.term();
         self.taken = taken;
         true
-    }
-
-    /// The chunk to steal: the oldest with tasks but the one that the victim works on, or that one.
-    /// The victim goes on undisturbed where there is another.
-    fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
-        // Relaxed: a hint, compared and not followed.
-        let busy = poach_memory::Pointer::load(&victim.hazards[CURRENT], Ordering::Relaxed);
-        let mut second_best = None;
-        for chunk in victim.chunks().filter(|chunk| chunk.held_for(from) > 0) {
-            if !ptr::eq(chunk, busy) {
-                return Some(chunk);
-            }
-            second_best = Some(chunk);
-        }
-        second_best
-    }
-
-    /// Lines 108-138. Leaves hazard pointer [`TARGET`] set.
-    #[cold]
-    fn steal_chunk(
-        &mut self,
-        victim: &ConsumerRecord<T, M, F>,
-        core: &Core<T, M, F>,
-        from: usize,
-    ) -> Option<T> {
-        let chunk = Self::choose(victim, from)?;
-        if C::PROTECT_FIRST {
-            protect(self.record(), TARGET, chunk);
-        }
-        // Acquire: what follows is read in this term or a later one.
-        let old = Term(chunk.term().load(Ordering::Acquire));
-        if old.owner() != from || from == self.number {
-            return None;
-        }
-        // Lines 112-114.
-        let before = chunk.taken_in(old)?;
-        // Acquire pairs with the producer's Release.
-        if chunk.filled().load(Ordering::Acquire) <= before {
-            return None;
-        }
-        let mine = chunk.make_taken(self.number)?;
-        if !C::PROTECT_FIRST {
-            protect(self.record(), TARGET, chunk);
-        }
-        // Line 115: "make it stealable from my list".
-        self.record().held.add(chunk)?;
-        // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
-        // the victim did as the owner. Relaxed on failure: nothing is read then.
-        let stolen = old.next(self.number, old.source());
-        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
-        self.exchanges += 1;
-        chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // Section 5.5: the victim's pool may have become empty.
-        self.may_have_emptied();
-        // Point 1 of the module comment. Whose stores count is who publishes in the word that counts.
-        let fence = &core.consumers.get(old.source())?.fence;
-        fence.thief();
-        while fence.margin() > 0 && !fence.resolve() {
-            // Not known yet what the victim took. Meanwhile the chunk can be stolen from here.
-            if chunk.term().load(Ordering::Relaxed) != stolen.0 {
-                return None;
-            }
-            M::pause();
-        }
-        // Line 119.
-        let taken = chunk.taken_in(stolen)?;
-        // Line 120: exhausted; whoever took the last slot returns the chunk.
-        if taken == chunk.length() {
-            return None;
-        }
-        // Line 123. Acquire pairs with the producer's Release.
-        let filled = chunk.filled().load(Ordering::Acquire);
-        let has_task = filled > taken;
-        if has_task {
-            // Point 3: `filled` was read before the term is looked at again.
-            M::full();
-            // Line 125.
-            if C::RECHECK && taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
-                return None;
-            }
-        }
-        // Lines 128-131. Release, as in `take_task`; the exchange publishes it as the word that
-        // counts. If it fails the chunk was stolen again, and the new thief goes by the old word.
-        let next = taken + u64::from(has_task);
-        mine.store(next, Ordering::Release);
-        self.exchanges += 1;
-        let settled = stolen.settled();
-        let is_mine = chunk
-            .term()
-            .compare_exchange(stolen.0, settled.0, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
-        // Line 133.
-        if !has_task {
-            return None;
-        }
-        // Line 134.
-        self.exchanges += 1;
-        let task = chunk.claim(taken).then(|| read::<T, M>(chunk.slots(), taken));
-        self.may_have_emptied();
-        if next == chunk.length() {
-            // Line 135, but only for the consumer that has the last task.
-            if task.is_some() {
-                unprotect(self.record(), TARGET);
-                self.core.retire(self.record(), chunk);
-                self.exchanges += 2;
-            }
-        } else if is_mine {
-            // Line 136. `CURRENT` is set before `TARGET` is cleared, and the chunk protected
-            // throughout.
-            protect(self.record(), CURRENT, chunk);
-            self.make_current(chunk, settled);
-        }
-        task
     }
 }
 
