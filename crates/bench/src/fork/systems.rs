@@ -369,7 +369,9 @@ mod tests {
         let pool = OnQueue::<FfTheFourKind>::new(1).unwrap();
         let (first, second) = pool.0.run(|worker| {
             ELSEWHERE.with(|lines| {
-                lines.iter().for_each(|line| line.store(1, Ordering::Relaxed));
+                for line in lines {
+                    line.store(1, Ordering::Relaxed);
+                }
             });
             Spaced { worker, stores: spacing() }.join(Half, Half)
         });

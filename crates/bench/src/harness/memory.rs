@@ -3,7 +3,7 @@
 //!
 //! What is available is the least of what the machine can give without swapping (`MemAvailable`), what
 //! the limit of the address space leaves (`ulimit -v`), and what the limits of the control group and those
-//! above it leave (version 2, as containers have it). Where one of them cannot be read it sets no limit.
+//! above it leave, as containers have them. Where one of them cannot be read it sets no limit.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,9 @@ pub fn need_memory(bytes: u64) -> Result<()> {
     let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Room { bytes, ..NO_LIMIT });
     let group = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
     let room = [machine, group, address_space()].into_iter().min_by_key(|room| room.bytes);
-    ask("its input needs", bytes, room.unwrap_or(NO_LIMIT))
+    let instead = "choose a smaller size (--quick is the smallest, --paper the largest) or other \
+                   workloads";
+    ask("its input needs", bytes, room.unwrap_or(NO_LIMIT), instead)
 }
 
 /// Asked by a system before it starts threads with call stacks of so many bytes together: those are
@@ -44,15 +46,16 @@ pub fn need_memory(bytes: u64) -> Result<()> {
 ///
 /// As [`need_memory`].
 pub(crate) fn need_stacks(bytes: u64) -> Result<()> {
-    ask("the stacks of its workers need", bytes, address_space())
+    let instead = "run fewer systems of a workload at a time (--system)";
+    ask("the stacks of its workers need", bytes, address_space(), instead)
 }
 
-fn ask(what: &str, bytes: u64, room: Room) -> Result<()> {
+fn ask(what: &str, bytes: u64, room: Room, instead: &str) -> Result<()> {
     let (needed, there) = (bytes.saturating_add(SPARE) >> 20, room.bytes >> 20);
     ensure!(
         needed <= there,
         "{what} {} MiB of memory and {} MiB beside that, and {there} MiB are available {}: give it more, \
-         or choose a smaller size (--quick is the smallest, --paper the largest) or other workloads",
+         or {instead}",
         bytes >> 20,
         SPARE >> 20,
         room.by
@@ -78,26 +81,50 @@ fn limit_of(limits: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the limits of the control group leave, and of those that it is in. `listed` has the form of
-/// `/proc/self/cgroup`.
-fn control_group(root: &Path, listed: &str) -> Room {
-    let by = "in its control group";
-    let path = listed.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let groups = Path::new(path).ancestors().map(|group| root.join(group));
-    let left = groups.filter_map(|group| left_in(&group)).min();
-    left.map_or(NO_LIMIT, |bytes| Room { bytes, by })
+/// The files of a control group, and what `memory.stat` calls the part of files that makes way.
+struct Files {
+    limit: &'static str,
+    used: &'static str,
+    cached: &'static str,
 }
 
-fn left_in(group: &Path) -> Option<u64> {
+const SECOND: Files =
+    Files { limit: "memory.max", used: "memory.current", cached: "inactive_file " };
+const FIRST: Files = Files {
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cached: "total_inactive_file ",
+};
+
+/// What the limits of the control group leave, and of those that it is in. `listed` has the form of
+/// `/proc/self/cgroup`: the second version's line begins with `0::`, the first has one that names `memory`.
+fn control_group(root: &Path, listed: &str) -> Room {
+    let left = |line: &str| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, files) = match controllers {
+            "" => (root.to_owned(), SECOND),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), FIRST)
+            }
+            _ => return None,
+        };
+        let groups = Path::new(path.trim_start_matches('/')).ancestors();
+        groups.filter_map(|group| left_in(&root.join(group), &files)).min()
+    };
+    let by = "in its control group";
+    listed.lines().filter_map(left).min().map_or(NO_LIMIT, |bytes| Room { bytes, by })
+}
+
+fn left_in(group: &Path, files: &Files) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    let limit = number("memory.max")?;
-    // What is cached of files makes way.
+    let limit = number(files.limit)?;
     let cached = read("memory.stat").and_then(|stat| {
-        let line = stat.lines().find_map(|line| line.strip_prefix("inactive_file "))?;
+        let line = stat.lines().find_map(|line| line.strip_prefix(files.cached))?;
         line.trim().parse::<u64>().ok()
     });
-    let used = number("memory.current")?.saturating_sub(cached.unwrap_or(0));
+    let used = number(files.used)?.saturating_sub(cached.unwrap_or(0));
     Some(limit.saturating_sub(used))
 }
 
@@ -108,17 +135,16 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_said_with_what_to_do() {
         let room = Room { bytes: 100 << 20, by: "here" };
-        ask("its input needs", 36 << 20, room).unwrap();
-        let error = ask("its input needs", 37 << 20, room).unwrap_err().to_string();
-        assert!(
-            error.starts_with(
-                "its input needs 37 MiB of memory and 64 MiB beside that, and 100 MiB are available \
-                 here: "
-            ) && error.contains("--quick"),
-            "{error}"
+        let ask = |bytes, room| ask("its input needs", bytes, room, "choose another");
+        ask(36 << 20, room).unwrap();
+        let error = ask(37 << 20, room).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "its input needs 37 MiB of memory and 64 MiB beside that, and 100 MiB are available \
+             here: give it more, or choose another"
         );
-        assert!(ask("its input needs", u64::MAX, room).is_err());
-        assert!(ask("its input needs", u64::MAX, NO_LIMIT).is_ok());
+        assert!(ask(u64::MAX, room).is_err());
+        assert!(ask(u64::MAX, NO_LIMIT).is_ok());
     }
 
     #[test]
@@ -153,5 +179,15 @@ mod tests {
         put("outer/inner/memory.max", "800\n");
         assert_eq!(control_group(root.path(), listed).bytes, 100);
         assert_eq!(control_group(root.path(), "0::/\n"), NO_LIMIT);
+
+        // The first version beside it.
+        let listed = "5:memory:/first\n4:cpu,cpuacct:/outer/inner\n0::/outer\n";
+        assert_eq!(control_group(root.path(), listed).bytes, 400);
+        fs::create_dir_all(root.path().join("memory/first")).unwrap();
+        put("memory/first/memory.limit_in_bytes", "500\n");
+        put("memory/first/memory.usage_in_bytes", "300\n");
+        assert_eq!(control_group(root.path(), listed).bytes, 200);
+        put("memory/first/memory.stat", "inactive_file 1\ntotal_inactive_file 50\n");
+        assert_eq!(control_group(root.path(), listed).bytes, 250);
     }
 }
