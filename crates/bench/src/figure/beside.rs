@@ -67,6 +67,11 @@ impl PaperFigure {
                 let base = self.base(document, row)?.median;
                 (base > 0.0).then(|| all.map(|value| value / base))
             }
+            Shows::SpeedUps => {
+                let one = document.row(&row.suite, &row.workload, &row.system, 1)?.median;
+                let [p10, median, p90] = all;
+                (row.workers > 1).then(|| [p90, median, p10].map(|value| one / value))
+            }
             Shows::Stolen => {
                 let (stolen, tasks) = (row.counters.get("stolen")?, row.counters.get("tasks")?);
                 (*tasks > 0.0).then(|| [100.0 * stolen / tasks; 3])
@@ -102,18 +107,17 @@ impl PaperFigure {
     }
 
     fn value(&self, document: &Document, row: &Row) -> Option<String> {
-        let values = self.values(document, row);
         Some(match self.shows {
             Shows::Ratios => {
-                let [low, middle, high] = values?;
+                let [low, middle, high] = self.values(document, row)?;
                 format!("{middle:.3}  ({low:.3} to {high:.3})")
             }
-            Shows::Stolen => format!("{:.3} %", values?[1]),
-            Shows::Times => {
+            Shows::Stolen => format!("{:.3} %", self.values(document, row)?[1]),
+            Shows::Times | Shows::SpeedUps => {
                 let mut text = format!("{:.4} s", row.median);
                 // Writing to a string does not fail.
-                if let Some([_, middle, _]) = values {
-                    let _ = write!(text, ", T_S/T_n {:.2}", 1.0 / middle);
+                if let Some(base) = self.base(document, row) {
+                    let _ = write!(text, ", T_S/T_n {:.2}", base.median / row.median);
                 }
                 let one = document.row(&row.suite, &row.workload, &row.system, 1);
                 if let Some(one) = one.filter(|_| row.workers > 1) {
@@ -175,11 +179,15 @@ impl PaperFigure {
         }
         let axis = match self.shows {
             Shows::Ratios | Shows::Times => format!("time, as a multiple of `{}`", self.baseline),
+            Shows::SpeedUps => "speed-up over one worker".to_owned(),
             Shows::Stolen => "stolen tasks, percent".to_owned(),
             Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
         };
         let ratio = matches!(self.shows, Shows::Ratios | Shows::Times);
         let axis = Axis { name: &axis, ratio };
+        if self.shows == Shows::SpeedUps {
+            workers.retain(|&count| count > 1);
+        }
         for count in workers {
             let values = |row: &Row| self.values(document, row);
             let svg = bars::draw_values(&part, self.suite, count, self.title, axis, &values)?;
@@ -269,6 +277,34 @@ mod tests {
         assert!(PaperFigure::find("lace-5").unwrap().beside(&document()).is_none());
         let text = text(&document());
         assert!(text.contains("the paper: thep: 0.93 on average"), "{text}");
+    }
+
+    #[test]
+    fn a_speed_up_is_that_over_the_same_system_with_one_worker() {
+        let mut document = document();
+        let mut row = document.rows.swap_remove(0);
+        let mut rows = Vec::new();
+        for (system, workers, seconds) in
+            [("published-sequential", 1, 9.0), ("random", 1, 8.0), ("random", 48, 0.5)]
+        {
+            (row.suite, row.workload) = ("simulate".to_owned(), "lace-fib".to_owned());
+            (row.system, row.workers) = (system.to_owned(), workers);
+            (row.p10, row.median, row.p90) = (seconds / 2.0, seconds, seconds * 2.0);
+            rows.push(row.clone());
+        }
+        document.rows = rows;
+        let figure = PaperFigure::find("lace-8").unwrap();
+        let last = &document.rows[2];
+        assert_eq!(figure.values(&document, last), Some([8.0, 16.0, 32.0]));
+        assert_eq!(figure.values(&document, &document.rows[1]), None);
+        assert_eq!(
+            figure.value(&document, last).unwrap(),
+            "0.5000 s, T_S/T_n 18.00, T_1/T_n 16.00"
+        );
+        let drawn = figure.draw(&document).unwrap();
+        let names: Vec<&str> = drawn.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["lace-8-48-workers.svg"]);
+        assert!(drawn[0].1.contains("speed-up over one worker"));
     }
 
     #[test]
