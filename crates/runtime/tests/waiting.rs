@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use poach_memory::{Machine, Memory};
 use poach_runtime::{Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn};
 
 const ALL: [Waiting; 4] = [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];
@@ -17,9 +18,15 @@ fn builder(threads: usize) -> Builder {
     ThreadPool::builder().threads(threads)
 }
 
+/// Waits in a first half for what the second does, on another worker.
 fn until(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
-        thread::yield_now();
+        if Machine::asymmetric() {
+            thread::yield_now();
+        } else {
+            // Without a process-wide barrier no thief exposes a task: its owner shares it, at the next fork.
+            join(|| (), || ());
+        }
     }
 }
 
@@ -214,7 +221,9 @@ fn a_random_wait_runs_what_the_worker_has_spawned() {
                 || {
                     raise(&stolen);
                     // Both workers are in this join: only its wait can run the task.
-                    until(&ran);
+                    while !ran.load(Ordering::SeqCst) {
+                        thread::yield_now();
+                    }
                 },
             );
         });
