@@ -202,7 +202,7 @@ where
     P::Producer: 'static,
 {
     let stride = stride * STEP;
-    for who in PAIRS {
+    for who in PAIRS.into_iter().step_by(if cfg!(miri) { 3 } else { 1 }) {
         let (mut stops, mut first) = (0, 0);
         loop {
             let mut second = first % stride;
