@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Only these workloads.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     workload: Vec<String>,
-    /// Only these systems.
+    /// Only these systems, and the peers.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     system: Vec<String>,
     /// The numbers of workers to run with [default: 1 and the number of processors].

@@ -123,7 +123,9 @@ impl Plan {
         let wanted =
             |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
         cases.retain(|case| wanted(&self.workloads, case.workload));
-        cases.retain(|case| wanted(&self.systems, &case.system));
+        // Whoever names a peer wants it.
+        let is_peer = |name: &str| self.peers.iter().any(|peer| peer.name == name);
+        cases.retain(|case| wanted(&self.systems, &case.system) || is_peer(&case.system));
         // The peers were appended: bring the systems of each workload together again.
         cases.sort_by_key(|case| workloads.iter().position(|name| *name == case.workload));
         Ok(cases)
