@@ -255,7 +255,9 @@ impl Checks for Late {
     const PROTECT_FIRST: bool = false;
 }
 
+#[cfg(not(miri))]
 struct LateWithoutTag;
+#[cfg(not(miri))]
 impl Checks for LateWithoutTag {
     const PROTECT_FIRST: bool = false;
     const TAG: bool = false;
@@ -330,6 +332,7 @@ fn a_thief_that_oversleeps_is_stopped_by_the_tag_or_by_its_hazard_pointer() {
 }
 
 #[test]
+#[cfg(not(miri))] // which has no process-wide barrier for the thief to be stopped before
 fn without_tag_and_hazard_pointer_a_task_is_taken_twice() {
     assert_eq!(a_thief_oversleeps::<LateWithoutTag>(), [1, 2, 3, 4, 4]);
 }
