@@ -513,15 +513,13 @@ impl ThreadPool {
         let signal = Signal::new(local);
         let shared = Shared::new(f);
         let told = signal.clone();
-        let may_take_place = local.is_none() && self.callers_work;
-        let done = move || {
-            Local::with(|runner| _ = runner.map(|runner| runner.makes_place.set(may_take_place)));
-            told.set();
-        };
-        shared.hand_over(done, |task| {
-            self.registry.inject(task);
-            signal.wait(local);
-        });
+        shared.hand_over(
+            move || told.set(),
+            |task| {
+                self.registry.inject(task);
+                signal.wait(local);
+            },
+        );
         match shared.outcome() {
             Ok(result) => result,
             Err(payload) => panic::resume_unwind(payload),

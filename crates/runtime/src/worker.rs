@@ -38,9 +38,6 @@ pub(crate) struct Local {
     pub(crate) fifo: Arc<Fifo>,
     /// Whether the pool was made to use this thread, which has a life of its own.
     pub(crate) resident: Cell<bool>,
-    /// Whether it has just run what a caller from outside waits for, who may call again at once, and then
-    /// would be quicker in this worker's place than by handing it a task.
-    pub(crate) makes_place: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) pile: Pile,
     crumbs: Crumbs,
@@ -74,23 +71,10 @@ impl Local {
         let hint = Cell::new(Local::bottom(&registry, index));
         // Any odd number does; they only must differ.
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let fifo = Arc::new(Fifo::new());
-        let (resident, makes_place) = (Cell::new(false), Cell::new(false));
+        let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&registry.workers[index].watch);
         let (pile, crumbs) = (Pile::new(), Crumbs::new());
-        Local {
-            registry,
-            index,
-            watch,
-            spawns,
-            hint,
-            fifo,
-            resident,
-            makes_place,
-            pile,
-            crumbs,
-            random,
-        }
+        Local { registry, index, watch, spawns, hint, fifo, resident, pile, crumbs, random }
     }
 
     /// Pushes a spawned task onto this worker's queue.
@@ -290,10 +274,6 @@ impl Local {
                 self.registry.sleep.search();
             }
             looks += 1;
-            if idle && self.makes_place.take() {
-                // To bed at once, before the caller calls again.
-                looks = LOOKS + 1;
-            }
             if looks < EAGER_LOOKS {
                 for _ in 0..PAUSES {
                     Machine::pause();
