@@ -210,16 +210,19 @@ pub(crate) fn delta() -> Delta {
 /// enough between two pops.
 const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
 
-/// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on this
-/// processor. Of `held` stores on their way one in so many and one is a pop, and no two join: stores do so
-/// only in a row to one line.
-fn spacing() -> usize {
-    let known = Processor::here().and_then(Processor::documented);
-    let held = match known.map(|entry| entry.bound) {
+/// How many stores this processor may have on their way at once.
+fn held() -> u64 {
+    match Processor::here().and_then(Processor::documented).map(|entry| entry.bound) {
         Some(Bound::Seen(bound)) => bound,
         _ => Delta::ample(0).pops(),
-    };
-    held.div_ceil(LEAST.get()).saturating_sub(1) as usize
+    }
+}
+
+/// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on this
+/// processor. Of those [`held`] one in so many and one is a pop, and no two join: stores do so only in a row to
+/// one line.
+fn spacing() -> usize {
+    held().div_ceil(LEAST.get()).saturating_sub(1) as usize
 }
 
 /// Cache lines that a thread stores to: as many as [`spacing`] may ask for, and some more.
@@ -336,12 +339,7 @@ mod tests {
 
     #[test]
     fn spaced_pops_leave_as_many_hidden_as_the_least_delta() {
-        let held = match Processor::here().and_then(Processor::documented).map(|entry| entry.bound)
-        {
-            Some(Bound::Seen(bound)) => bound,
-            _ => Delta::ample(0).pops(),
-        };
-        let hidden = |stores: u64| held.div_ceil(stores + 1);
+        let hidden = |stores: u64| held().div_ceil(stores + 1);
         assert_eq!(hidden(spacing() as u64), LEAST.get());
         assert!(hidden(spacing() as u64 - 1) > LEAST.get());
         assert!(spacing() <= LINES);
