@@ -1,5 +1,7 @@
 //! The behaviour suite over every queue and policy that its contract fits.
 
+#[allow(dead_code, reason = "shared with the stress tests and the models")]
+mod storage;
 #[allow(dead_code, clippy::needless_pass_by_value, reason = "shared with the stress tests")]
 mod suite;
 
@@ -8,6 +10,7 @@ use poach_deque::{
     Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Full, Machine};
+use storage::Beside;
 
 /// One module of tests for a queue: all of them, or those named. `$make` makes a queue of a capacity and
 /// with a start index.
@@ -63,6 +66,17 @@ macro_rules! behaviour {
 
 behaviour!(mutex, |_, _| Mutex::<_, Machine>::new());
 behaviour!(split, |capacity, index| Split::<_, Machine>::starting_at(capacity, index).unwrap(), [
+    owner_takes_the_youngest
+    an_empty_queue_says_so
+    grows_past_a_million
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    a_thief_outlives_the_owner
+    tasks_of_any_size
+]);
+behaviour!(split_beside, |capacity, index| {
+    Split::<_, Machine, (), Beside>::with_context(capacity, index, ()).unwrap()
+}, [
     owner_takes_the_youngest
     an_empty_queue_says_so
     grows_past_a_million

@@ -5,12 +5,15 @@
 //! the store replaces, and so loses tasks that no execution of C11 loses.
 
 mod model;
+#[allow(dead_code, reason = "shared with the behaviour tests")]
+mod storage;
 
 use model::{Do, explore, play};
 use poach_deque::{
     Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Owner, Private, Split, Steal, Thief,
 };
 use poach_memory::Loom;
+use storage::EvenBeside;
 
 const MEET: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Pop];
 /// A ring of two slots goes round.
@@ -24,6 +27,14 @@ fn split() {
 #[test]
 fn split_goes_round() {
     play(|| Split::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, true);
+}
+
+/// Half of the tasks in two pieces, in rings that go round and grow.
+#[test]
+fn split_in_two_arrays() {
+    let queue = || Split::<u64, Loom, (), EvenBeside>::with_context(1, 0, ()).unwrap();
+    play(queue, MEET, 1, 3, true);
+    play(queue, AROUND, 1, 2, true);
 }
 
 #[test]

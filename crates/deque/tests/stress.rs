@@ -1,6 +1,8 @@
 //! A million tasks through each queue and policy, with one to four thieves: each comes out exactly once,
 //! as the ids of all that anyone took must show (at least once, from an idempotent queue).
 
+#[allow(dead_code, reason = "shared with the behaviour tests and the models")]
+mod storage;
 #[allow(dead_code, clippy::needless_pass_by_value, reason = "shared with the behaviour tests")]
 mod suite;
 
@@ -11,6 +13,7 @@ use poach_deque::{
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
 use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+use storage::EvenBeside;
 
 /// Tasks for each number of thieves. Under a sanitizer or an interpreter each costs a hundred times more.
 fn tasks() -> u64 {
@@ -56,6 +59,7 @@ stress! {
     chase_lev: exactly_once(ChaseLev::<_, Machine, Full>::new(Full));
     asymmetric_cl: exactly_once(AsymmetricCl::new(Asymmetric::new()));
     split: exactly_once(Split::<_, Machine>::new());
+    split_even_beside: exactly_once(Split::<_, Machine, (), EvenBeside>::with_context(1, 0, ()).unwrap());
     private: exactly_once(Private::<_, Machine>::new());
     fifo: exactly_once(Fifo::<_, Machine>::new());
     idempotent_lifo: at_least_once(IdempotentLifo::<_, Machine>::new());

@@ -29,7 +29,7 @@ use crate::watch::Watch;
 /// space, and of memory once it has been used; a thread's call stack runs out long before.
 const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
-/// Spawned tasks that a worker's queue has room for before it grows, 64 bytes each.
+/// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
 
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;

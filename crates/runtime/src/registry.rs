@@ -23,7 +23,7 @@ use crate::blocking::Spares;
 use crate::inbox::Inbox;
 use crate::job::current::Local;
 use crate::job::forked::Birth;
-use crate::job::task::Task;
+use crate::job::task::{InTwo, Task};
 use crate::place::Rings;
 use crate::pool::Handlers;
 use crate::seat::ThreadSeat;
@@ -56,12 +56,12 @@ impl Context for Home {
 }
 
 /// A worker's own queue of spawned tasks.
-pub(crate) type Spawns = Split<Task, Machine, Home>;
+pub(crate) type Spawns = Split<Task, Machine, Home, InTwo>;
 
 /// A worker as the others see it.
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, Home>,
-    pub(crate) spawns: Stealer<Task>,
+    pub(crate) spawns: Stealer<Task, Machine, InTwo>,
     /// Tasks that this worker alone may run, once it has none of its own.
     pub(crate) mail: Inbox,
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
@@ -74,7 +74,7 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(
         forks: Stack<Machine, Home>,
-        spawns: Stealer<Task>,
+        spawns: Stealer<Task, Machine, InTwo>,
         watch: Arc<CachePadded<Watch>>,
         rings: Rings,
     ) -> Remote {

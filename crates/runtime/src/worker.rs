@@ -12,7 +12,7 @@ use crate::affinity::Mover;
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
-use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_youngest};
+use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_each, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
@@ -104,6 +104,17 @@ impl Local {
     #[inline(always)]
     pub(crate) fn run_youngest(&self) -> Option<Ended> {
         run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
+    }
+
+    /// Runs spawned tasks of this worker's own, one after the other, as long as there is nothing else to do, not
+    /// even to record what it does, and `next` says so, which takes each off its count.
+    #[inline(always)]
+    pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
+        let Watch { counters, track, .. } = &**self.watch;
+        if !track.is_on() {
+            let next = |ended| next(ended) && !track.is_on();
+            run_each(&self.spawns, || counters.tasks.up(), next);
+        }
     }
 
     /// Runs one spawned task of this worker's own, if it has one.

@@ -113,6 +113,35 @@ fn more_tasks_than_a_queue_holds() {
     assert_eq!(count.load(Ordering::Relaxed), tasks);
 }
 
+/// In a queue that grows meanwhile, and of which another worker steals.
+#[test]
+fn closures_of_all_sizes_arrive_whole() {
+    fn spawn<'s, const WORDS: usize>(s: &Scope<'s>, first: usize, sum: &'s AtomicUsize) {
+        let captured: [usize; WORDS] = std::array::from_fn(|i| first + i);
+        s.spawn(move |_| {
+            let right = captured.iter().enumerate().all(|(i, &word)| word == first + i);
+            sum.fetch_add(if right { first } else { 0 }, Ordering::Relaxed);
+        });
+    }
+    let rounds = if SMALL { 50 } else { 5_000 };
+    for threads in [1, 2, 3] {
+        let sum = AtomicUsize::new(0);
+        pool(threads).install(|| {
+            scope(|s| {
+                for round in 0..rounds {
+                    spawn::<0>(s, round, &sum);
+                    spawn::<1>(s, round, &sum);
+                    spawn::<2>(s, round, &sum);
+                    spawn::<4>(s, round, &sum);
+                    spawn::<5>(s, round, &sum);
+                    spawn::<9>(s, round, &sum);
+                }
+            });
+        });
+        assert_eq!(sum.into_inner(), 6 * rounds * (rounds - 1) / 2, "{threads} workers");
+    }
+}
+
 #[test]
 fn large_closures_are_spilled_and_dropped_once() {
     struct Counted<'a>(&'a AtomicUsize);

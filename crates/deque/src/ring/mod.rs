@@ -46,6 +46,10 @@
 //! may mark it there, so the owner looks for a missing mark in all rings that it still keeps. Both only
 //! read the old slot.
 //!
+//! *In two arrays.* A ring may keep the larger part of a task beside its slot ([`Storage`]). Both parts are the
+//! index's: written before it can be claimed, read before it is finished, and copied together; all that is said of
+//! a slot holds for the two.
+//!
 //! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `low` has reached
 //! `end`. A thief loads the ring after it has claimed some index `i`, having read a tail above `i`.
 //! If `i < end`, the index is finished by now, and so is the thief's use of the ring. If `i >= end`,
@@ -61,9 +65,10 @@
 mod capacity;
 mod claimed;
 mod room;
+mod storage;
 
 use core::mem::MaybeUninit;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
@@ -71,6 +76,7 @@ pub use capacity::CapacityError;
 pub(crate) use capacity::{DEFAULT_CAPACITY, MAX_CAPACITY, check_capacity};
 pub(crate) use claimed::Claimed;
 pub(crate) use room::Room;
+pub use storage::{Storage, Whole};
 
 /// A ring could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,31 +84,37 @@ pub(crate) struct NoMemory;
 
 type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
 
-struct Ring<T, M: Memory> {
-    slots: Box<[Slot<T, M>]>,
+struct Ring<T, M: Memory, S: Storage<T>> {
+    heads: Box<[Slot<S::Head, M>]>,
+    /// As many, or none if a rest has no bytes.
+    rests: Box<[Slot<S::Rest, M>]>,
     /// `marks[i & mask] == i` says that index `i` is finished.
     marks: Box<[M::Word]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
-    older: M::Pointer<Ring<T, M>>,
+    older: M::Pointer<Ring<T, M, S>>,
     /// The tail at which this ring was retired. Only the owner looks.
     end: M::Word,
 }
 
-impl<T, M: Memory> Ring<T, M> {
+/// `length` new ones, if there is memory for them.
+fn array<A>(length: usize, new: impl Fn() -> A) -> Result<Box<[A]>, NoMemory> {
+    let mut array = Vec::new();
+    array.try_reserve_exact(length).map_err(|_| NoMemory)?;
+    array.extend((0..length).map(|_| new()));
+    Ok(array.into_boxed_slice())
+}
+
+impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     /// A ring in which no index from `low` on is marked.
     fn allocate(capacity: usize, low: u64) -> Result<*mut Self, NoMemory> {
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(capacity).map_err(|_| NoMemory)?;
-        slots.extend((0..capacity).map(|_| Slot::<T, M>::new(MaybeUninit::uninit())));
-        let mut marks = Vec::new();
-        marks.try_reserve_exact(capacity).map_err(|_| NoMemory)?;
-        // The marks looked at are those of indices from `low` on: this is none of them.
-        marks.extend((0..capacity).map(|_| M::Word::new(low.wrapping_sub(1))));
-        let mut ring: Vec<Ring<T, M>> = Vec::new();
+        let rests = if size_of::<S::Rest>() == 0 { 0 } else { capacity };
+        let mut ring: Vec<Self> = Vec::new();
         ring.try_reserve_exact(1).map_err(|_| NoMemory)?;
         ring.push(Ring {
-            slots: slots.into_boxed_slice(),
-            marks: marks.into_boxed_slice(),
+            heads: array(capacity, || Slot::<S::Head, M>::new(MaybeUninit::uninit()))?,
+            rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
+            // The marks looked at are those of indices from `low` on: this is none of them.
+            marks: array(capacity, || M::Word::new(low.wrapping_sub(1)))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
         });
@@ -119,9 +131,59 @@ impl<T, M: Memory> Ring<T, M> {
     }
 
     #[inline(always)]
-    fn slot(&self, index: u64) -> &Slot<T, M> {
+    fn head(&self, index: u64) -> &Slot<S::Head, M> {
         // A mask in place of a remainder: the capacity is a power of two.
-        &self.slots[index as usize & (self.slots.len() - 1)]
+        &self.heads[index as usize & (self.heads.len() - 1)]
+    }
+
+    /// Moves the task of `index` out.
+    ///
+    /// # Safety
+    ///
+    /// A task stands there, nobody writes it meanwhile, and its bits are used once.
+    #[inline(always)]
+    unsafe fn read(&self, index: u64) -> T {
+        self.head(index).with(|head| {
+            let read = |rest: *const S::Rest| {
+                // SAFETY: by this function's contract.
+                unsafe { S::read(head.cast(), rest) }
+            };
+            match self.rest(index) {
+                Some(rest) => rest.with(|rest| read(rest.cast())),
+                None => read(NonNull::dangling().as_ptr()),
+            }
+        })
+    }
+
+    /// Copies the bits of the task of `index` from another ring.
+    ///
+    /// # Safety
+    ///
+    /// A task was written there, and others at most read it; and nobody else knows this ring.
+    unsafe fn copy(&self, index: u64, from: &Self) {
+        let has_rest = from.head(index).with(|old| {
+            self.head(index).with_mut(|new| {
+                // SAFETY: both are places of a head, in two rings, and as `MaybeUninit` its bits may be copied
+                // whatever they are.
+                unsafe { new.copy_from_nonoverlapping(old, 1) };
+            });
+            // SAFETY: a task was written there.
+            unsafe { S::has_rest(old.cast()) }
+        });
+        if has_rest && let (Some(old), Some(new)) = (from.rest(index), self.rest(index)) {
+            old.with(|old| {
+                new.with_mut(|new| {
+                    // SAFETY: as above, of a rest.
+                    unsafe { new.copy_from_nonoverlapping(old, 1) };
+                });
+            });
+        }
+    }
+
+    /// There is none if it has no bytes.
+    #[inline(always)]
+    fn rest(&self, index: u64) -> Option<&Slot<S::Rest, M>> {
+        self.rests.get(index as usize & (self.heads.len() - 1))
     }
 
     #[inline(always)]
@@ -131,23 +193,23 @@ impl<T, M: Memory> Ring<T, M> {
 }
 
 /// The ring as thieves find it. Owns it and its predecessors.
-pub(crate) struct Rings<T, M: Memory> {
-    current: M::Pointer<Ring<T, M>>,
+pub(crate) struct Rings<T, M: Memory, S: Storage<T> = Whole> {
+    current: M::Pointer<Ring<T, M, S>>,
     /// All indices below are finished.
     finished: M::Word,
 }
 
 // SAFETY: a ring's slots are handed from thread to thread by the protocol that the module comment
 // states, never shared; so it moves tasks, and asks no more than that tasks may be moved.
-unsafe impl<T: Send, M: Memory> Send for Rings<T, M> {}
+unsafe impl<T: Send, M: Memory, S: Storage<T>> Send for Rings<T, M, S> {}
 // SAFETY: as above.
-unsafe impl<T: Send, M: Memory> Sync for Rings<T, M> {}
+unsafe impl<T: Send, M: Memory, S: Storage<T>> Sync for Rings<T, M, S> {}
 
-impl<T, M: Memory> Rings<T, M> {
+impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     /// A first ring, with `start` the index of the first task, and the owner's view of it.
-    pub(crate) fn new(capacity: usize, start: u64) -> Result<(Self, Room<T, M>), CapacityError> {
+    pub(crate) fn new(capacity: usize, start: u64) -> Result<(Self, Room<T, M, S>), CapacityError> {
         check_capacity(capacity)?;
-        let ring = Ring::<T, M>::allocate(capacity, start)
+        let ring = Ring::<T, M, S>::allocate(capacity, start)
             .map_err(|NoMemory| CapacityError::OutOfMemory(capacity))?;
         // SAFETY: just allocated, and the caller keeps both together.
         let room = unsafe { Room::new(ring, start) };
@@ -167,12 +229,10 @@ impl<T, M: Memory> Rings<T, M> {
         // SAFETY: the index is claimed and not finished, so the owner keeps every ring that a thief
         // could have loaded since ("Reclamation").
         let ring = unsafe { &*ring_pointer };
-        let task = ring.slot(index).with(|slot| {
-            // SAFETY: the slot holds the task of `index`, which the tail that the caller acquired, or
-            // the ring acquired above, makes visible; nobody writes it before the index is finished; and
-            // only the caller has the claim to it, so the bits are used once.
-            unsafe { slot.cast::<T>().read() }
-        });
+        // SAFETY: the slot holds the task of `index`, which the tail that the caller acquired, or
+        // the ring acquired above, makes visible; nobody writes it before the index is finished; and
+        // only the caller has the claim to it, so the bits are used once.
+        let task = unsafe { ring.read(index) };
         // SAFETY: `index` is the caller's, and the copy is over.
         unsafe { self.finish(ring_pointer, index, 1) };
         task
@@ -185,7 +245,7 @@ impl<T, M: Memory> Rings<T, M> {
     /// They are the caller's, it has copied their tasks out, and `ring` is one that it has loaded since it
     /// claimed them.
     #[inline(always)]
-    unsafe fn finish(&self, ring: *const Ring<T, M>, first: u64, count: u32) {
+    unsafe fn finish(&self, ring: *const Ring<T, M, S>, first: u64, count: u32) {
         // Acquire: the store below hands on what the thieves before this one had done.
         let finished = self.finished.load(Ordering::Acquire);
         let ahead = (first as u32).wrapping_sub(finished as u32);
@@ -211,24 +271,22 @@ impl<T, M: Memory> Rings<T, M> {
     ///
     /// These indices hold tasks, none is claimed, and nobody uses the queue any more.
     pub(crate) unsafe fn drop_tasks(&mut self, head: u64, tail: u64) {
-        struct Rest<'a, T, M: Memory> {
-            ring: &'a Ring<T, M>,
+        struct Others<'a, T, M: Memory, S: Storage<T>> {
+            ring: &'a Ring<T, M, S>,
             next: u64,
             tail: u64,
         }
-        impl<T, M: Memory> Drop for Rest<'_, T, M> {
+        impl<T, M: Memory, S: Storage<T>> Drop for Others<'_, T, M, S> {
             fn drop(&mut self) {
                 while self.next != self.tail {
                     let index = self.next;
                     self.next = index.wrapping_add(1);
                     // If this destructor panics, the guard goes on with those after it.
-                    let rest = Rest { ring: self.ring, next: self.next, tail: self.tail };
-                    self.ring.slot(index).with_mut(|slot| {
-                        // SAFETY: the caller of `drop_tasks` says that the slot holds a task that
-                        // nobody else can touch; `next` has passed it, so it is dropped once.
-                        unsafe { slot.cast::<T>().drop_in_place() }
-                    });
-                    core::mem::forget(rest);
+                    let others = Others { ring: self.ring, next: self.next, tail: self.tail };
+                    // SAFETY: the caller of `drop_tasks` says that the slot holds a task that
+                    // nobody else can touch; `next` has passed it, so it is dropped once.
+                    drop(unsafe { self.ring.read(index) });
+                    core::mem::forget(others);
                 }
             }
         }
@@ -238,12 +296,12 @@ impl<T, M: Memory> Rings<T, M> {
         let ring = unsafe { &*ring };
         // A queue that was used without its fence (`Unfenced`) can end with `head` above `tail`.
         if tail.wrapping_sub(head) as i64 > 0 {
-            drop(Rest { ring, next: head, tail });
+            drop(Others { ring, next: head, tail });
         }
     }
 }
 
-impl<T, M: Memory> Drop for Rings<T, M> {
+impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
     fn drop(&mut self) {
         // Relaxed, here and below: no other handle is left, and only owners wrote `older`.
         let mut ring = self.current.load(Ordering::Relaxed);

@@ -1,19 +1,18 @@
 //! The owner's end of a ring.
 
-mod emplace;
-
 use core::cell::Cell as Private;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
-use super::{MAX_CAPACITY, NoMemory, Ring, Rings, Slot};
+use super::{MAX_CAPACITY, NoMemory, Ring, Rings, Slot, Storage, Whole};
 
 /// The owner's view of the ring: which slots are free.
-pub(crate) struct Room<T, M: Memory> {
-    ring: Private<*mut Ring<T, M>>,
+pub(crate) struct Room<T, M: Memory, S: Storage<T> = Whole> {
+    ring: Private<*mut Ring<T, M, S>>,
     // The slots and the mask of `ring`, at hand.
-    slots: Private<*const Slot<T, M>>,
+    heads: Private<*const Slot<S::Head, M>>,
+    rests: Private<NonNull<Slot<S::Rest, M>>>,
     mask: Private<u64>,
     low: Private<u64>,
     limit: Private<u64>,
@@ -21,18 +20,19 @@ pub(crate) struct Room<T, M: Memory> {
 
 // SAFETY: it points into a `Rings` that may itself be sent when `T: Send`, and only one thread at a
 // time has it.
-unsafe impl<T: Send, M: Memory> Send for Room<T, M> {}
+unsafe impl<T: Send, M: Memory, S: Storage<T>> Send for Room<T, M, S> {}
 
-impl<T, M: Memory> Room<T, M> {
+impl<T, M: Memory, S: Storage<T>> Room<T, M, S> {
     /// The owner's view of its first ring, whose first task will have index `start`.
     ///
     /// # Safety
     ///
     /// `ring` lives as long as this has not retired it, and this is its only owner.
-    pub(super) unsafe fn new(ring: *mut Ring<T, M>, start: u64) -> Self {
+    pub(super) unsafe fn new(ring: *mut Ring<T, M, S>, start: u64) -> Self {
         let room = Room {
             ring: Private::new(ring),
-            slots: Private::new(ptr::null()),
+            heads: Private::new(ptr::null()),
+            rests: Private::new(NonNull::dangling()),
             mask: Private::new(0),
             low: Private::new(start),
             limit: Private::new(start),
@@ -47,6 +47,25 @@ impl<T, M: Memory> Room<T, M> {
         tail != self.limit.get()
     }
 
+    #[inline(always)]
+    fn head(&self, index: u64) -> &Slot<S::Head, M> {
+        // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
+        let head = unsafe { self.heads.get().add((index & self.mask.get()) as usize) };
+        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
+        unsafe { &*head }
+    }
+
+    /// There is none if it has no bytes.
+    #[inline(always)]
+    fn rest(&self, index: u64) -> Option<&Slot<S::Rest, M>> {
+        (size_of::<S::Rest>() != 0).then(|| {
+            // SAFETY: as for the head: if they have bytes, there are as many.
+            let rest = unsafe { self.rests.get().add((index & self.mask.get()) as usize) };
+            // SAFETY: as above.
+            unsafe { rest.as_ref() }
+        })
+    }
+
     /// Writes the task of index `tail`.
     ///
     /// # Safety
@@ -55,14 +74,28 @@ impl<T, M: Memory> Room<T, M> {
     /// tail, and the `Rings` that this came from lives.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, tail: u64, task: T) {
-        // SAFETY: the mask keeps the offset inside the ring that `slots` is the start of.
-        let slot = unsafe { self.slots.get().add((tail & self.mask.get()) as usize) };
-        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
-        let slot = unsafe { &*slot };
-        slot.with_mut(|slot| {
-            // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and
-            // nobody can claim `tail` before the owner stores a tail above it.
-            unsafe { slot.cast::<T>().write(task) }
+        // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and
+        // nobody can claim `tail` before the owner stores a tail above it.
+        let write = |head, rest| unsafe { S::write(task, head, rest) };
+        // SAFETY: by this function's contract; a whole task is written.
+        unsafe { self.write_with(tail, write) };
+    }
+
+    /// As [`write`](Room::write), but `write` puts the task there itself. If it unwinds, nothing is there.
+    ///
+    /// # Safety
+    ///
+    /// As [`write`](Room::write), and what `write` leaves in its places when it returns is a task as the storage
+    /// would have written it.
+    #[inline(always)]
+    pub(crate) unsafe fn write_with(
+        &self,
+        tail: u64,
+        write: impl FnOnce(*mut S::Head, *mut S::Rest),
+    ) {
+        self.head(tail).with_mut(|head| match self.rest(tail) {
+            Some(rest) => rest.with_mut(|rest| write(head.cast(), rest.cast())),
+            None => write(head.cast(), NonNull::dangling().as_ptr()),
         });
     }
 
@@ -73,15 +106,33 @@ impl<T, M: Memory> Room<T, M> {
     /// The owner has won `index` for itself alone, and the `Rings` that this came from lives.
     #[inline(always)]
     pub(crate) unsafe fn read(&self, index: u64) -> T {
-        // SAFETY: the mask keeps the offset inside the ring that `slots` is the start of.
-        let slot = unsafe { self.slots.get().add((index & self.mask.get()) as usize) };
-        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
-        let slot = unsafe { &*slot };
-        slot.with(|slot| {
-            // SAFETY: the owner wrote the task and, says the caller, is the one that takes it; the
-            // bits are used once.
-            unsafe { slot.cast::<T>().read() }
+        // SAFETY: the owner wrote the task and, says the caller, is the one that takes it; the
+        // bits are used once.
+        let read = |head, rest| unsafe { S::read(head, rest) };
+        self.head(index).with(|head| match self.rest(index) {
+            Some(rest) => rest.with(|rest| read(head.cast(), rest.cast())),
+            None => read(head.cast(), NonNull::dangling().as_ptr()),
         })
+    }
+
+    /// As [`read`](Room::read), but `take` moves the task out itself.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Room::read), and `take` moves the task out before the slot is written again.
+    #[inline(always)]
+    pub(crate) unsafe fn read_with<R>(
+        &self,
+        index: u64,
+        take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
+    ) -> R {
+        // Only the pointers are had from the cells: what `take` does after it has moved the task out may push.
+        let head = self.head(index).with_mut(<*mut _>::cast);
+        let rest = match self.rest(index) {
+            Some(rest) => rest.with_mut(<*mut _>::cast),
+            None => NonNull::dangling().as_ptr(),
+        };
+        take(head, rest)
     }
 
     /// The owner itself has taken `index` at the thieves' end: the index will not be pushed again.
@@ -90,7 +141,7 @@ impl<T, M: Memory> Room<T, M> {
     ///
     /// As [`read`](Room::read), which has been called, and `rings` is what this came from.
     #[inline(always)]
-    pub(crate) unsafe fn finish(&self, rings: &Rings<T, M>, index: u64) {
+    pub(crate) unsafe fn finish(&self, rings: &Rings<T, M, S>, index: u64) {
         // SAFETY: the caller's promise; the current ring lives as long as the queue.
         unsafe { rings.finish(self.ring.get(), index, 1) };
     }
@@ -98,7 +149,7 @@ impl<T, M: Memory> Room<T, M> {
     /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
     #[cold]
     #[inline(never)]
-    pub(crate) fn make(&self, rings: &Rings<T, M>, tail: u64) -> Result<(), NoMemory> {
+    pub(crate) fn make(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
         // Acquire: pairs with the release in `Rings::finish`.
         let finished = rings.finished.load(Ordering::Acquire);
         let mut low = finished;
@@ -158,7 +209,7 @@ impl<T, M: Memory> Room<T, M> {
         }
     }
 
-    fn free_chain(mut ring: *mut Ring<T, M>) {
+    fn free_chain(mut ring: *mut Ring<T, M, S>) {
         while !ring.is_null() {
             // SAFETY: `release_retired` has cut it off, and it has not been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
@@ -168,27 +219,20 @@ impl<T, M: Memory> Room<T, M> {
         }
     }
 
-    fn grow(&self, rings: &Rings<T, M>, tail: u64) -> Result<(), NoMemory> {
+    fn grow(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
         let old_ring = self.ring.get();
         // SAFETY: the current ring lives as long as the queue.
         let old = unsafe { &*old_ring };
-        let capacity = old.slots.len();
+        let capacity = old.heads.len();
         let doubled = capacity.checked_mul(2).filter(|&c| c <= MAX_CAPACITY).ok_or(NoMemory)?;
-        let new_ring = Ring::<T, M>::allocate(doubled, self.low.get())?;
+        let new_ring = Ring::<T, M, S>::allocate(doubled, self.low.get())?;
         // SAFETY: just allocated, and not yet known to anyone.
         let new = unsafe { &*new_ring };
         let first = tail.wrapping_sub(capacity as u64);
         for step in 0..capacity as u64 {
             let index = first.wrapping_add(step);
-            let bits = old.slot(index).with(|slot| {
-                // SAFETY: the slot is aligned and allocated, thieves at most read it, and as a
-                // `MaybeUninit` its bits may be copied whatever they are.
-                unsafe { slot.read() }
-            });
-            new.slot(index).with_mut(|slot| {
-                // SAFETY: the new ring is not yet known to anyone.
-                unsafe { slot.write(bits) }
-            });
+            // SAFETY: a task was written for each index of a full ring, and thieves at most read it.
+            unsafe { new.copy(index, old) };
         }
         // Relaxed, both: only the owner, this thread, reads them.
         old.end.store(tail, Ordering::Relaxed);
@@ -199,14 +243,15 @@ impl<T, M: Memory> Room<T, M> {
         Ok(())
     }
 
-    fn enter(&self, ring: *mut Ring<T, M>) {
+    fn enter(&self, ring: *mut Ring<T, M, S>) {
+        self.ring.set(ring);
         // SAFETY: `ring` has just been allocated, and lives as long as the queue or until the owner
         // retires it.
-        let slots = unsafe { &*ring }.slots.as_ref();
-        self.ring.set(ring);
-        self.slots.set(slots.as_ptr());
-        self.mask.set(slots.len() as u64 - 1);
-        self.limit.set(self.low.get().wrapping_add(slots.len() as u64));
+        let ring = unsafe { &*ring };
+        self.heads.set(ring.heads.as_ptr());
+        self.rests.set(NonNull::from(&*ring.rests).cast());
+        self.mask.set(ring.heads.len() as u64 - 1);
+        self.limit.set(self.low.get().wrapping_add(ring.heads.len() as u64));
     }
 
     /// Slots in the ring now.

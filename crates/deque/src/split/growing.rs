@@ -31,7 +31,9 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Bounds, Claim, Context};
 use crate::owned::Owned;
-use crate::ring::{CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::ring::{
+    CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room, Storage, Whole,
+};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
@@ -41,25 +43,35 @@ const MOST: u32 = 128;
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
 
-struct Shared<T, M: Memory> {
-    thieves: CachePadded<ThievesLine<T, M>>,
+struct Shared<T, M: Memory, S: Storage<T>> {
+    thieves: CachePadded<ThievesLine<T, M, S>>,
     /// The split as the owner sees it, or [`RAISED`].
     alarm: CachePadded<M::Word>,
-    owner: CachePadded<Owned<Private<T, M>>>,
+    owner: CachePadded<Owned<Private<T, M, S>>>,
 }
 
 /// What only the owner touches.
-struct Private<T, M: Memory> {
+struct Private<T, M: Memory, S: Storage<T>> {
     head: Cell<u64>,
     /// The split: tasks from here to `head` are private.
     bottom: Cell<u64>,
-    room: Room<T, M>,
+    room: Room<T, M, S>,
 }
 
 /// What thieves write, and an owner that meets them.
-struct ThievesLine<T, M: Memory> {
+struct ThievesLine<T, M: Memory, S: Storage<T>> {
     bounds: Bounds<M>,
-    rings: Rings<T, M>,
+    rings: Rings<T, M, S>,
+}
+
+impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
+    /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
+    /// `head` is above the split.
+    #[inline(always)]
+    fn undisturbed(&self, head: u64) -> bool {
+        // Relaxed: a request seen late is answered late, and the owner knows its split by itself.
+        head > self.alarm.load(Ordering::Relaxed)
+    }
 }
 
 /// The owner of a split deque.
@@ -88,15 +100,15 @@ struct ThievesLine<T, M: Memory> {
 /// assert_eq!(thief.steal(), Steal::Success(2));
 /// assert_eq!(owner.pop(), Some(7));
 /// ```
-pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = ()> {
-    shared: Arc<Shared<T, M>>,
+pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = (), S: Storage<T> = Whole> {
+    shared: Arc<Shared<T, M, S>>,
     context: C,
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Split`] deque. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine> {
-    shared: Arc<Shared<T, M>>,
+pub struct Stealer<T, M: Memory = Machine, S: Storage<T> = Whole> {
+    shared: Arc<Shared<T, M, S>>,
 }
 
 impl<T: Send, M: Memory> Split<T, M> {
@@ -128,9 +140,9 @@ impl<T: Send, M: Memory> Split<T, M> {
     }
 }
 
-impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// As [`starting_at`](Split::starting_at), for an owner that wants to be told when tasks have
-    /// become visible to thieves.
+    /// become visible to thieves, and in any [`Storage`].
     ///
     /// # Errors
     ///
@@ -151,7 +163,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     }
 
     #[inline(always)]
-    fn private(&self) -> &Private<T, M> {
+    fn private(&self) -> &Private<T, M, S> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
         unsafe { self.shared.owner.get() }
     }
@@ -159,14 +171,6 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
         self.private().room.capacity()
-    }
-
-    /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
-    /// `head` is above the split.
-    #[inline(always)]
-    fn undisturbed(&self, head: u64) -> bool {
-        // Relaxed: a request seen late is answered late, and the owner knows its split by itself.
-        head > self.shared.alarm.load(Ordering::Relaxed)
     }
 
     /// Answers a request, if it has something to share.
@@ -236,8 +240,8 @@ impl<T: Send, M: Memory> Default for Split<T, M> {
     }
 }
 
-impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
-    type Thief = Stealer<T, M>;
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T, M, C, S> {
+    type Thief = Stealer<T, M, S>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -252,7 +256,7 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
         unsafe { room.write(index, task) };
         let next = index.wrapping_add(1);
         head.set(next);
-        if !self.undisturbed(next) {
+        if !self.shared.undisturbed(next) {
             self.share();
         }
         Ok(())
@@ -260,13 +264,13 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        if !self.undisturbed(self.private().head.get()) {
+        if !self.shared.undisturbed(self.private().head.get()) {
             return self.pop_disturbed();
         }
         Some(self.pop_private())
     }
 
-    fn thief(&self) -> Stealer<T, M> {
+    fn thief(&self) -> Stealer<T, M, S> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
@@ -277,15 +281,15 @@ impl<T: Send, M: Memory, C: Context + Send> Owner<T> for Split<T, M, C> {
     }
 }
 
-impl<T: Send, M: Memory, C: Context + Send> ExactlyOnce<T> for Split<T, M, C> {}
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> ExactlyOnce<T> for Split<T, M, C, S> {}
 
-impl<T: Send, M: Memory, C: Context + Send> Drop for Split<T, M, C> {
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Drop for Split<T, M, C, S> {
     fn drop(&mut self) {
         self.share_up_to(self.private().head.get());
     }
 }
 
-impl<T, M: Memory> Drop for Shared<T, M> {
+impl<T, M: Memory, S: Storage<T>> Drop for Shared<T, M, S> {
     fn drop(&mut self) {
         let tail = u64::from(self.thieves.bounds.tail());
         let shared = u64::from(self.thieves.bounds.shared());
@@ -295,7 +299,7 @@ impl<T, M: Memory> Drop for Shared<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Stealer<T, M> {
+impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
     /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
     pub fn request(&self) {
         // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
@@ -306,7 +310,7 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     }
 
     #[inline]
-    fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
+    fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
         let shared = &*self.shared;
         match shared.thieves.bounds.claim(want) {
             Claim::Taken { first, count } => {
@@ -323,7 +327,7 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Send, M: Memory, S: Storage<T>> Thief<T> for Stealer<T, M, S> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         match self.claim(|_| 1) {
@@ -355,19 +359,19 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Clone for Stealer<T, M> {
+impl<T, M: Memory, S: Storage<T>> Clone for Stealer<T, M, S> {
     fn clone(&self) -> Self {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<T: Send, M: Memory, C: Context + Send> fmt::Debug for Split<T, M, C> {
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> fmt::Debug for Split<T, M, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Split").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl<T: Send, M: Memory> fmt::Debug for Stealer<T, M> {
+impl<T: Send, M: Memory, S: Storage<T>> fmt::Debug for Stealer<T, M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stealer").field("shared", &self.len()).finish_non_exhaustive()
     }

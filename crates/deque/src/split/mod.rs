@@ -25,6 +25,7 @@ mod bounds;
 mod growing;
 mod stack;
 
+pub use crate::ring::{Storage, Whole};
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
 pub use stack::{

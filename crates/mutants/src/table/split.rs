@@ -57,8 +57,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-past-the-split",
         why: "off by one: a pop at the split does not stop there",
-        was: "head > self.shared.alarm.load(Ordering::Relaxed)",
-        is: "head >= self.shared.alarm.load(Ordering::Relaxed)",
+        was: "head > self.alarm.load(Ordering::Relaxed)",
+        is: "head >= self.alarm.load(Ordering::Relaxed)",
         ..OWNER
     },
     Mutant {

@@ -2,7 +2,8 @@
 //! runtime is here.
 //!
 //! - [`fork`]: the second half of a `join`, in a slot of the worker's [`Stack`](poach_deque::split::Stack);
-//! - [`task`]: a spawned closure as a value of 64 bytes, boxed only if it is large;
+//! - [`task`]: a spawned closure as a value of 64 bytes, boxed only if it is large, and kept in half of that if it is
+//!   small;
 //! - [`shared`]: a closure and its result in the frame of a thread that waits for another to run it;
 //! - [`queued`]: the second half of a `join` as a value, for queues other than the split stack;
 //! - [`scoped`]: the tasks of a scope, and the count of those that have not ended;

@@ -251,26 +251,29 @@ impl Tally {
             // each task. Nor is this worker's, which would be a store and a load for the next task to wait for.
             let most = unfinished.min(BLIND);
             let mut ended = 0;
-            // A call ends this: the other loop answers it.
-            let goes_on = loop {
-                if !calls.is_empty() {
-                    break false;
+            let mut other = None;
+            if !calls.is_empty() {
+                // The other loop answers them.
+                break;
+            }
+            local.run_each(|end| {
+                if !ptr::eq(end.counted_in, ptr::from_ref(self).cast()) {
+                    other = Some(end);
+                    return false;
                 }
-                let Some(end) = local.run_youngest() else { break false };
-                if ptr::eq(end.counted_in, ptr::from_ref(self).cast()) {
-                    ended += 1;
-                    if ended == most {
-                        break true;
-                    }
-                } else {
-                    local.take_off(end);
-                    break true;
+                ended += 1;
+                ended != most && calls.is_empty()
+            });
+            if ended == 0 && other.is_none() {
+                other = local.run_youngest();
+                if other.is_none() {
+                    break;
                 }
-            };
+            }
             // SAFETY: as above.
             unsafe { self.pending.remove_many_at_home(ended) };
-            if !goes_on {
-                break;
+            if let Some(other) = other {
+                local.take_off(other);
             }
         }
         let done = || {

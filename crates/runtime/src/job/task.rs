@@ -1,20 +1,35 @@
 //! A spawned closure as a value of 64 bytes.
 //!
 //! A closure of up to [`INLINE`] bytes is stored in the task; a larger one in a box. Either way the
-//! task is moved, by value, into a deque's slot and out again.
+//! task is moved, by value, into a queue's slot and out again.
+//!
+//! A worker's own queue keeps a task [`InTwo`]: most closures are small, a reference or two, and with them
+//! and the vtable a slot of 32 bytes is full, half a cache line. A larger one lies beside.
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use poach_deque::Owner;
+use poach_deque::split::Storage;
 
 use crate::registry::Spawns;
 
 /// Bytes of a closure that a [`Task`] holds without allocating.
 pub(crate) const INLINE: usize = 56;
 
+/// Bytes of a closure that stand in a worker's queue beside the vtable.
+const IN_HEAD: usize = 24;
+
 type Payload = [MaybeUninit<u64>; INLINE / 8];
+
+/// A task in a worker's queue: its [`Head`] in a slot, and the closure, if it is larger than [`IN_HEAD`], beside.
+pub(crate) enum InTwo {}
+
+pub(crate) struct Head {
+    vtable: &'static Vtable,
+    payload: [MaybeUninit<u64>; IN_HEAD / 8],
+}
 
 /// A closure to be run once, by whoever holds it.
 ///
@@ -63,10 +78,10 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
     /// Makes the task in a worker's queue.
     #[inline(always)]
     pub(crate) fn push(self, queue: &Spawns) {
-        let write = |place: *mut Task, fresh: Self| {
-            // SAFETY: the queue gives a place in which a task may be written; that it may be made is the
+        let write = |head: *mut Head, rest: *mut Payload, fresh: Self| {
+            // SAFETY: the queue gives places in which a task may be written; that it may be made is the
             // contract of `new`.
-            unsafe { Task::write(place, fresh.0) };
+            unsafe { Task::write(head, rest, fresh.0) };
         };
         // SAFETY: `write` writes a whole task, and knows nothing of the queue.
         let pushed = unsafe { queue.push_in_place(self, write) };
@@ -86,23 +101,65 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
 /// `found` is called first, and what it returns lives as long as the task runs.
 #[inline(always)]
 pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> Option<Ended> {
-    let run = |place: *mut Task| {
+    let run = |head: *mut Head, rest: *mut Payload| {
         let _running = found();
-        // SAFETY: a task stands in the place.
-        let vtable = unsafe { (*place).vtable };
-        // SAFETY: as above.
-        let payload = unsafe { &raw mut (*place).payload };
-        // SAFETY: the payload is what `new` or `write` put there with this vtable, and is used once.
-        unsafe { (vtable.run)(payload) }
+        // SAFETY: the queue shows where a task stands, which is used once.
+        unsafe { run_in_place(head, rest) }
     };
-    // SAFETY: what the vtable runs moves the closure out of the payload before it calls it; `found` knows
-    // nothing of the queue.
+    // SAFETY: what runs a task moves its closure out before it calls it; `found` knows nothing of the queue.
     unsafe { queue.pop_in_place(run) }
 }
 
+/// Runs the youngest tasks of a queue like that, one after the other, as long as that takes nothing but pops and
+/// `next` says so, which is told how each has ended. `found` is called before each.
+#[inline(always)]
+pub(crate) fn run_each(queue: &Spawns, found: impl Fn(), mut next: impl FnMut(Ended) -> bool) {
+    let run = |head: *mut Head, rest: *mut Payload| {
+        found();
+        // SAFETY: the queue shows where a task stands, which is used once.
+        next(unsafe { run_in_place(head, rest) })
+    };
+    // SAFETY: as in `run_youngest`.
+    unsafe { queue.pop_each_in_place(run) };
+}
+
+/// # Safety
+///
+/// A task stands there as [`InTwo`] has written it, and is used no second time.
+#[inline(always)]
+unsafe fn run_in_place(head: *mut Head, rest: *mut Payload) -> Ended {
+    // SAFETY: a task stands in the place.
+    let vtable = unsafe { (*head).vtable };
+    // SAFETY: as above.
+    let payload = unsafe { &raw mut (*head).payload };
+    // SAFETY: the closure is in the one or the other, as the vtable knows, and is used once.
+    unsafe { (vtable.run)(payload.cast(), rest) }
+}
+
+/// What can be done with a closure of one type.
+///
+/// Each is given two places: that of a closure of up to [`IN_HEAD`] bytes, and that of a larger one. In a [`Task`]
+/// they are the same.
 struct Vtable {
-    run: unsafe fn(*mut Payload) -> Ended,
-    drop: unsafe fn(*mut Payload),
+    run: unsafe fn(*mut u64, *mut Payload) -> Ended,
+    drop: unsafe fn(*mut u64, *mut Payload),
+    is_large: bool,
+}
+
+impl Vtable {
+    const fn of<R: Into<Ended>, F: FnOnce() -> R>() -> Vtable {
+        Vtable { run: run::<R, F>, drop: drop_in::<F>, is_large: is_large::<F>() }
+    }
+}
+
+const fn is_large<F>() -> bool {
+    size_of::<F>() > IN_HEAD
+}
+
+/// Where an `F` is, of the two places.
+#[inline(always)]
+fn place<F>(small: *mut u64, large: *mut Payload) -> *mut F {
+    if const { is_large::<F>() } { large.cast() } else { small.cast() }
 }
 
 // SAFETY: a task is made from a closure that is Send, and is only ever run or dropped by its holder.
@@ -117,43 +174,44 @@ impl Task {
     /// What the closure borrows lives until the task has been run or dropped.
     #[inline(always)]
     pub(crate) unsafe fn new<R: Into<Ended>, F: FnOnce() -> R + Send>(closure: F) -> Task {
+        if const { Task::holds::<F>() } { Task::of(closure) } else { Task::of(Box::new(closure)) }
+    }
+
+    /// [`new`](Task::new), of a closure that it holds.
+    #[inline(always)]
+    fn of<R: Into<Ended>, F: FnOnce() -> R + Send>(closure: F) -> Task {
+        assert!(Task::holds::<F>(), "a task has no room for this closure");
         let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];
-        if const { Task::holds::<F>() } {
-            // SAFETY: the payload is large and aligned enough for an F.
-            unsafe { (&raw mut payload).cast::<F>().write(closure) };
-            Task { vtable: const { &Vtable { run: run::<R, F>, drop: drop_in::<F> } }, payload }
-        } else {
-            // SAFETY: the payload is large and aligned enough for a box.
-            unsafe { (&raw mut payload).cast::<Box<F>>().write(Box::new(closure)) };
-            let vtable = const { &Vtable { run: run_boxed::<R, F>, drop: drop_in::<Box<F>> } };
-            Task { vtable, payload }
-        }
+        // SAFETY: the payload is large and aligned enough for an F.
+        unsafe { (&raw mut payload).cast::<F>().write(closure) };
+        Task { vtable: const { &Vtable::of::<R, F>() }, payload }
     }
 
     /// As [`new`](Task::new), made where it is to be.
     ///
     /// # Safety
     ///
-    /// As [`new`](Task::new), and `place` is valid for writes of a task.
+    /// As [`new`](Task::new), and both places are valid for writes.
     #[inline(always)]
-    unsafe fn write<R: Into<Ended>, F: FnOnce() -> R + Send>(place: *mut Task, closure: F) {
+    unsafe fn write<R: Into<Ended>, F: FnOnce() -> R + Send>(
+        head: *mut Head,
+        rest: *mut Payload,
+        closure: F,
+    ) {
         if !Task::holds::<F>() {
             // SAFETY: by this function's contract.
-            let task = unsafe { Task::new(closure) };
-            // SAFETY: as above.
-            unsafe { place.write(task) };
+            unsafe { InTwo::write(Task::of(Box::new(closure)), head, rest) };
             return;
         }
-        let vtable = const { &Vtable { run: run::<R, F>, drop: drop_in::<F> } };
         // SAFETY: within the place.
-        let head = unsafe { &raw mut (*place).vtable };
+        let vtable = unsafe { &raw mut (*head).vtable };
         // SAFETY: as above.
-        let payload = unsafe { &raw mut (*place).payload };
+        let payload = unsafe { &raw mut (*head).payload };
         // SAFETY: as above.
-        unsafe { head.write(vtable) };
-        // SAFETY: as above, and the payload is large and aligned enough for an F; what it does not fill
+        unsafe { vtable.write(const { &Vtable::of::<R, F>() }) };
+        // SAFETY: as above, and the place is large and aligned enough for an F; what it does not fill
         // may be anything.
-        unsafe { payload.cast::<F>().write(closure) };
+        unsafe { place::<F>(payload.cast(), rest).write(closure) };
     }
 
     /// Whether a task holds such a closure without allocating.
@@ -175,43 +233,78 @@ impl Task {
     #[inline(always)]
     pub(crate) fn run(self) -> Ended {
         let mut task = ManuallyDrop::new(self);
+        let payload = &raw mut task.payload;
         // SAFETY: the payload is what `new` wrote with this vtable; the task is forgotten, so it is
         // not run or dropped again.
-        unsafe { (task.vtable.run)(&raw mut task.payload) }
+        unsafe { (task.vtable.run)(payload.cast(), payload) }
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
+        let payload = &raw mut self.payload;
         // SAFETY: the payload is what `new` wrote with this vtable, and has not been run.
-        unsafe { (self.vtable.drop)(&raw mut self.payload) };
+        unsafe { (self.vtable.drop)(payload.cast(), payload) };
+    }
+}
+
+// SAFETY: the vtable and the words of a small closure go to the head and come from there, those of a large one to
+// the rest; which it is stands in the vtable, which is static.
+unsafe impl Storage<Task> for InTwo {
+    type Head = Head;
+    type Rest = Payload;
+
+    #[inline(always)]
+    unsafe fn write(task: Task, head: *mut Head, rest: *mut Payload) {
+        let task = ManuallyDrop::new(task);
+        let Task { vtable, payload } = &*task;
+        let small = *payload.first_chunk().expect("a head holds no more than a task");
+        // SAFETY: by this function's contract.
+        unsafe { head.write(Head { vtable, payload: small }) };
+        if vtable.is_large {
+            // SAFETY: as above.
+            unsafe { rest.write(*payload) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn read(head: *const Head, rest: *const Payload) -> Task {
+        // SAFETY: by this function's contract.
+        let Head { vtable, payload: small } = unsafe { head.read() };
+        let payload = if vtable.is_large {
+            // SAFETY: as above.
+            unsafe { rest.read() }
+        } else {
+            let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];
+            *payload.first_chunk_mut().expect("a head holds no more than a task") = small;
+            payload
+        };
+        Task { vtable, payload }
+    }
+
+    #[inline(always)]
+    unsafe fn has_rest(head: *const Head) -> bool {
+        // SAFETY: by this function's contract.
+        let vtable = unsafe { (*head).vtable };
+        vtable.is_large
     }
 }
 
 /// # Safety
 ///
-/// The payload holds an `F`, which is moved out.
-unsafe fn run<R: Into<Ended>, F: FnOnce() -> R>(payload: *mut Payload) -> Ended {
+/// Its place of the two holds an `F`, which is moved out.
+unsafe fn run<R: Into<Ended>, F: FnOnce() -> R>(small: *mut u64, large: *mut Payload) -> Ended {
     // SAFETY: by this function's contract.
-    let closure = unsafe { payload.cast::<F>().read() };
+    let closure = unsafe { place::<F>(small, large).read() };
     closure().into()
 }
 
 /// # Safety
 ///
-/// The payload holds a boxed `F`, which is moved out.
-unsafe fn run_boxed<R: Into<Ended>, F: FnOnce() -> R>(payload: *mut Payload) -> Ended {
+/// Its place of the two holds an `F`, which is dropped.
+unsafe fn drop_in<F>(small: *mut u64, large: *mut Payload) {
     // SAFETY: by this function's contract.
-    let closure = unsafe { payload.cast::<Box<F>>().read() };
-    closure().into()
-}
-
-/// # Safety
-///
-/// The payload holds an `F`, which is dropped.
-unsafe fn drop_in<F>(payload: *mut Payload) {
-    // SAFETY: by this function's contract.
-    unsafe { payload.cast::<F>().drop_in_place() };
+    unsafe { place::<F>(small, large).drop_in_place() };
 }
 
 /// Runs a closure that must not unwind into its caller, and returns what it panicked with.

@@ -181,7 +181,7 @@ impl Track {
     }
 
     #[inline(always)]
-    fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         // Relaxed: the events are behind the lock; a recording seen late begins, or ends, late.
         self.on.load(Ordering::Relaxed) != 0
     }

@@ -3,14 +3,14 @@
 //! A task of which only the first words matter (a small closure in room for a large one) is cheap to make
 //! and dear to move: moved, all of it is copied, and the copy waits for the stores that made it.
 
-use core::mem::ManuallyDrop;
+use core::mem::MaybeUninit;
 
 use poach_memory::Memory;
 
-use super::{Context, Private, Split};
+use super::{Context, Private, Split, Storage};
 
-impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
-    /// Pushes the task that `write` makes of `value` in the place that it is given.
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
+    /// Pushes the task that `write` makes of `value` in the places that it is given.
     ///
     /// Wait-free. Never makes room: if there is none at hand (once in a while, until a
     /// [`push`](crate::Owner::push) has made some) it does nothing and gives `value` back.
@@ -20,7 +20,7 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     ///
     /// let queue: Split<[u64; 8]> = Split::new();
     /// // SAFETY: a whole task is written.
-    /// let pushed = unsafe { queue.push_in_place(7, |place, n| place.write([n; 8])) };
+    /// let pushed = unsafe { queue.push_in_place(7, |task, _, n| task.write([n; 8])) };
     /// assert_eq!(pushed, Ok(()));
     /// assert_eq!(queue.pop(), Some([7; 8]));
     /// ```
@@ -31,47 +31,78 @@ impl<T: Send, M: Memory, C: Context + Send> Split<T, M, C> {
     ///
     /// # Safety
     ///
-    /// `write` leaves a `T` in the place, if it returns, and does not use this queue.
+    /// `write` leaves a task in the places of its head and its rest, as the [`Storage`] would have written it, if
+    /// it returns, and does not use this queue.
     #[inline(always)]
     pub unsafe fn push_in_place<V>(
         &self,
         value: V,
-        write: impl FnOnce(*mut T, V),
+        write: impl FnOnce(*mut S::Head, *mut S::Rest, V),
     ) -> Result<(), V> {
-        let Private { head: top, room, .. } = self.private();
+        let shared = &*self.shared;
+        // SAFETY: this is the owner's handle.
+        let Private { head: top, room, .. } = unsafe { shared.owner.get() };
         let head = top.get();
         if !room.has(head) {
             return Err(value);
         }
         // SAFETY: there is room at `head`, above which there is no task; `shared` keeps the rings; and
         // `write` leaves a task there.
-        unsafe { room.write_with(head, |place| write(place, value)) };
+        unsafe { room.write_with(head, |head, rest| write(head, rest, value)) };
         let next = head.wrapping_add(1);
         top.set(next);
-        if !self.undisturbed(next) {
+        if !shared.undisturbed(next) {
             self.share();
         }
         Ok(())
     }
 
-    /// Pops the task that was pushed last, if there is one, by `take`, which is given the place where it is.
+    /// Pops the task that was pushed last, if there is one, by `take`, which is given the places where it is.
     ///
-    /// As [`pop`](crate::Owner::pop) in all else. Only on a memory whose cells do not mind that the place is
-    /// used after they have shown it: the real one.
+    /// As [`pop`](crate::Owner::pop) in all else. Only on a memory whose cells do not mind that the places are
+    /// used after they have shown them: the real one.
     ///
     /// # Safety
     ///
     /// `take` moves the task out, and before it has done that it does not use this queue.
     #[inline(always)]
-    pub unsafe fn pop_in_place<R>(&self, take: impl FnOnce(*mut T) -> R) -> Option<R> {
+    pub unsafe fn pop_in_place<R>(
+        &self,
+        take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
+    ) -> Option<R> {
         let Private { head, room, .. } = self.private();
-        if !self.undisturbed(head.get()) {
-            let mut task = ManuallyDrop::new(self.pop_disturbed()?);
-            return Some(take(&raw mut *task));
+        if !self.shared.undisturbed(head.get()) {
+            let task = self.pop_disturbed()?;
+            let (mut head, mut rest) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            // SAFETY: there is room for a task.
+            unsafe { S::write(task, head.as_mut_ptr(), rest.as_mut_ptr()) };
+            return Some(take(head.as_mut_ptr(), rest.as_mut_ptr()));
         }
         let index = head.get().wrapping_sub(1);
         head.set(index);
         // SAFETY: `bottom <= index < head`: a task, and no thief can claim it; and the caller's promise.
         Some(unsafe { room.read_with(index, take) })
+    }
+
+    /// Pops one task after the other, each by `take`, as [`pop_in_place`](Split::pop_in_place) does, while `take` says
+    /// that it wants more, no thief has asked, and none is left that a thief could take: what then is to be done, a
+    /// pop does.
+    ///
+    /// # Safety
+    ///
+    /// As [`pop_in_place`](Split::pop_in_place).
+    #[inline(always)]
+    pub unsafe fn pop_each_in_place(
+        &self,
+        mut take: impl FnMut(*mut S::Head, *mut S::Rest) -> bool,
+    ) {
+        let Private { head, room, .. } = self.private();
+        let mut wants_more = true;
+        while wants_more && self.shared.undisturbed(head.get()) {
+            let index = head.get().wrapping_sub(1);
+            head.set(index);
+            // SAFETY: as in `pop_in_place`.
+            wants_more = unsafe { room.read_with(index, &mut take) };
+        }
     }
 }

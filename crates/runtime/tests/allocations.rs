@@ -1,0 +1,57 @@
+//! What allocates nothing: forks, and spawns of small closures.
+
+use std::hint::black_box;
+
+use poach_runtime::{ThreadPool, join, scope};
+
+const TASKS: u64 = if cfg!(miri) { 300 } else { 10_000 };
+
+fn on_a_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    ThreadPool::builder().threads(1).build().unwrap().install(f)
+}
+
+/// How often tasks that capture so many bytes allocate, in a queue that has held as many before.
+fn allocations_of_tasks<const BYTES: usize>() -> u64 {
+    let tasks = || {
+        scope(|s| {
+            for _ in 0..TASKS {
+                let captured = black_box([7_u8; BYTES]);
+                s.spawn(move |_| assert_eq!(black_box(captured), [7; BYTES]));
+            }
+        });
+    };
+    on_a_worker(|| {
+        tasks();
+        allocation_counter::measure(tasks).count_total
+    })
+}
+
+#[test]
+fn a_task_of_up_to_48_bytes() {
+    assert_eq!(allocations_of_tasks::<0>(), 0);
+    assert_eq!(allocations_of_tasks::<16>(), 0);
+    assert_eq!(allocations_of_tasks::<17>(), 0);
+    assert_eq!(allocations_of_tasks::<48>(), 0);
+    assert_eq!(
+        allocations_of_tasks::<49>(),
+        TASKS,
+        "a larger one is boxed, and the counter counts"
+    );
+}
+
+#[test]
+fn a_fork() {
+    fn fib(n: u64) -> u64 {
+        if n < 2 {
+            return n;
+        }
+        let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+        a + b
+    }
+    let fib = || assert_eq!(fib(black_box(12)), 144);
+    let counted = on_a_worker(|| {
+        fib();
+        allocation_counter::measure(fib).count_total
+    });
+    assert_eq!(counted, 0);
+}
