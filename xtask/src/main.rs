@@ -38,6 +38,8 @@ enum Verb {
     Loom(verb::loom::Options),
     /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
     Tsan,
+    /// A thousand million forks over changing pools, every result checked, and ten thousand pools.
+    Soak(verb::soak::Options),
     /// The owners of the fence-free queues execute no fence: their release build is disassembled.
     Asm,
     /// Spin agrees with `poach check` about the reordering bound, where it is installed.
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Tsan => verb::tsan::run(),
+        Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),
         Verb::Ci => verb::ci::run(),

@@ -8,5 +8,6 @@ pub(crate) mod fmt;
 pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod miri;
+pub(crate) mod soak;
 pub(crate) mod spin;
 pub(crate) mod tsan;
