@@ -1,8 +1,8 @@
 //! What a thread may ask about itself, and what it may do when it has a moment.
 
+use crate::build_error::MAX_THREADS;
 use crate::job::current::Local;
 use crate::pool::global;
-use crate::registry::MAX_THREADS;
 
 /// What a yield came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,12 +42,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+use crate::build_error::BuildError;
 use crate::job::current::Local;
 use crate::job::shared::Shared;
 use crate::job::task::Task;
 use crate::latch::Signal;
 use crate::place::Plan;
-use crate::pool::{self, BuildError, Furniture, global};
+use crate::pool::{self, Furniture, global};
 use crate::registry::{Registry, Spawns};
 
 /// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end

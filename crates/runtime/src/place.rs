@@ -22,7 +22,7 @@ use std::io;
 use std::thread;
 
 use crate::affinity;
-use crate::pool::BuildError;
+use crate::build_error::BuildError;
 use crate::topology::{Distance, Placement, Topology};
 
 /// In which order a worker looks at the others for something to steal:

@@ -4,24 +4,27 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use poach_deque::split::{MAX_SLOTS, Split, Stack, StackError};
-use poach_deque::{CapacityError, Owner};
+use poach_deque::Owner;
+use poach_deque::split::{MAX_SLOTS, Split, Stack};
 use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::affinity;
+use crate::build_error::{BuildError, MAX_THREADS};
+use crate::handlers::Handlers;
+use crate::home::Home;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
 use crate::latch::Signal;
 use crate::place::{Plan, Victims};
-use crate::registry::{MAX_THREADS, Manners, Parts, Registry, Remote, Spawns};
+use crate::registry::{Manners, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
 use crate::threads::{Place, ThreadBuilder};
-use crate::topology::{Placement, Topology, TopologyError};
+use crate::topology::{Placement, Topology};
 use crate::waiting::{NESTING, Waiting};
 use crate::watch::Watch;
 
@@ -32,29 +35,9 @@ const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
 
-pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
-type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 /// Starts a worker's thread.
 pub(crate) type Spawner = Box<dyn FnMut(ThreadBuilder) -> io::Result<()>>;
 type Namer = Box<dyn FnMut(usize) -> String>;
-
-/// What a pool's owner wants to be told.
-#[derive(Default)]
-pub(crate) struct Handlers {
-    pub(crate) start: Option<IndexHandler>,
-    pub(crate) exit: Option<IndexHandler>,
-    panic: Option<PanicHandler>,
-}
-
-impl Handlers {
-    /// A panic that has nobody to travel to.
-    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
-        if let Some(handler) = &self.panic {
-            // A handler that panics itself has had its say.
-            let _ = panic::catch_unwind(AssertUnwindSafe(|| handler(payload)));
-        }
-    }
-}
 
 /// How a [`ThreadPool`] is to be made: [`ThreadPool::builder`].
 #[must_use = "a builder makes no pool before `build` is called"]
@@ -82,79 +65,6 @@ impl fmt::Debug for Builder {
             .field("task_stack", &self.task_stack)
             .field("pin", &self.pin)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a pool could not be made.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A number of threads outside 1 to [`MAX_THREADS`].
-    Threads(usize),
-    /// A worker's task stack could not be reserved.
-    TaskStack(StackError),
-    /// There is no memory for a worker's queue of spawned tasks.
-    SpawnQueue(CapacityError),
-    /// The system refused to start worker `index`; those already started have ended.
-    Spawn {
-        /// Which worker, from 0.
-        index: usize,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The workers were to be pinned, and this cannot be done.
-    Pin(io::Error),
-    /// The workers were to be pinned, and where cannot be found out.
-    Topology(TopologyError),
-    /// The nearest victims were to come first, and the workers are not pinned.
-    NearestUnpinned,
-    /// The global pool is there already.
-    GlobalExists,
-    /// The pool was to use the current thread, which is a worker of a pool already.
-    CurrentThreadInPool,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::Threads(threads) => {
-                write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
-            }
-            BuildError::TaskStack(error) => write!(f, "{error}"),
-            BuildError::SpawnQueue(error) => write!(f, "{error}"),
-            BuildError::Spawn { index, source } => {
-                write!(f, "the system refused to start worker {index}: {source}")
-            }
-            BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
-            BuildError::Topology(source) => {
-                write!(f, "where to pin the workers cannot be found out: {source}")
-            }
-            BuildError::NearestUnpinned => f.write_str(
-                "the nearest victims cannot come first while workers are not pinned, since nobody \
-                 knows where they are: pin them, or take victims at random",
-            ),
-            BuildError::GlobalExists => {
-                f.write_str("the global pool is in use already: configure it before its first use")
-            }
-            BuildError::CurrentThreadInPool => f.write_str(
-                "the current thread is a worker of a pool already: build the pool on another thread",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BuildError::Spawn { source, .. } | BuildError::Pin(source) => Some(source),
-            BuildError::TaskStack(error) => Some(error),
-            BuildError::Topology(error) => Some(error),
-            BuildError::SpawnQueue(error) => Some(error),
-            BuildError::Threads(_)
-            | BuildError::GlobalExists
-            | BuildError::CurrentThreadInPool
-            | BuildError::NearestUnpinned => None,
-        }
     }
 }
 
@@ -418,7 +328,7 @@ pub(crate) fn furnish(
                 Some(parent) => Arc::clone(&parent.workers[index].watch),
                 None => Arc::new(CachePadded::new(Watch::new())),
             };
-            let home = || Registry::home(index, &sleep, &watch);
+            let home = || Home::new(index, &sleep, &watch);
             let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;

@@ -16,47 +16,23 @@ use std::ptr;
 use std::sync::Arc;
 
 use poach_deque::Thief;
-use poach_deque::split::{Context, Split, Stack, Stealer};
+use poach_deque::split::{Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 
-use crate::blocking::Spares;
+use crate::handlers::Handlers;
+use crate::home::{Home, PoolSleep};
 use crate::inbox::Inbox;
 use crate::job::current::Local;
 use crate::job::forked::Birth;
-use crate::job::task::{InTwo, Task};
+use crate::job::task::{InTwo, Queue, Task};
 use crate::place::Rings;
-use crate::pool::Handlers;
-use crate::seat::ThreadSeat;
-use crate::sleep::Sleep;
-use crate::trace::Recordings;
+use crate::spares::Spares;
+use crate::track::Recordings;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
-/// A pool never has more workers than this.
-pub const MAX_THREADS: usize = 1024;
-
-pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
-
-/// What a worker's task stack knows of its pool.
-pub(crate) struct Home {
-    pub(crate) index: usize,
-    sleep: Arc<PoolSleep>,
-    watch: Arc<CachePadded<Watch>>,
-}
-
-impl Context for Home {
-    fn shared(&self) {
-        self.watch.shared();
-        self.sleep.wake_for(self.index);
-    }
-
-    fn took_back(&self) {
-        self.watch.took_back();
-    }
-}
-
 /// A worker's own queue of spawned tasks.
-pub(crate) type Spawns = Split<Task, Machine, Home, InTwo>;
+pub(crate) type Spawns = Queue<Home>;
 
 /// A worker as the others see it.
 pub(crate) struct Remote {
@@ -164,14 +140,6 @@ impl Registry {
             birth: Birth::here(),
             recordings: Recordings::new(),
         })
-    }
-
-    pub(crate) fn home(
-        index: usize,
-        sleep: &Arc<PoolSleep>,
-        watch: &Arc<CachePadded<Watch>>,
-    ) -> Home {
-        Home { index, sleep: Arc::clone(sleep), watch: Arc::clone(watch) }
     }
 
     /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has

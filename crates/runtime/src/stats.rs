@@ -1,71 +1,9 @@
-//! What each worker has done, counted by itself.
-//!
-//! Each worker has counters of its own, on cache lines of its own, and is the only one that writes
-//! them (or the thread that is in its place while it sleeps): a load, an addition and a store, all plain. Whoever asks reads them with plain loads. So
-//! counting takes no locked instruction and moves no line while nobody asks.
-//!
-//! Counting is always on, and there is no feature for it, because it stands on cold paths alone: where
-//! a worker takes a task out of a queue, steals, shares, sleeps, calls another. A fork that nobody
-//! steals is not counted: it costs a few stores in all, and one more would show. Its number is the
-//! program's to know.
+//! What each worker has done since its pool was made, as a table.
 
 use std::fmt;
 
-use poach_memory::{Machine, Memory, Ordering, Word};
-
+use crate::counters::Counters;
 use crate::pool::ThreadPool;
-use crate::registry::Remote;
-
-/// A number that one thread writes and any thread reads.
-pub(crate) struct Count(<Machine as Memory>::Word);
-
-impl Count {
-    fn new() -> Count {
-        Count(Word::new(0))
-    }
-
-    /// One more. Only on the thread of the worker whose counter it is.
-    #[inline(always)]
-    pub(crate) fn up(&self) {
-        // Relaxed, both: one thread writes, so nothing is lost between the two; a reader wants a recent
-        // number, and nothing with it.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        // Relaxed: as above.
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What a worker counts.
-pub(crate) struct Counters {
-    pub(crate) tasks: Count,
-    pub(crate) steals: Count,
-    pub(crate) leaps: Count,
-    pub(crate) grows: Count,
-    pub(crate) shrinks: Count,
-    pub(crate) exposures: Count,
-    pub(crate) sleeps: Count,
-    pub(crate) wakes: Count,
-    pub(crate) membarriers: Count,
-}
-
-impl Counters {
-    pub(crate) fn new() -> Counters {
-        Counters {
-            tasks: Count::new(),
-            steals: Count::new(),
-            leaps: Count::new(),
-            grows: Count::new(),
-            shrinks: Count::new(),
-            exposures: Count::new(),
-            sleeps: Count::new(),
-            wakes: Count::new(),
-            membarriers: Count::new(),
-        }
-    }
-}
 
 /// What one worker has done since its pool was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,8 +48,7 @@ const FIELDS: [Field; 9] = [
 ];
 
 impl WorkerStats {
-    fn of(worker: &Remote) -> WorkerStats {
-        let counters = &worker.watch.counters;
+    fn of(counters: &Counters) -> WorkerStats {
         WorkerStats {
             tasks: counters.tasks.get(),
             steals: counters.steals.get(),
@@ -222,7 +159,14 @@ impl ThreadPool {
     /// # Ok::<(), poach_runtime::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        Stats { workers: self.registry.workers.iter().map(WorkerStats::of).collect() }
+        Stats {
+            workers: self
+                .registry
+                .workers
+                .iter()
+                .map(|worker| WorkerStats::of(&worker.watch.counters))
+                .collect(),
+        }
     }
 }
 

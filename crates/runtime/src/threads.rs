@@ -8,8 +8,10 @@ use std::thread::{self, JoinHandle as ThreadHandle};
 
 use crate::affinity;
 use crate::blocking;
+use crate::build_error::BuildError;
+use crate::handlers::IndexHandler;
 use crate::job::current::Local;
-use crate::pool::{BuildError, Builder, IndexHandler, ThreadPool};
+use crate::pool::{Builder, ThreadPool};
 use crate::registry::{Registry, Spawns};
 use crate::waiting::CallStack;
 

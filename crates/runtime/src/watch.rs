@@ -6,9 +6,9 @@
 use poach_deque::split::Exposure;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+use crate::counters::Counters;
 use crate::job::processor;
-use crate::stats::Counters;
-use crate::trace::{Activity, Mark, Open, Track};
+use crate::track::{Activity, Mark, Open, Track};
 
 /// One worker's. Written by its own thread, or by the one that is in its place while it sleeps.
 pub(crate) struct Watch {

@@ -14,7 +14,7 @@ use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_each, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
-use crate::trace::Activity;
+use crate::track::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
 

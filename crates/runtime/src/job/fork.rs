@@ -33,7 +33,7 @@ use poach_deque::split::{self, Popped, Status, Stolen};
 use poach_memory::{Machine, Ordering};
 
 use super::current::Local;
-use crate::registry::Home;
+use crate::home::Home;
 
 type Slot = split::Slot<Machine>;
 pub(crate) type Head = split::Head<Machine, Home>;

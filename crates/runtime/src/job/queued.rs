@@ -17,7 +17,6 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use super::fork::Outcome;
 use super::task::AbortOnUnwind;
-use crate::on_queue::{Queue, QueueWorker};
 
 /// A half of a join, on its way to whoever runs it.
 pub struct Job {
@@ -41,26 +40,6 @@ pub(crate) unsafe trait Host {
     fn pop(&self) -> Option<Job>;
     /// Does something useful, or lets some time pass.
     fn help(&self);
-}
-
-// SAFETY: a `QueueWorker<Q>` meets jobs in the queues of its pool and in the pool's list of programs.
-// Those are filled by the joins of workers of the same pool, which have the same type, and by `lend`
-// for that type. `on_queue` admits only queues that hand out each job once.
-unsafe impl<Q: Queue> Host for QueueWorker<Q> {
-    #[inline]
-    fn push(&self, job: Job) {
-        self.push_job(job);
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<Job> {
-        self.pop_job()
-    }
-
-    #[inline]
-    fn help(&self) {
-        self.help_others();
-    }
 }
 
 struct Frame<B, R> {

@@ -11,9 +11,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use poach_deque::Owner;
-use poach_deque::split::Storage;
-
-use crate::registry::Spawns;
+use poach_deque::split::{Context, Split, Storage};
+use poach_memory::Machine;
 
 /// Bytes of a closure that a [`Task`] holds without allocating.
 pub(crate) const INLINE: usize = 56;
@@ -25,6 +24,9 @@ type Payload = [MaybeUninit<u64>; INLINE / 8];
 
 /// A task in a worker's queue: its [`Head`] in a slot, and the closure, if it is larger than [`IN_HEAD`], beside.
 pub(crate) enum InTwo {}
+
+/// A worker's queue of spawned tasks.
+pub(crate) type Queue<C> = Split<Task, Machine, C, InTwo>;
 
 pub(crate) struct Head {
     vtable: &'static Vtable,
@@ -77,7 +79,7 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
 
     /// Makes the task in a worker's queue.
     #[inline(always)]
-    pub(crate) fn push(self, queue: &Spawns) {
+    pub(crate) fn push<C: Context + Send>(self, queue: &Queue<C>) {
         let write = |head: *mut Head, rest: *mut Payload, fresh: Self| {
             // SAFETY: the queue gives places in which a task may be written; that it may be made is the
             // contract of `new`.
@@ -92,7 +94,7 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
 
     #[cold]
     #[inline(never)]
-    fn push_with_room(self, queue: &Spawns) {
+    fn push_with_room<C: Context + Send>(self, queue: &Queue<C>) {
         queue.push(self.task());
     }
 }
@@ -100,7 +102,10 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
 /// Runs the youngest task of a queue, if there is one, as `Task::run` does, straight out of its slot.
 /// `found` is called first, and what it returns lives as long as the task runs.
 #[inline(always)]
-pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> Option<Ended> {
+pub(crate) fn run_youngest<C: Context + Send, G>(
+    queue: &Queue<C>,
+    found: impl FnOnce() -> G,
+) -> Option<Ended> {
     let run = |head: *mut Head, rest: *mut Payload| {
         let _running = found();
         // SAFETY: the queue shows where a task stands, which is used once.
@@ -113,7 +118,11 @@ pub(crate) fn run_youngest<G>(queue: &Spawns, found: impl FnOnce() -> G) -> Opti
 /// Runs the youngest tasks of a queue like that, one after the other, as long as that takes nothing but pops and
 /// `next` says so, which is told how each has ended. `found` is called before each.
 #[inline(always)]
-pub(crate) fn run_each(queue: &Spawns, found: impl Fn(), mut next: impl FnMut(Ended) -> bool) {
+pub(crate) fn run_each<C: Context + Send>(
+    queue: &Queue<C>,
+    found: impl Fn(),
+    mut next: impl FnMut(Ended) -> bool,
+) {
     let run = |head: *mut Head, rest: *mut Payload| {
         found();
         // SAFETY: the queue shows where a task stands, which is used once.

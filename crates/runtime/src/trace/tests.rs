@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::track::Track;
 
 /// A recording of one track, made by hand.
 fn record(capacity: usize, work: impl FnOnce(&Track)) -> Timeline {
