@@ -112,12 +112,14 @@ pub(crate) struct Parts {
     pub(crate) parent: Option<Arc<Registry>>,
 }
 
-/// How workers wait.
+/// How workers wait, and what callers may do meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Manners {
     pub(crate) waiting: Waiting,
     /// Tasks on top of waits beyond which these are restricted.
     pub(crate) nesting: usize,
+    /// Whether callers from outside may take the places of workers that have nothing under way.
+    pub(crate) callers_work: bool,
 }
 
 pub(crate) struct Registry {

@@ -25,6 +25,9 @@ const LOOKS: u32 = 64;
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
+/// Pauses for which a caller from outside waits for an offered place. A look takes a tenth of that, and to be
+/// handed over several times as long.
+const MEETING: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -191,9 +194,9 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Cause::Wait);
     }
 
-    /// Calls `f` in the place of a worker that sleeps with nothing under way, if there is one; else
-    /// gives `f` back. For a thread that is no worker.
-    pub(crate) fn in_place_of_a_sleeper<R, F: FnOnce() -> R>(
+    /// Calls `f` in the place of a worker that has nothing under way, and sleeps or [offers](crate::sleep::Sleep::offer)
+    /// its place, if there is one; else gives `f` back. For a thread that is no worker.
+    pub(crate) fn in_place_of_an_idle_one<R, F: FnOnce() -> R>(
         registry: &Registry,
         f: F,
     ) -> Result<R, F> {
@@ -202,13 +205,18 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
+            /// Whether the worker was looking for work.
+            offered: bool,
             /// Of the worker's own thread.
             stack: CallStack,
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local, stack } = *self;
+                let Place { registry, index, local, offered, stack } = *self;
                 local.pile.stack.set(stack);
+                if offered {
+                    local.look_for_the_last_time();
+                }
                 let left_behind = !local.spawns.is_empty();
                 // From here on the Local is the worker's.
                 registry.sleep.give_back(index, || {
@@ -221,15 +229,69 @@ impl Local {
             }
         }
         registry.birth.check();
-        let Some(index) = registry.sleep.take_place() else { return Err(f) };
-        let local = Local::of_sleeper(registry, index);
+        let (index, offered) = match registry.sleep.take_place() {
+            Some(index) => (index, false),
+            None => match Local::meet(registry) {
+                Some(met) => met,
+                None => return Err(f),
+            },
+        };
+        let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
-        let place = Place { registry, index, local, stack };
+        let place = Place { registry, index, local, offered, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
             f()
         }))
+    }
+
+    /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
+    /// that goes to sleep meanwhile. Returns whose it is, and whether it was offered.
+    #[cold]
+    fn meet(registry: &Registry) -> Option<(usize, bool)> {
+        let sleep = &registry.sleep;
+        for _ in 0..MEETING {
+            if let Some(index) = sleep.take_offer() {
+                registry.found();
+                return Some((index, true));
+            }
+            if !sleep.is_anybody_searching() {
+                break;
+            }
+            Machine::pause();
+            if let Some(index) = sleep.take_place() {
+                return Some((index, false));
+            }
+        }
+        None
+    }
+
+    /// What a worker does last before it sleeps, done in its stead by a caller that has come while it was
+    /// looking for work, and puts it to sleep.
+    fn look_for_the_last_time(&self) {
+        self.registry.request_everywhere(Some(self.index));
+        Local::pause();
+        self.expose(self.others());
+    }
+
+    fn pause() {
+        for _ in 0..PAUSES {
+            Machine::pause();
+        }
+    }
+
+    /// Between two looks: pauses, or gives the processor away. An idle worker lets callers from outside take
+    /// its place meanwhile; if one has, it has slept, and this was as good as a call.
+    fn breathe(&self, looks: u32, idle: bool) -> bool {
+        let breathe = || if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() };
+        // Not before the last look, so that the request that this one has left stands for a while before the
+        // worker looks whether it is to expose something, and sleeps.
+        if idle && looks < LOOKS - 1 && self.registry.manners.callers_work {
+            return self.registry.sleep.offer(self.index, breathe);
+        }
+        breathe();
+        false
     }
 
     /// [`wait`](Local::wait) without restriction, and all other waits.
@@ -274,14 +336,12 @@ impl Local {
                 self.registry.sleep.search();
             }
             looks += 1;
-            if looks < EAGER_LOOKS {
-                for _ in 0..PAUSES {
-                    Machine::pause();
-                }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
+            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                thread::yield_now();
+                if self.breathe(looks, idle) {
+                    looks = 1;
+                }
             } else {
                 self.registry.birth.check_or_abort();
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
@@ -329,14 +389,10 @@ impl Local {
                 continue;
             }
             looks += 1;
-            if looks < EAGER_LOOKS {
-                for _ in 0..PAUSES {
-                    Machine::pause();
-                }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
+            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                thread::yield_now();
+                self.breathe(looks, false);
             } else {
                 self.registry.birth.check_or_abort();
                 let _sleeping = self.watch.sleeps();

@@ -48,6 +48,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
     /// thread.
     guest: Box<[M::Word]>,
+    /// The index plus one of a worker that [offers](Sleep::offer) its place, or zero.
+    offered: CachePadded<M::Word>,
 }
 
 const BITS: usize = 64;
@@ -66,6 +68,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
             reach,
             seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
             guest: (0..workers).map(|_| M::Word::new(0)).collect(),
+            offered: CachePadded::new(M::Word::new(0)),
         }
     }
 
@@ -189,9 +192,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                     continue;
                 }
                 if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
-                    self.guest[worker].store(1, Ordering::Relaxed);
-                    // Whoever gives the place back leaves requests.
-                    self.resting[group].fetch_and(!Self::bit(worker), Ordering::Relaxed);
+                    self.move_in(worker);
                     return Some(worker);
                 }
                 // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
@@ -203,6 +204,58 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         None
     }
 
+    fn move_in(&self, worker: usize) {
+        self.guest[worker].store(1, Ordering::Relaxed);
+        // Whoever gives the place back leaves requests.
+        self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
+    }
+
+    /// Lets a caller take the place of `worker`, a searcher with nothing under way, for as long as `meanwhile`
+    /// runs, unless another's is on offer. Returns whether one has: then that worker has slept until it was
+    /// called, as after [`sleep`](Sleep::sleep), and is a searcher again.
+    pub(crate) fn offer(&self, worker: usize, meanwhile: impl FnOnce()) -> bool {
+        // Chosen before O1: from then on another thread may be in this place.
+        let seat = self.seat(worker);
+        let mine = worker as u64 + 1;
+        // O1. Looked at first, so that those whose place is not wanted leave the line alone. Release: pairs
+        // with the acquire in `take_offer`; who takes the place sees all that was done there.
+        let mine_is_up = self.offered.load(Ordering::Relaxed) == 0
+            && self
+                .offered
+                .compare_exchange(0, mine, Ordering::Release, Ordering::Relaxed)
+                .is_ok();
+        meanwhile();
+        // O2. Nobody has acted here if it succeeds.
+        if !mine_is_up
+            || self
+                .offered
+                .compare_exchange(mine, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            return false;
+        }
+        // S6, of a sleep whose S1 to S5 are the caller's.
+        seat.park();
+        true
+    }
+
+    /// Takes the place of a worker that offers it: the caller is that worker until it
+    /// [gives the place back](Sleep::give_back), and a searcher that has [found](Sleep::found) something,
+    /// which it must say first. O3.
+    pub(crate) fn take_offer(&self) -> Option<usize> {
+        let seen = self.offered.load(Ordering::Relaxed);
+        let worker = (seen as usize).checked_sub(1)?;
+        // Acquire: pairs with O1.
+        self.offered.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        self.move_in(worker);
+        Some(worker)
+    }
+
+    /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
+    pub(crate) fn is_anybody_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether a caller acts in the place of `worker`. Asked by the thread that acts as that worker.
     pub(crate) fn is_lent(&self, worker: usize) -> bool {
         self.guest[worker].load(Ordering::Relaxed) != 0
@@ -211,6 +264,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// The worker in whose place the caller was sleeps on, unless `look_again` says that there is
     /// something for it.
     pub(crate) fn give_back(&self, worker: usize, look_again: impl FnOnce() -> bool) {
+        let (vacant, bit) = (&self.vacant[worker / BITS], Self::bit(worker));
+        // It says otherwise if the caller has slept here, or the worker has not done so idly before.
+        if vacant.load(Ordering::Relaxed) & bit == 0 {
+            vacant.fetch_or(bit, Ordering::Relaxed);
+        }
         self.guest[worker].store(0, Ordering::Relaxed);
         // B2.
         self.set_bit(worker);
