@@ -14,6 +14,7 @@ use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
+use crate::sleep::Visit;
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
@@ -205,16 +206,19 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
-            /// Whether the worker was looking for work.
-            offered: bool,
+            hungry: bool,
+            /// How many requests had been answered when the place was taken.
+            answers: u64,
             /// Of the worker's own thread.
             stack: CallStack,
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local, offered, stack } = *self;
+                let Place { registry, index, local, hungry, answers, stack } = *self;
                 local.pile.stack.set(stack);
-                if offered {
+                // B2.
+                let answered = registry.answers(index);
+                if hungry || answered != answers {
                     local.look_for_the_last_time();
                 }
                 let left_behind = !local.spawns.is_empty();
@@ -225,20 +229,19 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
+                        || registry.answers(index) != answered
                 });
             }
         }
         registry.birth.check();
-        let (index, offered) = match registry.sleep.take_place() {
-            Some(index) => (index, false),
-            None => match Local::meet(registry) {
-                Some(met) => met,
-                None => return Err(f),
-            },
+        let Some(visit) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
+            return Err(f);
         };
+        let Visit { worker: index, hungry } = visit;
         let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
-        let place = Place { registry, index, local, offered, stack };
+        let answers = registry.answers(index);
+        let place = Place { registry, index, local, hungry, answers, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
@@ -247,31 +250,33 @@ impl Local {
     }
 
     /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
-    /// that goes to sleep meanwhile. Returns whose it is, and whether it was offered.
+    /// that goes to sleep meanwhile.
     #[cold]
-    fn meet(registry: &Registry) -> Option<(usize, bool)> {
+    fn meet(registry: &Registry) -> Option<Visit> {
         let sleep = &registry.sleep;
         for _ in 0..MEETING {
-            if let Some(index) = sleep.take_offer() {
+            if let Some(visit) = sleep.take_offer() {
                 registry.found();
-                return Some((index, true));
+                return Some(visit);
             }
             if !sleep.is_anybody_searching() {
-                break;
+                return None;
             }
             Machine::pause();
-            if let Some(index) = sleep.take_place() {
-                return Some((index, false));
+            if let Some(visit) = sleep.take_place() {
+                return Some(visit);
             }
         }
         None
     }
 
-    /// What a worker does last before it sleeps, done in its stead by a caller that has come while it was
-    /// looking for work, and puts it to sleep.
+    /// The last look of a worker that sleeps, taken in its stead by the caller in its place: exposes what an
+    /// owner that does not come back may have made private since it was asked. Lines B2 to B4.
+    #[cold]
     fn look_for_the_last_time(&self) {
         self.registry.request_everywhere(Some(self.index));
-        Local::pause();
+        // A push that came before this is seen now; one that comes after it sees the request.
+        Machine::heavy();
         self.expose(self.others());
     }
 

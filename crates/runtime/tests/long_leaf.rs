@@ -1,6 +1,6 @@
 //! A task is not stuck behind one that runs for long, though its owner does not come back.
 
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -99,7 +99,9 @@ fn a_visit_to_a_thief_leaves_nothing_behind_a_leaf() {
             }
         });
         let rounds = if cfg!(miri) { 5 } else { 200 };
-        let outcome = catch_unwind(|| (0..rounds).for_each(|_| pool.run(three_behind_a_leaf)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            (0..rounds).for_each(|_| pool.run(three_behind_a_leaf));
+        }));
         over.store(true, Ordering::SeqCst);
         assert!(outcome.is_ok());
     });

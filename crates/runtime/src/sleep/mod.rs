@@ -22,6 +22,15 @@ pub(crate) trait Seat: Send + Sync {
     fn unpark(&self);
 }
 
+/// A worker's place that a caller has taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Visit {
+    pub(crate) worker: usize,
+    /// Whether the worker was looking for work, or at rest: then it has not taken the last look of one that
+    /// sleeps, and the caller takes it before it [gives the place back](Sleep::give_back).
+    pub(crate) hungry: bool,
+}
+
 /// The sleepers and searchers of one pool.
 pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
@@ -180,7 +189,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
 
     /// Takes the place of a worker that sleeps with nothing under way: the caller is that worker until
     /// it [gives the place back](Sleep::give_back). B1.
-    pub(crate) fn take_place(&self) -> Option<usize> {
+    pub(crate) fn take_place(&self) -> Option<Visit> {
         for (group, (asleep, vacant)) in self.asleep.iter().zip(self.vacant.iter()).enumerate() {
             loop {
                 let places = asleep.load(Ordering::Relaxed) & vacant.load(Ordering::Relaxed);
@@ -192,8 +201,8 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                     continue;
                 }
                 if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
-                    self.move_in(worker);
-                    return Some(worker);
+                    let hungry = self.move_in(worker);
+                    return Some(Visit { worker, hungry });
                 }
                 // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
                 // that it did not need.
@@ -204,10 +213,12 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         None
     }
 
-    fn move_in(&self, worker: usize) {
+    /// Returns whether the worker was at rest, if it slept.
+    fn move_in(&self, worker: usize) -> bool {
         self.guest[worker].store(1, Ordering::Relaxed);
+        let bit = Self::bit(worker);
         // Whoever gives the place back leaves requests.
-        self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
+        self.resting[worker / BITS].fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
     /// Lets a caller take the place of `worker`, a searcher with nothing under way, for as long as `meanwhile`
@@ -242,13 +253,13 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// Takes the place of a worker that offers it: the caller is that worker until it
     /// [gives the place back](Sleep::give_back), and a searcher that has [found](Sleep::found) something,
     /// which it must say first. O3.
-    pub(crate) fn take_offer(&self) -> Option<usize> {
+    pub(crate) fn take_offer(&self) -> Option<Visit> {
         let seen = self.offered.load(Ordering::Relaxed);
         let worker = (seen as usize).checked_sub(1)?;
         // Acquire: pairs with O1.
         self.offered.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
         self.move_in(worker);
-        Some(worker)
+        Some(Visit { worker, hungry: true })
     }
 
     /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.

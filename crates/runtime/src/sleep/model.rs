@@ -184,7 +184,7 @@ fn a_caller_in_a_sleepers_place(look: bool) {
         let caller = thread::spawn(move || {
             if let Some(place) = pool.sleep.take_place() {
                 act();
-                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
+                pool.sleep.give_back(place.worker, || look && pool.visible.load(Ordering::Relaxed) > 0);
             }
         });
         pool.produce(1);
@@ -291,7 +291,7 @@ fn a_rest(caller: bool) {
             pool.sleep.found();
         });
         if caller && let Some(place) = pool.sleep.take_place() {
-            pool.sleep.give_back(place, || pool.visible.load(Ordering::Relaxed) > 0);
+            pool.sleep.give_back(place.worker, || pool.visible.load(Ordering::Relaxed) > 0);
         }
         pool.produce(1);
         worker.join().unwrap();
