@@ -321,10 +321,7 @@ impl Builder {
         let furniture = Furniture { threads, task_stack: self.task_stack, manners };
         let (registry, owners) = furnish(&plan, furniture, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
-        let mut pool = ThreadPool {
-            registry,
-            threads: Mutex::new(Vec::with_capacity(seats)),
-        };
+        let mut pool = ThreadPool { registry, threads: Mutex::new(Vec::with_capacity(seats)) };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
         let (report, pinned) = mpsc::channel();
         let mut resident = None;
@@ -463,11 +460,7 @@ impl ThreadPool {
             victims: None,
             topology: None,
             callers_work: None,
-            manners: Manners {
-                waiting: Waiting::default(),
-                nesting: NESTING,
-                callers_work: true,
-            },
+            manners: Manners { waiting: Waiting::default(), nesting: NESTING, callers_work: true },
             handlers: Handlers::default(),
             spares: 0,
             use_current_thread: false,
@@ -498,10 +491,12 @@ impl ThreadPool {
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
             Some(local) if local.registry.serves(&self.registry) => f(),
-            None if self.registry.manners.callers_work => match Local::in_place_of_an_idle_one(&self.registry, f) {
-                Ok(result) => result,
-                Err(f) => self.install_from(None, f),
-            },
+            None if self.registry.manners.callers_work => {
+                match Local::in_place_of_an_idle_one(&self.registry, f) {
+                    Ok(result) => result,
+                    Err(f) => self.install_from(None, f),
+                }
+            }
             _ => self.install_from(local, f),
         })
     }

@@ -250,19 +250,25 @@ impl Registry {
         !self.high.is_empty() || !self.normal.is_empty()
     }
 
-    /// A searcher has found something: lines L1 to L3.
-    pub(crate) fn found(&self) {
-        if self.sleep.found() {
+    /// A searcher has found something: lines L1 to L3. Returns whether others sleep, and nothing was seen for
+    /// which to call one of them.
+    pub(crate) fn found(&self) -> bool {
+        let alone = self.sleep.found();
+        let mut called = false;
+        if alone {
             self.request_everywhere(None);
             if self.has_injected() {
                 self.sleep.wake_one();
+                called = true;
             }
             for (index, worker) in self.workers.iter().enumerate() {
                 if worker.has_visible_work() {
                     self.sleep.wake_for(index);
+                    called = true;
                 }
             }
         }
+        alone && !called
     }
 
     /// Tells the workers to end once no detached task is left.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
@@ -14,7 +15,7 @@ use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
-use crate::sleep::Visit;
+use crate::sleep::{Found, LONGEST, Visit};
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
@@ -60,6 +61,14 @@ impl Work<'_> {
         matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
     }
 }
+
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]; then
+/// it sleeps until it is called.
+///
+/// An owner that pushes looks at the alarm and then makes its task visible. The system may stop it between
+/// the two for as long as others have the processor, and a thief may ask, look and fall asleep meanwhile: for
+/// what is pushed then nobody is called, and if it is the last push before a long leaf, nobody asks again.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Why a worker works.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -206,7 +215,7 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
-            hungry: bool,
+            found: Found,
             /// How many requests had been answered when the place was taken.
             answers: u64,
             /// Of the worker's own thread.
@@ -214,13 +223,8 @@ impl Local {
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local, hungry, answers, stack } = *self;
+                let Place { registry, index, local, found, answers, stack } = *self;
                 local.pile.stack.set(stack);
-                // B2.
-                let answered = registry.answers(index);
-                if hungry || answered != answers {
-                    local.look_for_the_last_time();
-                }
                 let left_behind = !local.spawns.is_empty();
                 // From here on the Local is the worker's.
                 registry.sleep.give_back(index, || {
@@ -229,7 +233,8 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
-                        || registry.answers(index) != answered
+                        || ((found != Found::Asleep || registry.answers(index) != answers)
+                            && registry.sleep.does_anybody_run())
                 });
             }
         }
@@ -237,14 +242,17 @@ impl Local {
         let Some(visit) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
             return Err(f);
         };
-        let Visit { worker: index, hungry } = visit;
+        let Visit { worker: index, found } = visit;
         let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
         let answers = registry.answers(index);
-        let place = Place { registry, index, local, hungry, answers, stack };
+        let place = Place { registry, index, local, found, answers, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
+            if found == Found::Searching {
+                local.found();
+            }
             f()
         }))
     }
@@ -256,7 +264,6 @@ impl Local {
         let sleep = &registry.sleep;
         for _ in 0..MEETING {
             if let Some(visit) = sleep.take_offer() {
-                registry.found();
                 return Some(visit);
             }
             if !sleep.is_anybody_searching() {
@@ -270,14 +277,16 @@ impl Local {
         None
     }
 
-    /// The last look of a worker that sleeps, taken in its stead by the caller in its place: exposes what an
-    /// owner that does not come back may have made private since it was asked. Lines B2 to B4.
-    #[cold]
-    fn look_for_the_last_time(&self) {
-        self.registry.request_everywhere(Some(self.index));
-        // A push that came before this is seen now; one that comes after it sees the request.
-        Machine::heavy();
-        self.expose(self.others());
+    /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
+    /// expose what an owner that does not come back keeps private, before this worker comes back itself.
+    fn found(&self) {
+        if self.registry.found() {
+            for victim in self.others() {
+                if self.expose([victim]) {
+                    self.registry.sleep.wake_for(victim);
+                }
+            }
+        }
     }
 
     fn pause() {
@@ -310,7 +319,7 @@ impl Local {
         let idle = cause == Cause::Idle;
         let _waiting = (!idle).then(|| self.watch.waits());
         let following = (!idle).then(|| self.registry.sleep.follow(self.index));
-        let mut looks = 0;
+        let (mut looks, mut nap) = (0, Some(NAP));
         while !done() {
             let thief = thief();
             if let Some(following) = &following {
@@ -327,9 +336,10 @@ impl Local {
             }
             if let Some(work) = self.find(thief) {
                 if looks != 0 {
-                    self.registry.found();
+                    self.found();
                     looks = 0;
                 }
+                nap = Some(NAP);
                 if idle && work.is_stolen() {
                     self.crumbs.begin();
                 }
@@ -351,16 +361,22 @@ impl Local {
                 self.registry.birth.check_or_abort();
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
-                self.registry.sleep.sleep(self.index, idle, || {
+                let sleep = &self.registry.sleep;
+                let time = nap.filter(|_| sleep.does_anybody_run());
+                let over = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
                 drop(sleeping);
-                looks = 1;
+                (looks, nap) = if over {
+                    (LOOKS - 1, nap.map(|nap| nap * 2).filter(|&nap| nap <= LONGEST))
+                } else {
+                    (1, Some(NAP))
+                };
             }
         }
         if looks != 0 {
-            self.registry.found();
+            self.found();
         }
     }
 

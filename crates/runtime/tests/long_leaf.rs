@@ -133,3 +133,33 @@ fn exposed_tasks_run_once_whether_the_owner_comes_back_or_not() {
         assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "round {round}");
     }
 }
+
+/// Of three workers one is in a leaf, with private tasks, and another has stolen the first of its tasks, which
+/// takes as long: nobody looks for work, and the third sleeps.
+#[test]
+fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
+    if !Machine::asymmetric() {
+        return;
+    }
+    let pool = ThreadPool::builder().threads(3).build().unwrap();
+    for _ in 0..if cfg!(miri) { 3 } else { 30 } {
+        let ended = AtomicUsize::new(0);
+        let wait = || assert!(wait_for(|| ended.load(Ordering::SeqCst) == 2));
+        let count = || _ = ended.fetch_add(1, Ordering::SeqCst);
+        pool.run(|mut w| {
+            w.join(
+                |mut w| {
+                    w.join(
+                        |mut w| {
+                            w.join(|_| wait(), |_| count());
+                        },
+                        |_| count(),
+                    );
+                },
+                |_| wait(),
+            );
+        });
+        // So that all are asleep.
+        thread::sleep(Duration::from_millis(3));
+    }
+}

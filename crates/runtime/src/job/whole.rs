@@ -334,7 +334,7 @@ impl Pool {
             } else if looks <= 2 {
                 Shuttled::pause();
             } else {
-                self.sleep.sleep(me, false, || {
+                self.sleep.sleep(me, false, None, || {
                     self.request_everywhere(me);
                     self.left != Left::SecondLook && (done() || self.visible())
                 });

@@ -26,9 +26,18 @@ pub(crate) trait Seat: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct Visit {
     pub(crate) worker: usize,
-    /// Whether the worker was looking for work, or at rest: then it has not taken the last look of one that
-    /// sleeps, and the caller takes it before it [gives the place back](Sleep::give_back).
-    pub(crate) hungry: bool,
+    pub(crate) found: Found,
+}
+
+/// How a caller has found a worker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Asleep,
+    /// It has left no request.
+    AtRest,
+    /// It offered its place, and is counted among the searchers until the caller says that it has
+    /// [found](Sleep::found) something.
+    Searching,
 }
 
 /// The sleepers and searchers of one pool.
@@ -62,6 +71,9 @@ pub(crate) struct Sleep<M: Memory, S> {
 }
 
 const BITS: usize = 64;
+
+/// The longest nap.
+pub(crate) const LONGEST: Duration = Duration::from_millis(64);
 
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the seats.
@@ -201,8 +213,8 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                     continue;
                 }
                 if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
-                    let hungry = self.move_in(worker);
-                    return Some(Visit { worker, hungry });
+                    let found = if self.move_in(worker) { Found::AtRest } else { Found::Asleep };
+                    return Some(Visit { worker, found });
                 }
                 // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
                 // that it did not need.
@@ -231,17 +243,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // O1. Looked at first, so that those whose place is not wanted leave the line alone. Release: pairs
         // with the acquire in `take_offer`; who takes the place sees all that was done there.
         let mine_is_up = self.offered.load(Ordering::Relaxed) == 0
-            && self
-                .offered
-                .compare_exchange(0, mine, Ordering::Release, Ordering::Relaxed)
-                .is_ok();
+            && self.offered.compare_exchange(0, mine, Ordering::Release, Ordering::Relaxed).is_ok();
         meanwhile();
         // O2. Nobody has acted here if it succeeds.
         if !mine_is_up
-            || self
-                .offered
-                .compare_exchange(mine, 0, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+            || self.offered.compare_exchange(mine, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
             return false;
         }
@@ -259,7 +265,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // Acquire: pairs with O1.
         self.offered.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
         self.move_in(worker);
-        Some(Visit { worker, hungry: true })
+        Some(Visit { worker, found: Found::Searching })
     }
 
     /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
@@ -324,19 +330,31 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
-    /// something after all. It is a searcher still, or again, when this returns.
+    /// something after all; if `time` is given, at most for so long. It is a searcher still, or again, when
+    /// this returns. Returns whether it has slept to the end of that time.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
     /// `vacant` says that nothing is under way on this worker's stack: until this returns, another
     /// thread may [take its place](Sleep::take_place).
-    pub(crate) fn sleep(&self, worker: usize, vacant: bool, look_again: impl FnOnce() -> bool) {
+    pub(crate) fn sleep(
+        &self,
+        worker: usize,
+        vacant: bool,
+        time: Option<Duration>,
+        look_again: impl FnOnce() -> bool,
+    ) -> bool {
         self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
-        let (seat, stays) = self.lie_down(worker, vacant, look_again);
-        if stays {
-            // S6. If the bit was gone, somebody has called already, and this returns at once.
-            seat.park();
+        let actor = self.guest[worker].load(Ordering::Relaxed);
+        if !self.lie_down(worker, actor, vacant, look_again) {
+            return false;
         }
+        if let Some(time) = time {
+            return self.nap(worker, actor, time);
+        }
+        // S6. If the bit was gone, somebody has called already, and this returns at once.
+        self.seats[worker][actor as usize].park();
+        false
     }
 
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
@@ -344,23 +362,41 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// `look_again` looks at everything else.
     pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         self.resting[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
-        let (seat, stays) = self.lie_down(worker, true, look_again);
-        // R6 and R7. If the time is over and the bit gone, somebody calls just now, or is in this place
-        // and will call when there is something.
-        if stays && !seat.park_for(time) && !self.take_bit(worker) {
-            seat.park();
+        let actor = self.guest[worker].load(Ordering::Relaxed);
+        if self.lie_down(worker, actor, true, look_again) {
+            self.nap(worker, actor, time);
         }
     }
 
-    /// Lines S1 to S5. Returns whether the worker is to sleep, and where.
+    /// Lines R6 and R7. Returns whether the time was over before anybody called.
+    fn nap(&self, worker: usize, actor: u64, mut time: Duration) -> bool {
+        let seat = &self.seats[worker][actor as usize];
+        loop {
+            if seat.park_for(time) {
+                return false;
+            }
+            if self.take_back(worker, actor) {
+                return true;
+            }
+            if self.guest[worker].load(Ordering::Relaxed) == actor {
+                // Somebody calls just now, or has just come into this place and will call when there is
+                // something.
+                seat.park();
+                return false;
+            }
+            // When the caller in this place has left it, this nap goes on.
+            time = (time * 2).min(LONGEST);
+        }
+    }
+
+    /// Lines S1 to S5. Returns whether the worker is to sleep, where it sat before.
     fn lie_down(
         &self,
         worker: usize,
+        actor: u64,
         vacant: bool,
         look_again: impl FnOnce() -> bool,
-    ) -> (&S, bool) {
-        // Chosen before S1: from then on another thread may be in this place.
-        let seat = self.seat(worker);
+    ) -> bool {
         let (group, bit) = (worker / BITS, Self::bit(worker));
         if vacant {
             self.vacant[group].fetch_or(bit, Ordering::Relaxed);
@@ -374,7 +410,33 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // S3: pairs with P2.
         M::full();
         // S4 and S5.
-        (seat, !(look_again() && self.take_bit(worker)))
+        !(look_again() && self.take_back(worker, actor))
+    }
+
+    /// Whoever lay down as this worker, its thread or a caller in its place (by the value of `guest`), takes the
+    /// bit back, if nobody has.
+    ///
+    /// The bit may be another's by now: of a caller that has come into this place and sleeps in it. That one is
+    /// called then, looks again, and the place stays its.
+    fn take_back(&self, worker: usize, actor: u64) -> bool {
+        if !self.take_bit(worker) {
+            return false;
+        }
+        let own = self.guest[worker].load(Ordering::Relaxed) == actor;
+        if !own {
+            self.seat(worker).unpark();
+        }
+        own
+    }
+
+    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    pub(crate) fn does_anybody_run(&self) -> bool {
+        let sleepers = |(asleep, following): (&M::Word, &M::Word)| {
+            (asleep.load(Ordering::Relaxed) | following.load(Ordering::Relaxed)).count_ones()
+                as usize
+        };
+        let asleep: usize = self.asleep.iter().zip(self.following.iter()).map(sleepers).sum();
+        asleep + (self.searching.load(Ordering::Relaxed) as usize) < self.seats.len()
     }
 }
 
