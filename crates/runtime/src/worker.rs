@@ -215,7 +215,6 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
-            found: Found,
             /// How many requests had been answered when the place was taken.
             answers: u64,
             /// Of the worker's own thread.
@@ -223,7 +222,7 @@ impl Local {
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local, found, answers, stack } = *self;
+                let Place { registry, index, local, answers, stack } = *self;
                 local.pile.stack.set(stack);
                 let left_behind = !local.spawns.is_empty();
                 // From here on the Local is the worker's.
@@ -233,8 +232,7 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
-                        || ((found != Found::Asleep || registry.answers(index) != answers)
-                            && registry.sleep.does_anybody_run())
+                        || (registry.answers(index) != answers && registry.sleep.does_anybody_run())
                 });
             }
         }
@@ -246,7 +244,7 @@ impl Local {
         let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
         let answers = registry.answers(index);
-        let place = Place { registry, index, local, found, answers, stack };
+        let place = Place { registry, index, local, answers, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
@@ -295,17 +293,27 @@ impl Local {
         }
     }
 
-    /// Between two looks: pauses, or gives the processor away. An idle worker lets callers from outside take
-    /// its place meanwhile; if one has, it has slept, and this was as good as a call.
-    fn breathe(&self, looks: u32, idle: bool) -> bool {
-        let breathe = || if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() };
-        // Not before the last look, so that the request that this one has left stands for a while before the
-        // worker looks whether it is to expose something, and sleeps.
-        if idle && looks < LOOKS - 1 && self.registry.manners.callers_work {
-            return self.registry.sleep.offer(self.index, breathe);
+    /// Between two looks, after so many: pauses, or gives the processor away.
+    fn breathe(looks: u32) {
+        if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
+    }
+
+    /// As [`breathe`](Local::breathe), for a worker with nothing under way, which lets callers from outside take
+    /// its place meanwhile. Returns after how many looks it goes on.
+    fn breathe_idly(&self, looks: u32) -> u32 {
+        // Not before the last look: the request that this one has left is to stand for a while before the
+        // worker looks whether there is something to expose, and sleeps.
+        if looks == LOOKS - 1 || !self.registry.manners.callers_work {
+            Local::breathe(looks);
+            return looks;
         }
-        breathe();
-        false
+        match self.registry.sleep.offer(self.index, NAP, || Local::breathe(looks)) {
+            None => looks,
+            // It has slept, and been called.
+            Some(false) => 1,
+            // It has slept, and does what it has not done before.
+            Some(true) => LOOKS - 2,
+        }
     }
 
     /// [`wait`](Local::wait) without restriction, and all other waits.
@@ -354,8 +362,10 @@ impl Local {
             if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                if self.breathe(looks, idle) {
-                    looks = 1;
+                if idle {
+                    looks = self.breathe_idly(looks);
+                } else {
+                    Local::breathe(looks);
                 }
             } else {
                 self.registry.birth.check_or_abort();
@@ -413,7 +423,7 @@ impl Local {
             if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                self.breathe(looks, false);
+                Local::breathe(looks);
             } else {
                 self.registry.birth.check_or_abort();
                 let _sleeping = self.watch.sleeps();

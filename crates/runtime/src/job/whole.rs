@@ -143,6 +143,7 @@ impl Seat for ShuttledSeat {
 
     /// shuttle has no time: it is over at once.
     fn park_for(&self, _time: Duration) -> bool {
+        Shuttled::pause();
         mem::take(&mut *self.called.lock().unwrap())
     }
 
@@ -344,7 +345,7 @@ impl Pool {
     /// Lets callers take the place of an idle worker for a moment. Whether one has.
     fn offer(&self, me: usize) -> bool {
         self.end(me);
-        let visited = self.sleep.offer(me, || {
+        let visited = self.sleep.offer(me, Duration::ZERO, || {
             if self.left == Left::TakingBack {
                 self.begin(me);
                 self.end(me);
@@ -352,7 +353,7 @@ impl Pool {
             Shuttled::pause();
         });
         self.begin(me);
-        visited
+        visited.is_some()
     }
 
     /// `Local::work_until`; `idle` says that nothing is under way.

@@ -10,6 +10,9 @@ mod follow;
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod model;
+mod visit;
+
+pub(crate) use visit::{Found, Visit};
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Seat: Send + Sync {
@@ -22,24 +25,6 @@ pub(crate) trait Seat: Send + Sync {
     fn unpark(&self);
 }
 
-/// A worker's place that a caller has taken.
-#[derive(Clone, Copy)]
-pub(crate) struct Visit {
-    pub(crate) worker: usize,
-    pub(crate) found: Found,
-}
-
-/// How a caller has found a worker.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    Asleep,
-    /// It has left no request.
-    AtRest,
-    /// It offered its place, and is counted among the searchers until the caller says that it has
-    /// [found](Sleep::found) something.
-    Searching,
-}
-
 /// The sleepers and searchers of one pool.
 pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
@@ -49,7 +34,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// takes its place.
     asleep: CachePadded<Box<[M::Word]>>,
     /// One bit a worker, meaningful while it sleeps: whether it sleeps with nothing under way, so that
-    /// another thread may take its place. Written by the worker alone, while it is awake.
+    /// another thread may take its place. Written by the worker while it is awake, and by whoever is in its
+    /// place.
     vacant: CachePadded<Box<[M::Word]>>,
     /// One bit a worker, meaningful while it sleeps: whether it has left no request and sleeps for a
     /// bounded time, so that owners need not call it. Written by the worker while it is awake, and by
@@ -199,104 +185,6 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
     }
 
-    /// Takes the place of a worker that sleeps with nothing under way: the caller is that worker until
-    /// it [gives the place back](Sleep::give_back). B1.
-    pub(crate) fn take_place(&self) -> Option<Visit> {
-        for (group, (asleep, vacant)) in self.asleep.iter().zip(self.vacant.iter()).enumerate() {
-            loop {
-                let places = asleep.load(Ordering::Relaxed) & vacant.load(Ordering::Relaxed);
-                if places == 0 {
-                    break;
-                }
-                let worker = group * BITS + places.trailing_zeros() as usize;
-                if !self.clear_bit(worker) {
-                    continue;
-                }
-                if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
-                    let found = if self.move_in(worker) { Found::AtRest } else { Found::Asleep };
-                    return Some(Visit { worker, found });
-                }
-                // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
-                // that it did not need.
-                self.searching.fetch_add(1, Ordering::Relaxed);
-                self.seat(worker).unpark();
-            }
-        }
-        None
-    }
-
-    /// Returns whether the worker was at rest, if it slept.
-    fn move_in(&self, worker: usize) -> bool {
-        self.guest[worker].store(1, Ordering::Relaxed);
-        let bit = Self::bit(worker);
-        // Whoever gives the place back leaves requests.
-        self.resting[worker / BITS].fetch_and(!bit, Ordering::Relaxed) & bit != 0
-    }
-
-    /// Lets a caller take the place of `worker`, a searcher with nothing under way, for as long as `meanwhile`
-    /// runs, unless another's is on offer. Returns whether one has: then that worker has slept until it was
-    /// called, as after [`sleep`](Sleep::sleep), and is a searcher again.
-    pub(crate) fn offer(&self, worker: usize, meanwhile: impl FnOnce()) -> bool {
-        // Chosen before O1: from then on another thread may be in this place.
-        let seat = self.seat(worker);
-        let mine = worker as u64 + 1;
-        // O1. Looked at first, so that those whose place is not wanted leave the line alone. Release: pairs
-        // with the acquire in `take_offer`; who takes the place sees all that was done there.
-        let mine_is_up = self.offered.load(Ordering::Relaxed) == 0
-            && self.offered.compare_exchange(0, mine, Ordering::Release, Ordering::Relaxed).is_ok();
-        meanwhile();
-        // O2. Nobody has acted here if it succeeds.
-        if !mine_is_up
-            || self.offered.compare_exchange(mine, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        {
-            return false;
-        }
-        // S6, of a sleep whose S1 to S5 are the caller's.
-        seat.park();
-        true
-    }
-
-    /// Takes the place of a worker that offers it: the caller is that worker until it
-    /// [gives the place back](Sleep::give_back), and a searcher that has [found](Sleep::found) something,
-    /// which it must say first. O3.
-    pub(crate) fn take_offer(&self) -> Option<Visit> {
-        let seen = self.offered.load(Ordering::Relaxed);
-        let worker = (seen as usize).checked_sub(1)?;
-        // Acquire: pairs with O1.
-        self.offered.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        self.move_in(worker);
-        Some(Visit { worker, found: Found::Searching })
-    }
-
-    /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
-    pub(crate) fn is_anybody_searching(&self) -> bool {
-        self.searching.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether a caller acts in the place of `worker`. Asked by the thread that acts as that worker.
-    pub(crate) fn is_lent(&self, worker: usize) -> bool {
-        self.guest[worker].load(Ordering::Relaxed) != 0
-    }
-
-    /// The worker in whose place the caller was sleeps on, unless `look_again` says that there is
-    /// something for it.
-    pub(crate) fn give_back(&self, worker: usize, look_again: impl FnOnce() -> bool) {
-        let (vacant, bit) = (&self.vacant[worker / BITS], Self::bit(worker));
-        // It says otherwise if the caller has slept here, or the worker has not done so idly before.
-        if vacant.load(Ordering::Relaxed) & bit == 0 {
-            vacant.fetch_or(bit, Ordering::Relaxed);
-        }
-        self.guest[worker].store(0, Ordering::Relaxed);
-        // B2.
-        self.set_bit(worker);
-        // B3: pairs with P2.
-        M::full();
-        // B4 and B5.
-        if look_again() {
-            self.call(worker);
-        }
-    }
-
     fn bit(worker: usize) -> u64 {
         1 << (worker % BITS)
     }
@@ -308,6 +196,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         self.searching.load(Ordering::Relaxed) != 0
             || self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
             || self.following.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
+    pub(crate) fn is_anybody_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) != 0
     }
 
     /// A worker begins to search.

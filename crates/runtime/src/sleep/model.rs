@@ -238,7 +238,7 @@ fn a_caller_meets_an_offer(takes_back: bool, look: bool) {
                     act();
                 }
             };
-            pool.sleep.offer(0, looks);
+            pool.sleep.offer(0, Duration::ZERO, looks);
             act();
             while !pool.try_take() {
                 pool.sleep.sleep(0, true, None, visible);
@@ -285,11 +285,7 @@ fn a_caller_takes_the_place_of_a_lookout(found: fn(&Pool<Loom>)) {
         // Loom's own types are not to be dropped by an unwinding.
         let ended: &'static LoomSeat = Box::leak(Box::new(LoomSeat::new()));
         let visible = || pool.visible.load(Ordering::Relaxed) > 0;
-        let lookout = thread::spawn(move || {
-            pool.sleep.search();
-            pool.sleep.offer(0, || ());
-            pool.take_as_searcher(0);
-        });
+        pool.sleep.search();
         let other = thread::spawn(move || {
             pool.take(1);
             ended.unpark();
@@ -301,8 +297,10 @@ fn a_caller_takes_the_place_of_a_lookout(found: fn(&Pool<Loom>)) {
                 pool.sleep.give_back(visit.worker, visible);
             }
         });
-        pool.produce(2);
-        for thread in [lookout, other, caller] {
+        let producer = thread::spawn(|| pool.produce(2));
+        pool.sleep.offer(0, Duration::ZERO, || ());
+        pool.take_as_searcher(0);
+        for thread in [other, caller, producer] {
             thread.join().unwrap();
         }
     });
