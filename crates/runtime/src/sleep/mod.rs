@@ -264,22 +264,14 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// Lines R6 and R7. Returns whether the time was over before anybody called.
     fn nap(&self, worker: usize, actor: u64, mut time: Duration) -> bool {
         let seat = &self.seats[worker][actor as usize];
-        loop {
-            if seat.park_for(time) {
-                return false;
-            }
+        while !seat.park_for(time) {
             if self.take_back(worker, actor) {
                 return true;
             }
-            if self.guest[worker].load(Ordering::Relaxed) == actor {
-                // Somebody calls just now, or has just come into this place and will call when there is
-                // something.
-                seat.park();
-                return false;
-            }
-            // When the caller in this place has left it, this nap goes on.
+            // Somebody calls just now, or a caller is in this place, and the nap goes on when it has left.
             time = (time * 2).min(LONGEST);
         }
+        false
     }
 
     /// Lines S1 to S5. Returns whether the worker is to sleep, where it sat before.
