@@ -233,12 +233,6 @@ impl Registry {
         }
     }
 
-    /// How often any worker but `except` has answered a request.
-    pub(crate) fn answers(&self, except: usize) -> u64 {
-        let others = self.workers.iter().enumerate().filter(|&(index, _)| index != except);
-        others.fold(0, |sum, (_, worker)| sum.wrapping_add(worker.watch.counters.grows.get()))
-    }
-
     /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
         // S3 or L2 precedes.

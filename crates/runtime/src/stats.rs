@@ -32,7 +32,7 @@ impl Count {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
+    fn get(&self) -> u64 {
         // Relaxed: as above.
         self.0.load(Ordering::Relaxed)
     }

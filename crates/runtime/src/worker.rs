@@ -23,7 +23,8 @@ use crate::watch::Watch;
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
 const LOOKS: u32 = 64;
-/// How many of these looks come without giving the processor away.
+/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
+/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
@@ -63,11 +64,7 @@ impl Work<'_> {
 }
 
 /// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]; then
-/// it sleeps until it is called.
-///
-/// An owner that pushes looks at the alarm and then makes its task visible. The system may stop it between
-/// the two for as long as others have the processor, and a thief may ask, look and fall asleep meanwhile: for
-/// what is pushed then nobody is called, and if it is the last push before a long leaf, nobody asks again.
+/// it sleeps until it is called. See `sleep/README.md`.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Why a worker works.
@@ -232,7 +229,8 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
-                        || (registry.answers(index) != answers && registry.sleep.does_anybody_run())
+                        || (registry.sleep.answers() != answers
+                            && registry.sleep.does_anybody_run())
                 });
             }
         }
@@ -243,7 +241,7 @@ impl Local {
         let Visit { worker: index, found } = visit;
         let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
-        let answers = registry.answers(index);
+        let answers = registry.sleep.answers();
         let place = Place { registry, index, local, answers, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);

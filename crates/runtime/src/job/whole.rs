@@ -313,8 +313,7 @@ impl Pool {
         if visit.found == Found::Searching && self.left != Left::CountOfTheCaller {
             self.found();
         }
-        // SAFETY: this thread acts as the stack's owner, which has nothing under way, and keeps the pool that
-        // holds it.
+        // SAFETY: this thread acts as the stack's owner, which is idle, and keeps the pool that holds it.
         let bottom = unsafe { self.forks[me].bottom() };
         let result = self.run(me, bottom, task);
         self.end(me);
@@ -484,6 +483,7 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
         })
     });
     for &task in tasks {
+        (0..10 * calls).for_each(|_| Shuttled::pause());
         pool.inject(task);
     }
     assert_eq!(pool.results(tasks.len()), expected);
@@ -513,10 +513,10 @@ fn handed_over(left: Left) {
 
 /// Calls into a pool of one worker, which all take its place.
 fn one_place(left: Left) {
-    program(1, &[What::Tree(1)], &[2], 3, left);
+    program(1, &[What::Tree(1)], &[2], 8, left);
 }
 
-/// Calls into a pool of two workers, where a place may be free while the other worker steals.
+/// Calls into a pool of two workers.
 fn two_places(left: Left) {
     program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
 }

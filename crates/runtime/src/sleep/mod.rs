@@ -52,6 +52,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
     /// thread.
     guest: Box<[M::Word]>,
+    /// How often an owner has made work in its deque visible: answered a request, mostly.
+    answers: CachePadded<M::Word>,
     /// The index plus one of a worker that [offers](Sleep::offer) its place, or zero.
     offered: CachePadded<M::Word>,
 }
@@ -75,6 +77,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
             reach,
             seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
             guest: (0..workers).map(|_| M::Word::new(0)).collect(),
+            answers: CachePadded::new(M::Word::new(0)),
             offered: CachePadded::new(M::Word::new(0)),
         }
     }
@@ -96,6 +99,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// alone, and if nobody else is there, one who follows that owner may have it.
     #[cold]
     pub(crate) fn wake_for(&self, owner: usize) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
         // P2: pairs with S3, L2 and F2.
         M::full();
         // P3 and P4.
@@ -103,6 +107,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         {
             self.call_follower(owner);
         }
+    }
+
+    /// How often owners have called so far. Any thread.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
     }
 
     fn rests(&self, group: usize) -> u64 {
