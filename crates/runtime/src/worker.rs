@@ -15,7 +15,7 @@ use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
-use crate::sleep::{Found, LONGEST, Visit};
+use crate::sleep::LONGEST;
 use crate::trace::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
@@ -235,10 +235,9 @@ impl Local {
             }
         }
         registry.birth.check();
-        let Some(visit) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
+        let Some(index) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
             return Err(f);
         };
-        let Visit { worker: index, found } = visit;
         let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
         let answers = registry.sleep.answers();
@@ -246,9 +245,6 @@ impl Local {
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
-            if found == Found::Searching {
-                local.found();
-            }
             f()
         }))
     }
@@ -256,18 +252,20 @@ impl Local {
     /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
     /// that goes to sleep meanwhile.
     #[cold]
-    fn meet(registry: &Registry) -> Option<Visit> {
+    fn meet(registry: &Registry) -> Option<usize> {
         let sleep = &registry.sleep;
         for _ in 0..MEETING {
-            if let Some(visit) = sleep.take_offer() {
-                return Some(visit);
+            if let Some(index) = sleep.take_offer() {
+                // O4.
+                Local::of_idle(registry, index).found();
+                return Some(index);
             }
             if !sleep.is_anybody_searching() {
                 return None;
             }
             Machine::pause();
-            if let Some(visit) = sleep.take_place() {
-                return Some(visit);
+            if let Some(index) = sleep.take_place() {
+                return Some(index);
             }
         }
         None

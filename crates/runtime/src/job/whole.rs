@@ -20,7 +20,7 @@ use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
-use crate::sleep::{Found, Seat, Sleep};
+use crate::sleep::{Seat, Sleep};
 
 /// shuttle's memory.
 #[derive(Clone, Copy)]
@@ -305,14 +305,16 @@ impl Pool {
         self.acting[me].store(0, Ordering::Relaxed);
     }
 
-    /// `Local::in_place_of_an_idle_one`. Returns nothing if there is none.
+    /// `Local::in_place_of_an_idle_one`.
     fn call(&self, task: What) -> Option<u64> {
-        let visit = self.sleep.take_place().or_else(|| self.sleep.take_offer())?;
-        let me = visit.worker;
+        let me = self.sleep.take_place().or_else(|| {
+            let place = self.sleep.take_offer()?;
+            if self.left != Left::CountOfTheCaller {
+                self.found();
+            }
+            Some(place)
+        })?;
         self.begin(me);
-        if visit.found == Found::Searching && self.left != Left::CountOfTheCaller {
-            self.found();
-        }
         // SAFETY: this thread acts as the stack's owner, which is idle, and keeps the pool that holds it.
         let bottom = unsafe { self.forks[me].bottom() };
         let result = self.run(me, bottom, task);
@@ -511,12 +513,10 @@ fn handed_over(left: Left) {
     program(2, &[What::HandedOver], &[1], 0, left);
 }
 
-/// Calls into a pool of one worker, which all take its place.
 fn one_place(left: Left) {
     program(1, &[What::Tree(1)], &[2], 8, left);
 }
 
-/// Calls into a pool of two workers.
 fn two_places(left: Left) {
     program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
 }

@@ -12,8 +12,6 @@ mod follow;
 mod model;
 mod visit;
 
-pub(crate) use visit::{Found, Visit};
-
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Seat: Send + Sync {
     fn new() -> Self;
@@ -324,6 +322,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     }
 
     /// Whether any worker neither sleeps nor searches. Out of date at once.
+    #[cold]
     pub(crate) fn does_anybody_run(&self) -> bool {
         let sleepers = |(asleep, following): (&M::Word, &M::Word)| {
             (asleep.load(Ordering::Relaxed) | following.load(Ordering::Relaxed)).count_ones()

@@ -199,8 +199,7 @@ fn a_caller_in_a_sleepers_place(look: bool) {
         let caller = thread::spawn(move || {
             if let Some(place) = pool.sleep.take_place() {
                 act();
-                pool.sleep
-                    .give_back(place.worker, || look && pool.visible.load(Ordering::Relaxed) > 0);
+                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
             }
         });
         pool.produce(1);
@@ -248,10 +247,9 @@ fn a_caller_meets_an_offer(takes_back: bool, look: bool) {
         });
         let caller = thread::spawn(move || {
             let offer = pool.sleep.take_offer().inspect(|_| _ = pool.sleep.found());
-            if let Some(visit) = offer.or_else(|| pool.sleep.take_place()) {
+            if let Some(place) = offer.or_else(|| pool.sleep.take_place()) {
                 act();
-                pool.sleep
-                    .give_back(visit.worker, || look && pool.visible.load(Ordering::Relaxed) > 0);
+                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
             }
         });
         pool.produce(1);
@@ -291,10 +289,10 @@ fn a_caller_takes_the_place_of_a_lookout(found: fn(&Pool<Loom>)) {
             ended.unpark();
         });
         let caller = thread::spawn(move || {
-            if let Some(visit) = pool.sleep.take_offer() {
+            if let Some(place) = pool.sleep.take_offer() {
                 found(pool);
                 ended.park();
-                pool.sleep.give_back(visit.worker, visible);
+                pool.sleep.give_back(place, visible);
             }
         });
         let producer = thread::spawn(|| pool.produce(2));
@@ -410,7 +408,7 @@ fn a_rest(caller: bool) {
             pool.sleep.found();
         });
         if caller && let Some(place) = pool.sleep.take_place() {
-            pool.sleep.give_back(place.worker, || pool.visible.load(Ordering::Relaxed) > 0);
+            pool.sleep.give_back(place, || pool.visible.load(Ordering::Relaxed) > 0);
         }
         pool.produce(1);
         worker.join().unwrap();
@@ -436,17 +434,15 @@ fn a_caller_sleeps_in_a_place(task: bool) {
             pool.sleep.found();
         });
         let caller = thread::spawn(move || {
-            if let Some(visit) = pool.sleep.take_place() {
+            if let Some(place) = pool.sleep.take_place() {
                 act();
                 pool.sleep.search();
                 while pool.done.load(Ordering::Relaxed) == 0 {
-                    pool.sleep.sleep(visit.worker, false, None, || {
-                        pool.done.load(Ordering::Relaxed) != 0
-                    });
+                    pool.sleep.sleep(place, false, None, || pool.done.load(Ordering::Relaxed) != 0);
                     act();
                 }
                 pool.sleep.found();
-                pool.sleep.give_back(visit.worker, || true);
+                pool.sleep.give_back(place, || true);
             }
         });
         pool.done.fetch_add(1, Ordering::Relaxed);

@@ -12,27 +12,11 @@ use poach_memory::{Memory, Ordering, Word};
 
 use super::{BITS, Seat, Sleep};
 
-/// A worker's place that a caller has taken.
-#[derive(Clone, Copy)]
-pub(crate) struct Visit {
-    pub(crate) worker: usize,
-    pub(crate) found: Found,
-}
-
-/// How a caller has found a worker.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    Asleep,
-    /// It offered its place, and is counted among the searchers until the caller says that it has
-    /// [found](Sleep::found) something.
-    Searching,
-}
-
 // Relaxed, where nothing else is said: as in the parent.
 impl<M: Memory, S: Seat> Sleep<M, S> {
     /// Takes the place of a worker that sleeps with nothing under way: the caller is that worker until
     /// it [gives the place back](Sleep::give_back). B1.
-    pub(crate) fn take_place(&self) -> Option<Visit> {
+    pub(crate) fn take_place(&self) -> Option<usize> {
         for (group, (asleep, vacant)) in self.asleep.iter().zip(self.vacant.iter()).enumerate() {
             loop {
                 let places = asleep.load(Ordering::Relaxed) & vacant.load(Ordering::Relaxed);
@@ -45,7 +29,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                 }
                 if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
                     self.move_in(worker);
-                    return Some(Visit { worker, found: Found::Asleep });
+                    return Some(worker);
                 }
                 // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
                 // that it did not need.
@@ -93,13 +77,13 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// Takes the place of a worker that offers it: the caller is that worker until it
     /// [gives the place back](Sleep::give_back), and a searcher that has [found](Sleep::found) something,
     /// which it must say first. O3.
-    pub(crate) fn take_offer(&self) -> Option<Visit> {
+    pub(crate) fn take_offer(&self) -> Option<usize> {
         let seen = self.offered.load(Ordering::Relaxed);
         let worker = (seen as usize).checked_sub(1)?;
         // Acquire: pairs with O1.
         self.offered.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
         self.move_in(worker);
-        Some(Visit { worker, found: Found::Searching })
+        Some(worker)
     }
 
     /// Whether a caller acts in the place of `worker`. Asked by the thread that acts as that worker.
