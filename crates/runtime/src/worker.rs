@@ -331,7 +331,10 @@ impl Local {
             } else if self.spawns.is_empty()
                 && let Some(rest) = self.crumbs.end()
             {
-                self.registry.sleep.search();
+                // It may have looked in vain before its last spawned task was stolen.
+                if looks == 0 {
+                    self.registry.sleep.search();
+                }
                 let _sleeping = self.watch.sleeps();
                 self.registry.sleep.rest(self.index, rest, || {
                     done() || self.registry.has_injected() || self.remote().has_mail()
