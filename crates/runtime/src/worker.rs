@@ -28,8 +28,7 @@ const LOOKS: u32 = 64;
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
-/// Pauses for which a caller from outside waits for an offered place. A look takes a tenth of that, and to be
-/// handed over several times as long.
+/// Pauses for which a caller from outside waits for an offered place: several times those between two looks.
 const MEETING: u32 = 64;
 
 /// What this thread knows of itself as a worker.
