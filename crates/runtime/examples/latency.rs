@@ -4,6 +4,8 @@
 //!
 //! - the processor time that a pool's threads take while they have nothing to do, for so many seconds;
 //! - an empty call from a thread of no pool: of a pool that sleeps, and of one that was called just now;
+//! - how many of ten times as many such calls take more than a microsecond in a pool that was given a few tasks
+//!   just before, so that its workers look for more;
 //! - a private task behind a leaf of 100 ms: its owner forks it while the other worker is at work, and then
 //!   does not come back to its deque. Timed from that worker's last task to the start of this one, which takes
 //!   1 ms (of tasks that are over at once a thief has enough before long, and rests between them).
@@ -102,6 +104,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "an empty call from outside, pool called just now",
         (0..calls).map(|_| call()).collect(),
     );
+
+    let mut slow: Vec<usize> = (0..10)
+        .map(|round| {
+            (0..=round % 3).for_each(|_| drop(pool.spawn(|| ())));
+            let slow = (0..calls).filter(|_| call() > Duration::from_micros(1)).count();
+            thread::sleep(Duration::from_millis(5));
+            slow
+        })
+        .collect();
+    slow.sort_unstable();
+    let (all, total) = (10 * calls, slow.iter().sum::<usize>());
+    println!("an empty call from outside, after a few tasks: {total} of {all} over 1us {slow:?}");
 
     let behind = (0..leaves).map(|_| behind_a_leaf(&pool)).collect();
     report("a private task behind a leaf of 100 ms", behind);

@@ -137,7 +137,7 @@ impl Builder {
     }
 
     /// Whether a thread from outside that calls into the pool may run what it calls itself, in the
-    /// place of a worker that sleeps. It saves a wake-up and a hand-over, tens of microseconds, and
+    /// place of a worker that has nothing to do. It saves a wake-up and a hand-over, tens of microseconds, and
     /// the number of threads at work stays the pool's. But the call then runs on the caller's thread:
     /// with its thread-local variables, its call stack, its processor. By default yes, unless the
     /// workers are [pinned](Builder::pin).
@@ -226,14 +226,12 @@ impl Builder {
         }
         let plan = Plan::new(seats, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
-        let furniture = Furniture { threads, task_stack: self.task_stack, manners: self.manners };
+        let mut manners = self.manners;
+        manners.callers_work = self.callers_work.unwrap_or(self.pin == Placement::Anywhere);
+        let furniture = Furniture { threads, task_stack: self.task_stack, manners };
         let (registry, owners) = furnish(&plan, furniture, handlers, None)?;
         // Started workers are ended by this value's drop, should a later one fail to start.
-        let mut pool = ThreadPool {
-            registry,
-            callers_work: self.callers_work.unwrap_or(self.pin == Placement::Anywhere),
-            threads: Mutex::new(Vec::with_capacity(seats)),
-        };
+        let mut pool = ThreadPool { registry, threads: Mutex::new(Vec::with_capacity(seats)) };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
         let (report, pinned) = mpsc::channel();
         let mut resident = None;
@@ -351,7 +349,6 @@ pub(crate) fn furnish(
 /// own while it waits.
 pub struct ThreadPool {
     pub(crate) registry: Arc<Registry>,
-    callers_work: bool,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }
 
@@ -373,7 +370,7 @@ impl ThreadPool {
             victims: None,
             topology: None,
             callers_work: None,
-            manners: Manners { waiting: Waiting::default(), nesting: NESTING },
+            manners: Manners { waiting: Waiting::default(), nesting: NESTING, callers_work: true },
             handlers: Handlers::default(),
             spares: 0,
             use_current_thread: false,
@@ -394,8 +391,8 @@ impl ThreadPool {
     /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
     ///
     /// On one of this pool's own workers it is a plain call. On a thread that is nobody's worker it is
-    /// not much more if a worker of this pool sleeps with nothing under way: the thread takes its
-    /// place and runs `f` itself (see [`Builder::callers_work`]). Else `f` goes to the workers and
+    /// not much more if a worker of this pool sleeps or looks for work with nothing under way: the thread
+    /// takes its place and runs `f` itself (see [`Builder::callers_work`]). Else `f` goes to the workers and
     /// this thread waits; a worker of another pool works for that one while it waits.
     ///
     /// # Panics
@@ -404,10 +401,12 @@ impl ThreadPool {
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
             Some(local) if local.registry.serves(&self.registry) => f(),
-            None if self.callers_work => match Local::in_place_of_a_sleeper(&self.registry, f) {
-                Ok(result) => result,
-                Err(f) => self.install_from(None, f),
-            },
+            None if self.registry.manners.callers_work => {
+                match Local::in_place_of_an_idle_one(&self.registry, f) {
+                    Ok(result) => result,
+                    Err(f) => self.install_from(None, f),
+                }
+            }
             _ => self.install_from(local, f),
         })
     }

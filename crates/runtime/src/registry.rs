@@ -88,12 +88,14 @@ pub(crate) struct Parts {
     pub(crate) parent: Option<Arc<Registry>>,
 }
 
-/// How workers wait.
+/// How workers wait, and what callers may do meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Manners {
     pub(crate) waiting: Waiting,
     /// Tasks on top of waits beyond which these are restricted.
     pub(crate) nesting: usize,
+    /// Whether callers from outside may take the places of workers that have nothing under way.
+    pub(crate) callers_work: bool,
 }
 
 pub(crate) struct Registry {
@@ -210,19 +212,25 @@ impl Registry {
         !self.high.is_empty() || !self.normal.is_empty()
     }
 
-    /// A searcher has found something: lines L1 to L3.
-    pub(crate) fn found(&self) {
-        if self.sleep.found() {
+    /// A searcher has found something: lines L1 to L3. Returns whether others sleep, and nothing was seen for
+    /// which to call one of them.
+    pub(crate) fn found(&self) -> bool {
+        let alone = self.sleep.found();
+        let mut called = false;
+        if alone {
             self.request_everywhere(None);
             if self.has_injected() {
                 self.sleep.wake_one();
+                called = true;
             }
             for (index, worker) in self.workers.iter().enumerate() {
                 if worker.has_visible_work() {
                     self.sleep.wake_for(index);
+                    called = true;
                 }
             }
         }
+        alone && !called
     }
 
     /// Tells the workers to end once no detached task is left.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_deque::{Owner, Steal, Thief};
@@ -14,6 +15,7 @@ use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_each, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
+use crate::sleep::LONGEST;
 use crate::track::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
@@ -21,10 +23,13 @@ use crate::watch::Watch;
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
 const LOOKS: u32 = 64;
-/// How many of these looks come without giving the processor away.
+/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
+/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
+/// Pauses for which a caller from outside waits for an offered place: several times those between two looks.
+const MEETING: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -56,6 +61,10 @@ impl Work<'_> {
         matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
     }
 }
+
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]; then
+/// it sleeps until it is called. See `sleep/README.md`.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Why a worker works.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -202,9 +211,9 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Cause::Wait);
     }
 
-    /// Calls `f` in the place of a worker that sleeps with nothing under way, if there is one; else
-    /// gives `f` back. For a thread that is no worker.
-    pub(crate) fn in_place_of_a_sleeper<R, F: FnOnce() -> R>(
+    /// Calls `f` in the place of a worker that has nothing under way, and sleeps or [offers](crate::sleep::Sleep::offer)
+    /// its place, if there is one; else gives `f` back. For a thread that is no worker.
+    pub(crate) fn in_place_of_an_idle_one<R, F: FnOnce() -> R>(
         registry: &Registry,
         f: F,
     ) -> Result<R, F> {
@@ -213,12 +222,14 @@ impl Local {
             registry: &'r Registry,
             index: usize,
             local: &'r Local,
+            /// How many requests had been answered when the place was taken.
+            answers: u64,
             /// Of the worker's own thread.
             stack: CallStack,
         }
         impl Drop for Place<'_> {
             fn drop(&mut self) {
-                let Place { registry, index, local, stack } = *self;
+                let Place { registry, index, local, answers, stack } = *self;
                 local.pile.stack.set(stack);
                 let left_behind = !local.spawns.is_empty();
                 // From here on the Local is the worker's.
@@ -228,19 +239,87 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
+                        || (registry.sleep.answers() != answers
+                            && registry.sleep.does_anybody_run())
                 });
             }
         }
         registry.birth.check();
-        let Some(index) = registry.sleep.take_place() else { return Err(f) };
-        let local = Local::of_sleeper(registry, index);
+        let Some(index) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
+            return Err(f);
+        };
+        let local = Local::of_idle(registry, index);
         let stack = local.pile.stack.replace(CallStack::here(None));
-        let place = Place { registry, index, local, stack };
+        let answers = registry.sleep.answers();
+        let place = Place { registry, index, local, answers, stack };
         Ok(place.local.enter(|local| {
             let _running = local.watch.runs(Activity::InPlace);
             local.watch.is_here();
             f()
         }))
+    }
+
+    /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
+    /// that goes to sleep meanwhile.
+    #[cold]
+    fn meet(registry: &Registry) -> Option<usize> {
+        let sleep = &registry.sleep;
+        for _ in 0..MEETING {
+            if let Some(index) = sleep.take_offer() {
+                // O4.
+                Local::of_idle(registry, index).found();
+                return Some(index);
+            }
+            if !sleep.is_anybody_searching() {
+                return None;
+            }
+            Machine::pause();
+            if let Some(index) = sleep.take_place() {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
+    /// expose what an owner that does not come back keeps private, before this worker comes back itself.
+    fn found(&self) {
+        if self.registry.found() {
+            for victim in self.others() {
+                if self.expose([victim]) {
+                    self.registry.sleep.wake_for(victim);
+                }
+            }
+        }
+    }
+
+    fn pause() {
+        for _ in 0..PAUSES {
+            Machine::pause();
+        }
+    }
+
+    /// Between two looks, after so many: pauses, or gives the processor away.
+    fn breathe(looks: u32) {
+        if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
+    }
+
+    /// As [`breathe`](Local::breathe), for a worker with nothing under way, which lets callers from outside take
+    /// its place meanwhile. Returns after how many looks it goes on.
+    fn breathe_idly(&self, looks: u32) -> u32 {
+        // Not before the last look: the request that this one has left is to stand for a while before the
+        // worker looks whether there is something to expose, and sleeps.
+        if looks == LOOKS - 1 || !self.registry.manners.callers_work {
+            Local::breathe(looks);
+            return looks;
+        }
+        match self.registry.sleep.offer(self.index, NAP, || Local::breathe(looks)) {
+            None => looks,
+            // It has slept, and been called.
+            Some(false) => 1,
+            // It has slept, and does what it has not done before.
+            Some(true) => LOOKS - 2,
+        }
     }
 
     /// [`wait`](Local::wait) without restriction, and all other waits.
@@ -254,7 +333,7 @@ impl Local {
         let idle = cause == Cause::Idle;
         let _waiting = (!idle).then(|| self.watch.waits());
         let following = (!idle).then(|| self.registry.sleep.follow(self.index));
-        let mut looks = 0;
+        let (mut looks, mut nap) = (0, Some(NAP));
         while !done() {
             let thief = thief();
             if let Some(following) = &following {
@@ -262,7 +341,10 @@ impl Local {
             } else if self.spawns.is_empty()
                 && let Some(rest) = self.crumbs.end()
             {
-                self.registry.sleep.search();
+                // It may have looked in vain before its last spawned task was stolen.
+                if looks == 0 {
+                    self.registry.sleep.search();
+                }
                 let _sleeping = self.watch.sleeps();
                 self.registry.sleep.rest(self.index, rest, || {
                     done() || self.registry.has_injected() || self.remote().has_mail()
@@ -271,9 +353,10 @@ impl Local {
             }
             if let Some(work) = self.find(thief) {
                 if looks != 0 {
-                    self.registry.found();
+                    self.found();
                     looks = 0;
                 }
+                nap = Some(NAP);
                 if idle && work.is_stolen() {
                     self.crumbs.begin();
                 }
@@ -285,28 +368,34 @@ impl Local {
                 self.registry.sleep.search();
             }
             looks += 1;
-            if looks < EAGER_LOOKS {
-                for _ in 0..PAUSES {
-                    Machine::pause();
-                }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
+            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                thread::yield_now();
+                if idle {
+                    looks = self.breathe_idly(looks);
+                } else {
+                    Local::breathe(looks);
+                }
             } else {
                 self.registry.birth.check_or_abort();
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
-                self.registry.sleep.sleep(self.index, idle, || {
+                let sleep = &self.registry.sleep;
+                let time = nap.filter(|_| sleep.does_anybody_run());
+                let over = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
                 drop(sleeping);
-                looks = 1;
+                (looks, nap) = if over {
+                    (LOOKS - 1, nap.map(|nap| nap * 2).filter(|&nap| nap <= LONGEST))
+                } else {
+                    (1, Some(NAP))
+                };
             }
         }
         if looks != 0 {
-            self.registry.found();
+            self.found();
         }
     }
 
@@ -340,14 +429,10 @@ impl Local {
                 continue;
             }
             looks += 1;
-            if looks < EAGER_LOOKS {
-                for _ in 0..PAUSES {
-                    Machine::pause();
-                }
-            } else if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
+            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
                 // Something to steal now.
             } else if looks < LOOKS {
-                thread::yield_now();
+                Local::breathe(looks);
             } else {
                 self.registry.birth.check_or_abort();
                 let _sleeping = self.watch.sleeps();

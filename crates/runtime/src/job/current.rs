@@ -48,18 +48,18 @@ impl Local {
         unsafe { self.hint.get().locate_task() }
     }
 
-    /// The worker in whose place the caller is: it has [taken it](crate::sleep::Sleep::take_place) and
-    /// not given it back.
-    pub(crate) fn of_sleeper(registry: &Registry, index: usize) -> &Local {
-        // Acquire: pairs with the release in `publish`, though the place's bit has done that already.
+    /// The worker in whose place the caller is: it has [taken it](crate::sleep::Sleep::take_place), or
+    /// [its offer](crate::sleep::Sleep::take_offer), and not given it back.
+    pub(crate) fn of_idle(registry: &Registry, index: usize) -> &Local {
+        // Acquire: pairs with the release in `publish`, though the place's bit or offer has done that already.
         let local = registry.locals[index].load(Ordering::Acquire);
-        // SAFETY: a worker that sleeps has published its Local, which stands in the frame in which its
-        // thread sleeps, and does not leave it while its place is taken; nor does that thread touch
-        // the Local meanwhile, so that this thread alone does.
+        // SAFETY: a worker that sleeps or offers its place has published its Local, which stands in the frame
+        // in which its thread does so, and does not leave it while its place is taken; nor does that thread
+        // touch the Local meanwhile, so that this thread alone does.
         unsafe { &*local }
     }
 
-    /// Lets others take this worker's place while it sleeps with nothing under way.
+    /// Lets others take this worker's place while it sleeps, or offers it, with nothing under way.
     pub(crate) fn publish(&self) {
         let place = ptr::from_ref(self).cast_mut();
         // Release: pairs with the acquire in `of_sleeper`.

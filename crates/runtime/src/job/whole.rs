@@ -143,6 +143,7 @@ impl Seat for ShuttledSeat {
 
     /// shuttle has no time: it is over at once.
     fn park_for(&self, _time: Duration) -> bool {
+        Shuttled::pause();
         mem::take(&mut *self.called.lock().unwrap())
     }
 
@@ -164,6 +165,12 @@ enum Left {
     SecondLook,
     /// An owner that has shared tasks wakes nobody.
     CallForTheShared,
+    /// A worker that has offered its place acts before it has taken it back.
+    TakingBack,
+    /// A caller in an offered place is still counted as the searcher that it is no more.
+    CountOfTheCaller,
+    /// A caller leaves a place without looking.
+    LookOfTheCaller,
 }
 
 /// What a worker's stack belongs to.
@@ -210,14 +217,18 @@ struct Pool {
     injected: AtomicU64,
     closing: AtomicU64,
     begun: AtomicU64,
+    /// 1 for each worker as which somebody acts just now.
+    acting: Vec<AtomicU64>,
     /// What the injected tasks came to; and who waits for it.
     results: Mutex<Vec<u64>>,
     more: Condvar,
+    /// Whether callers may come into workers' places.
+    lends: bool,
     left: Left,
 }
 
 impl Pool {
-    fn new(workers: usize, left: Left) -> Arc<Pool> {
+    fn new(workers: usize, lends: bool, left: Left) -> Arc<Pool> {
         let sleep = Arc::new(Sleep::new(workers, 1));
         let stack = |index| {
             let home = Home { index, sleep: Arc::clone(&sleep), left };
@@ -229,9 +240,11 @@ impl Pool {
             injected: AtomicU64::new(0),
             closing: AtomicU64::new(0),
             begun: AtomicU64::new(0),
+            acting: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             results: Mutex::new(Vec::new()),
             more: Condvar::new(),
             sleep,
+            lends,
             left,
         })
     }
@@ -283,6 +296,37 @@ impl Pool {
         }
     }
 
+    /// Somebody begins to act as this worker.
+    fn begin(&self, me: usize) {
+        assert_eq!(self.acting[me].swap(1, Ordering::Relaxed), 0, "two are one worker");
+    }
+
+    fn end(&self, me: usize) {
+        self.acting[me].store(0, Ordering::Relaxed);
+    }
+
+    /// `Local::in_place_of_an_idle_one`.
+    fn call(&self, task: What) -> Option<u64> {
+        let me = self.sleep.take_place().or_else(|| {
+            let place = self.sleep.take_offer()?;
+            if self.left != Left::CountOfTheCaller {
+                self.found();
+            }
+            Some(place)
+        })?;
+        self.begin(me);
+        // SAFETY: this thread acts as the stack's owner, which is idle, and keeps the pool that holds it.
+        let bottom = unsafe { self.forks[me].bottom() };
+        let result = self.run(me, bottom, task);
+        self.end(me);
+        self.sleep.give_back(me, || {
+            self.request_everywhere(me);
+            self.left != Left::LookOfTheCaller
+                && (self.closing.load(Ordering::Relaxed) != 0 || self.visible())
+        });
+        Some(result)
+    }
+
     fn others(&self, me: usize) -> impl Iterator<Item = usize> {
         (1..self.forks.len()).map(move |step| (me + step) % self.forks.len())
     }
@@ -299,8 +343,22 @@ impl Pool {
         })
     }
 
-    /// `Local::work_until`.
-    fn work_until(&self, me: usize, top: Top, done: &dyn Fn() -> bool) {
+    /// Lets callers take the place of an idle worker for a moment. Whether one has.
+    fn offer(&self, me: usize) -> bool {
+        self.end(me);
+        let visited = self.sleep.offer(me, Duration::ZERO, || {
+            if self.left == Left::TakingBack {
+                self.begin(me);
+                self.end(me);
+            }
+            Shuttled::pause();
+        });
+        self.begin(me);
+        visited.is_some()
+    }
+
+    /// `Local::work_until`; `idle` says that nothing is under way.
+    fn work_until(&self, me: usize, top: Top, idle: bool, done: &dyn Fn() -> bool) {
         let mut looks = 0;
         let found = |looks: &mut u32| {
             if mem::take(looks) != 0 {
@@ -332,12 +390,22 @@ impl Pool {
             {
                 // Something to steal now.
             } else if looks <= 2 {
-                Shuttled::pause();
+                if !idle || !self.lends {
+                    Shuttled::pause();
+                } else if self.offer(me) {
+                    looks = 1;
+                }
             } else {
-                self.sleep.sleep(me, false, || {
+                if idle {
+                    self.end(me);
+                }
+                self.sleep.sleep(me, idle, None, || {
                     self.request_everywhere(me);
                     self.left != Left::SecondLook && (done() || self.visible())
                 });
+                if idle {
+                    self.begin(me);
+                }
                 looks = 1;
             }
         }
@@ -374,7 +442,7 @@ impl Pool {
         let slot = unsafe { head.slot() };
         let done = || slot.status().load(Ordering::Acquire) & Status::DONE != 0;
         // A stolen task keeps its slot.
-        self.work_until(me, above, &done);
+        self.work_until(me, above, false, &done);
         // SAFETY: the thief has put its result there, and is done with it.
         let second = unsafe { slot.take::<u64>() };
         // SAFETY: stolen and done, the result is out, and nothing is above it.
@@ -392,23 +460,38 @@ impl Pool {
     }
 }
 
-/// So many workers and tasks from outside, and an end.
-fn program(workers: usize, tasks: &[What], expected: &[u64], left: Left) {
-    let pool = Pool::new(workers, left);
+/// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
+fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
+    let pool = Pool::new(workers, calls > 0, left);
     let threads: Vec<_> = (0..workers)
         .map(|me| {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
                 // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
                 let bottom = unsafe { pool.forks[me].bottom() };
-                pool.work_until(me, bottom, &|| pool.closing.load(Ordering::Relaxed) != 0);
+                pool.begin(me);
+                pool.work_until(me, bottom, true, &|| pool.closing.load(Ordering::Relaxed) != 0);
             })
         })
         .collect();
+    let caller = Arc::clone(&pool);
+    let caller = (calls > 0).then(|| {
+        thread::spawn(move || {
+            for _ in 0..calls {
+                while caller.call(What::Tree(1)).is_none_or(|result| result != 2) {
+                    Shuttled::pause();
+                }
+            }
+        })
+    });
     for &task in tasks {
+        (0..10 * calls).for_each(|_| Shuttled::pause());
         pool.inject(task);
     }
     assert_eq!(pool.results(tasks.len()), expected);
+    if let Some(caller) = caller {
+        caller.join().unwrap();
+    }
     // Another one, when all may be asleep: they take some steps to be.
     (0..100).for_each(|_| Shuttled::pause());
     pool.inject(What::Tree(1));
@@ -422,12 +505,20 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], left: Left) {
 
 /// Two trees of joins.
 fn trees(left: Left) {
-    program(3, &[What::Tree(2), What::Tree(2)], &[4, 4], left);
+    program(3, &[What::Tree(2), What::Tree(2)], &[4, 4], 0, left);
 }
 
 /// A join that needs two workers, the second of which sleeps, or is about to, or looks for work.
 fn handed_over(left: Left) {
-    program(2, &[What::HandedOver], &[1], left);
+    program(2, &[What::HandedOver], &[1], 0, left);
+}
+
+fn one_place(left: Left) {
+    program(1, &[What::Tree(1)], &[2], 8, left);
+}
+
+fn two_places(left: Left) {
+    program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
 }
 
 /// With each of the two ways to choose.
@@ -457,6 +548,30 @@ fn every_task_is_run_once_and_everybody_comes_home() {
 #[test]
 fn a_half_that_waits_for_the_other_meets_a_thief() {
     check(handed_over, Left::Nothing);
+}
+
+#[test]
+fn callers_are_alone_in_the_places_they_take_and_nothing_is_lost() {
+    check(one_place, Left::Nothing);
+    check(two_places, Left::Nothing);
+}
+
+#[test]
+#[should_panic(expected = "two are one worker")]
+fn a_worker_that_does_not_take_its_place_back_is_not_alone() {
+    check(one_place, Left::TakingBack);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_counts_as_a_searcher_leaves_nobody_to_be_called() {
+    check(one_place, Left::CountOfTheCaller);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_leaves_without_looking_leaves_a_task_alone() {
+    check(one_place, Left::LookOfTheCaller);
 }
 
 #[test]

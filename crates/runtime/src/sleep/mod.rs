@@ -10,6 +10,7 @@ mod follow;
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod model;
+mod visit;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Seat: Send + Sync {
@@ -31,7 +32,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// takes its place.
     asleep: CachePadded<Box<[M::Word]>>,
     /// One bit a worker, meaningful while it sleeps: whether it sleeps with nothing under way, so that
-    /// another thread may take its place. Written by the worker alone, while it is awake.
+    /// another thread may take its place. Written by the worker while it is awake, and by whoever is in its
+    /// place.
     vacant: CachePadded<Box<[M::Word]>>,
     /// One bit a worker, meaningful while it sleeps: whether it has left no request and sleeps for a
     /// bounded time, so that owners need not call it. Written by the worker while it is awake, and by
@@ -48,9 +50,16 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
     /// thread.
     guest: Box<[M::Word]>,
+    /// How often an owner has made work in its deque visible: answered a request, mostly.
+    answers: CachePadded<M::Word>,
+    /// The index plus one of a worker that [offers](Sleep::offer) its place, or zero.
+    offered: CachePadded<M::Word>,
 }
 
 const BITS: usize = 64;
+
+/// The longest nap.
+pub(crate) const LONGEST: Duration = Duration::from_millis(64);
 
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the seats.
@@ -66,6 +75,8 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
             reach,
             seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
             guest: (0..workers).map(|_| M::Word::new(0)).collect(),
+            answers: CachePadded::new(M::Word::new(0)),
+            offered: CachePadded::new(M::Word::new(0)),
         }
     }
 
@@ -86,6 +97,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// alone, and if nobody else is there, one who follows that owner may have it.
     #[cold]
     pub(crate) fn wake_for(&self, owner: usize) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
         // P2: pairs with S3, L2 and F2.
         M::full();
         // P3 and P4.
@@ -93,6 +105,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         {
             self.call_follower(owner);
         }
+    }
+
+    /// How often owners have called so far. Any thread.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
     }
 
     fn rests(&self, group: usize) -> u64 {
@@ -175,53 +192,6 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
     }
 
-    /// Takes the place of a worker that sleeps with nothing under way: the caller is that worker until
-    /// it [gives the place back](Sleep::give_back). B1.
-    pub(crate) fn take_place(&self) -> Option<usize> {
-        for (group, (asleep, vacant)) in self.asleep.iter().zip(self.vacant.iter()).enumerate() {
-            loop {
-                let places = asleep.load(Ordering::Relaxed) & vacant.load(Ordering::Relaxed);
-                if places == 0 {
-                    break;
-                }
-                let worker = group * BITS + places.trailing_zeros() as usize;
-                if !self.clear_bit(worker) {
-                    continue;
-                }
-                if vacant.load(Ordering::Relaxed) & Self::bit(worker) != 0 {
-                    self.guest[worker].store(1, Ordering::Relaxed);
-                    // Whoever gives the place back leaves requests.
-                    self.resting[group].fetch_and(!Self::bit(worker), Ordering::Relaxed);
-                    return Some(worker);
-                }
-                // It has woken meanwhile and sleeps again, waiting for something: this is a wake-up
-                // that it did not need.
-                self.searching.fetch_add(1, Ordering::Relaxed);
-                self.seat(worker).unpark();
-            }
-        }
-        None
-    }
-
-    /// Whether a caller acts in the place of `worker`. Asked by the thread that acts as that worker.
-    pub(crate) fn is_lent(&self, worker: usize) -> bool {
-        self.guest[worker].load(Ordering::Relaxed) != 0
-    }
-
-    /// The worker in whose place the caller was sleeps on, unless `look_again` says that there is
-    /// something for it.
-    pub(crate) fn give_back(&self, worker: usize, look_again: impl FnOnce() -> bool) {
-        self.guest[worker].store(0, Ordering::Relaxed);
-        // B2.
-        self.set_bit(worker);
-        // B3: pairs with P2.
-        M::full();
-        // B4 and B5.
-        if look_again() {
-            self.call(worker);
-        }
-    }
-
     fn bit(worker: usize) -> u64 {
         1 << (worker % BITS)
     }
@@ -233,6 +203,11 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         self.searching.load(Ordering::Relaxed) != 0
             || self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
             || self.following.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
+    pub(crate) fn is_anybody_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) != 0
     }
 
     /// A worker begins to search.
@@ -255,19 +230,31 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
-    /// something after all. It is a searcher still, or again, when this returns.
+    /// something after all; if `time` is given, at most for so long. It is a searcher still, or again, when
+    /// this returns. Returns whether it has slept to the end of that time.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
     /// `vacant` says that nothing is under way on this worker's stack: until this returns, another
     /// thread may [take its place](Sleep::take_place).
-    pub(crate) fn sleep(&self, worker: usize, vacant: bool, look_again: impl FnOnce() -> bool) {
+    pub(crate) fn sleep(
+        &self,
+        worker: usize,
+        vacant: bool,
+        time: Option<Duration>,
+        look_again: impl FnOnce() -> bool,
+    ) -> bool {
         self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
-        let (seat, stays) = self.lie_down(worker, vacant, look_again);
-        if stays {
-            // S6. If the bit was gone, somebody has called already, and this returns at once.
-            seat.park();
+        let actor = self.guest[worker].load(Ordering::Relaxed);
+        if !self.lie_down(worker, actor, vacant, look_again) {
+            return false;
         }
+        if let Some(time) = time {
+            return self.nap(worker, actor, time);
+        }
+        // S6. If the bit was gone, somebody has called already, and this returns at once.
+        self.seats[worker][actor as usize].park();
+        false
     }
 
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
@@ -275,23 +262,33 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// `look_again` looks at everything else.
     pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         self.resting[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
-        let (seat, stays) = self.lie_down(worker, true, look_again);
-        // R6 and R7. If the time is over and the bit gone, somebody calls just now, or is in this place
-        // and will call when there is something.
-        if stays && !seat.park_for(time) && !self.take_bit(worker) {
-            seat.park();
+        let actor = self.guest[worker].load(Ordering::Relaxed);
+        if self.lie_down(worker, actor, true, look_again) {
+            self.nap(worker, actor, time);
         }
     }
 
-    /// Lines S1 to S5. Returns whether the worker is to sleep, and where.
+    /// Lines R6 and R7. Returns whether the time was over before anybody called.
+    fn nap(&self, worker: usize, actor: u64, mut time: Duration) -> bool {
+        let seat = &self.seats[worker][actor as usize];
+        while !seat.park_for(time) {
+            if self.take_back(worker, actor) {
+                return true;
+            }
+            // Somebody calls just now, or a caller is in this place, and the nap goes on when it has left.
+            time = (time * 2).min(LONGEST);
+        }
+        false
+    }
+
+    /// Lines S1 to S5. Returns whether the worker is to sleep, where it sat before.
     fn lie_down(
         &self,
         worker: usize,
+        actor: u64,
         vacant: bool,
         look_again: impl FnOnce() -> bool,
-    ) -> (&S, bool) {
-        // Chosen before S1: from then on another thread may be in this place.
-        let seat = self.seat(worker);
+    ) -> bool {
         let (group, bit) = (worker / BITS, Self::bit(worker));
         if vacant {
             self.vacant[group].fetch_or(bit, Ordering::Relaxed);
@@ -305,7 +302,34 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // S3: pairs with P2.
         M::full();
         // S4 and S5.
-        (seat, !(look_again() && self.take_bit(worker)))
+        !(look_again() && self.take_back(worker, actor))
+    }
+
+    /// Whoever lay down as this worker, its thread or a caller in its place (by the value of `guest`), takes the
+    /// bit back, if nobody has.
+    ///
+    /// The bit may be another's by now: of a caller that has come into this place and sleeps in it. That one is
+    /// called then, looks again, and the place stays its.
+    fn take_back(&self, worker: usize, actor: u64) -> bool {
+        if !self.take_bit(worker) {
+            return false;
+        }
+        let own = self.guest[worker].load(Ordering::Relaxed) == actor;
+        if !own {
+            self.seat(worker).unpark();
+        }
+        own
+    }
+
+    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    #[cold]
+    pub(crate) fn does_anybody_run(&self) -> bool {
+        let sleepers = |(asleep, following): (&M::Word, &M::Word)| {
+            (asleep.load(Ordering::Relaxed) | following.load(Ordering::Relaxed)).count_ones()
+                as usize
+        };
+        let asleep: usize = self.asleep.iter().zip(self.following.iter()).map(sleepers).sum();
+        asleep + (self.searching.load(Ordering::Relaxed) as usize) < self.seats.len()
     }
 }
 

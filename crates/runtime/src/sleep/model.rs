@@ -15,11 +15,12 @@ use super::{Seat, Sleep};
 struct LoomSeat {
     called: Mutex<bool>,
     changed: Condvar,
+    napped: Mutex<bool>,
 }
 
 impl Seat for LoomSeat {
     fn new() -> Self {
-        LoomSeat { called: Mutex::new(false), changed: Condvar::new() }
+        LoomSeat { called: Mutex::new(false), changed: Condvar::new(), napped: Mutex::new(false) }
     }
 
     fn park(&self) {
@@ -30,8 +31,13 @@ impl Seat for LoomSeat {
         *called = false;
     }
 
-    /// loom has no time: it is over at once, whatever the others have done till then.
+    /// loom has no time: that of the first nap is over at once, whatever the others have done till then, and
+    /// that of the next never.
     fn park_for(&self, _time: Duration) -> bool {
+        if mem::replace(&mut *self.napped.lock().unwrap(), true) {
+            self.park();
+            return true;
+        }
         mem::take(&mut *self.called.lock().unwrap())
     }
 
@@ -99,10 +105,19 @@ impl<M: Memory> Pool<M> {
     /// A worker that takes one task, sleeping until there is one.
     fn take(&self, worker: usize) {
         self.sleep.search();
+        self.take_as_searcher(worker);
+    }
+
+    fn take_as_searcher(&self, worker: usize) {
         while !self.try_take() {
-            self.sleep
-                .sleep(worker, true, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
+            self.sleep.sleep(worker, true, None, || {
+                self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0
+            });
         }
+        self.found();
+    }
+
+    fn found(&self) {
         if self.sleep.found() && self.lines.l3 && self.visible.load(Ordering::Relaxed) > 0 {
             self.sleep.wake_one();
         }
@@ -157,7 +172,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
         let worker = thread::spawn(move || {
             pool.sleep.search();
             while pool.done.load(Ordering::Relaxed) == 0 {
-                pool.sleep.sleep(0, false, || pool.done.load(Ordering::Relaxed) != 0);
+                pool.sleep.sleep(0, false, None, || pool.done.load(Ordering::Relaxed) != 0);
             }
             pool.sleep.found();
         });
@@ -202,6 +217,108 @@ fn a_caller_in_a_sleepers_place_loses_nothing() {
 #[should_panic(expected = "deadlock")]
 fn a_caller_that_does_not_look_back_loses_a_task() {
     a_caller_in_a_sleepers_place(false);
+}
+
+/// A worker that looks for a task, offers its place once, and sleeps; a caller that takes the place, if it
+/// meets the offer or the sleeper; and a task that comes at any moment.
+fn a_caller_meets_an_offer(takes_back: bool, look: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        // What only the acting worker touches.
+        let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
+        // An access that loom watches, and reports if another is not ordered with it.
+        let act = || private.with_mut(|_| ());
+        let worker = thread::spawn(move || {
+            let visible = || pool.visible.load(Ordering::Relaxed) > 0;
+            pool.sleep.search();
+            act();
+            let looks = || {
+                if !takes_back {
+                    act();
+                }
+            };
+            pool.sleep.offer(0, Duration::ZERO, looks);
+            act();
+            while !pool.try_take() {
+                pool.sleep.sleep(0, true, None, visible);
+                act();
+            }
+            pool.sleep.found();
+        });
+        let caller = thread::spawn(move || {
+            let offer = pool.sleep.take_offer().inspect(|_| _ = pool.sleep.found());
+            if let Some(place) = offer.or_else(|| pool.sleep.take_place()) {
+                act();
+                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
+            }
+        });
+        pool.produce(1);
+        worker.join().unwrap();
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn a_caller_that_meets_an_offer_is_alone_in_the_place_and_loses_nothing() {
+    a_caller_meets_an_offer(true, true);
+}
+
+#[test]
+#[should_panic(expected = "Concurrent write accesses to `UnsafeCell`")]
+fn a_worker_that_does_not_take_its_place_back_before_it_looks_is_not_alone() {
+    a_caller_meets_an_offer(false, true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_met_an_offer_and_does_not_look_back_loses_a_task() {
+    a_caller_meets_an_offer(true, false);
+}
+
+/// Two tasks for two workers, one of which offers its place. The caller that takes it does not end before the
+/// other worker has taken a task. `found` is what it does about the searcher that it is no more.
+fn a_caller_takes_the_place_of_a_lookout(found: fn(&Pool<Loom>)) {
+    check(move || {
+        let pool = Pool::<Loom>::new(2, ALL);
+        // Loom's own types are not to be dropped by an unwinding.
+        let ended: &'static LoomSeat = Box::leak(Box::new(LoomSeat::new()));
+        let visible = || pool.visible.load(Ordering::Relaxed) > 0;
+        pool.sleep.search();
+        let other = thread::spawn(move || {
+            pool.take(1);
+            ended.unpark();
+        });
+        let caller = thread::spawn(move || {
+            if let Some(place) = pool.sleep.take_offer() {
+                found(pool);
+                ended.park();
+                pool.sleep.give_back(place, visible);
+            }
+        });
+        let producer = thread::spawn(|| pool.produce(2));
+        pool.sleep.offer(0, Duration::ZERO, || ());
+        pool.take_as_searcher(0);
+        for thread in [other, caller, producer] {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_caller_in_the_place_of_a_lookout_loses_nothing() {
+    a_caller_takes_the_place_of_a_lookout(Pool::found);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_is_still_counted_as_a_searcher_loses_a_task() {
+    a_caller_takes_the_place_of_a_lookout(|_| ());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_caller_that_leaves_sleepers_without_a_lookout_loses_a_task() {
+    a_caller_takes_the_place_of_a_lookout(|pool| _ = pool.sleep.found());
 }
 
 /// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a task
@@ -286,7 +403,7 @@ fn a_rest(caller: bool) {
             let visible = || pool.visible.load(Ordering::Relaxed) > 0;
             pool.sleep.rest(0, Duration::ZERO, visible);
             while !pool.try_take() {
-                pool.sleep.sleep(0, true, visible);
+                pool.sleep.sleep(0, true, None, visible);
             }
             pool.sleep.found();
         });
@@ -296,6 +413,54 @@ fn a_rest(caller: bool) {
         pool.produce(1);
         worker.join().unwrap();
     });
+}
+
+/// A caller comes into the place of a worker that naps, and sleeps there itself, until it is woken. The nap is
+/// over at any moment, or the worker sees at S5 that it need not sleep at all.
+fn a_caller_sleeps_in_a_place(task: bool) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        // What only the acting worker touches.
+        let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
+        let act = || private.with_mut(|_| ());
+        let visible = || pool.visible.load(Ordering::Relaxed) > 0;
+        if task {
+            pool.visible.fetch_add(1, Ordering::Relaxed);
+        }
+        let worker = thread::spawn(move || {
+            pool.sleep.search();
+            pool.sleep.sleep(0, true, Some(Duration::ZERO), visible);
+            act();
+            pool.sleep.found();
+        });
+        let caller = thread::spawn(move || {
+            if let Some(place) = pool.sleep.take_place() {
+                act();
+                pool.sleep.search();
+                while pool.done.load(Ordering::Relaxed) == 0 {
+                    pool.sleep.sleep(place, false, None, || pool.done.load(Ordering::Relaxed) != 0);
+                    act();
+                }
+                pool.sleep.found();
+                pool.sleep.give_back(place, || true);
+            }
+        });
+        pool.done.fetch_add(1, Ordering::Relaxed);
+        pool.sleep.wake(0);
+        for thread in [worker, caller] {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_caller_that_sleeps_in_the_place_of_one_that_naps_is_alone_there() {
+    a_caller_sleeps_in_a_place(false);
+}
+
+#[test]
+fn a_caller_that_sleeps_in_the_place_of_one_that_has_found_something_is_alone_there() {
+    a_caller_sleeps_in_a_place(true);
 }
 
 #[test]
