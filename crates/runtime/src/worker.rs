@@ -62,8 +62,7 @@ impl Work<'_> {
     }
 }
 
-/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]; then
-/// it sleeps until it is called. See `sleep/README.md`.
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]. See `sleep/README.md`.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Why a worker works.
@@ -333,7 +332,7 @@ impl Local {
         let idle = cause == Cause::Idle;
         let _waiting = (!idle).then(|| self.watch.waits());
         let following = (!idle).then(|| self.registry.sleep.follow(self.index));
-        let (mut looks, mut nap) = (0, Some(NAP));
+        let (mut looks, mut nap) = (0, NAP);
         while !done() {
             let thief = thief();
             if let Some(following) = &following {
@@ -356,7 +355,7 @@ impl Local {
                     self.found();
                     looks = 0;
                 }
-                nap = Some(NAP);
+                nap = NAP;
                 if idle && work.is_stolen() {
                     self.crumbs.begin();
                 }
@@ -381,17 +380,13 @@ impl Local {
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
                 let sleep = &self.registry.sleep;
-                let time = nap.filter(|_| sleep.does_anybody_run());
+                let time = sleep.does_anybody_run().then_some(nap);
                 let over = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
                 drop(sleeping);
-                (looks, nap) = if over {
-                    (LOOKS - 1, nap.map(|nap| nap * 2).filter(|&nap| nap <= LONGEST))
-                } else {
-                    (1, Some(NAP))
-                };
+                (looks, nap) = if over { (LOOKS - 1, (nap * 2).min(LONGEST)) } else { (1, NAP) };
             }
         }
         if looks != 0 {

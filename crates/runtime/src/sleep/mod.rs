@@ -59,7 +59,7 @@ pub(crate) struct Sleep<M: Memory, S> {
 const BITS: usize = 64;
 
 /// The longest nap.
-pub(crate) const LONGEST: Duration = Duration::from_millis(64);
+pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the seats.
