@@ -22,7 +22,7 @@ pub(super) const WORKLOADS: [Workload; 2] =
 
 pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -> Case {
     let calls = if workload.asleep {
-        size.pick(3, 50, 400, 400)
+        size.pick(3, 50, 200, 200)
     } else {
         size.pick(3, 2_000, 20_000, 20_000)
     };

@@ -32,7 +32,7 @@ pub(super) fn cases(request: &Request, cases: &mut Vec<Case>) {
 
 fn case<S: System>(tree: &Tree, size: Size, workers: usize) -> Case {
     let tree = Rc::clone(tree);
-    let calls: u32 = size.pick(3, 20_000, 400_000, 400_000);
+    let calls: u32 = size.pick(3, 20_000, 50_000, 50_000);
     Case::new("small-tree", S::NAME, workers, Unit::NANOSECONDS, move || {
         let system = S::new(workers)?;
         Ok(move || {

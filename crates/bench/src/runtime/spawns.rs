@@ -27,7 +27,7 @@ pub(super) const WORKLOADS: [Workload; 4] = [
 /// The tasks are empty, so after that time another scope has tasks that are counted.
 pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -> Case {
     let tasks = size.pick(workload.tasks.min(100), workload.tasks, workload.tasks, workload.tasks);
-    let scopes = (size.pick(tasks, 300_000, 4_000_000, 4_000_000) / tasks).max(1);
+    let scopes = (size.pick(tasks, 300_000, 2_000_000, 2_000_000) / tasks).max(1);
     Case::new(workload.name, L::NAME, workers, Unit::NANOSECONDS, move || {
         let pool = L::new(workers)?;
         Ok(move || {

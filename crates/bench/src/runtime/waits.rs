@@ -32,8 +32,8 @@ pub(super) const WORKLOADS: [Workload; 2] = [
 pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -> Case {
     let Workload { name, kind } = workload;
     let count = match kind {
-        Kind::Wake => size.pick(3, 50, 400, 400),
-        Kind::Leaf => size.pick(1, 5, 11, 11),
+        Kind::Wake => size.pick(3, 50, 200, 200),
+        Kind::Leaf => size.pick(1, 5, 5, 5),
     };
     let leaf = Duration::from_millis(size.pick(2, 20, 100, 100));
     Case::new(name, L::NAME, workers, Unit::MICROSECONDS, move || {
