@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::need_stacks;
 
@@ -54,6 +54,14 @@ fn stacks(workers: usize, each: u64) -> u64 {
     each.saturating_mul(workers as u64)
 }
 
+/// Whether Poach can have so many workers. Others try to start them, and end the process where the system has no
+/// room for their stacks.
+pub(super) fn comparable(workers: usize) -> Result<()> {
+    let most = poach_runtime::MAX_THREADS;
+    ensure!(workers <= most, "a pool of Poach has {most} workers at most, not {workers}");
+    Ok(())
+}
+
 /// Poach as it ships.
 #[derive(Debug)]
 pub(super) struct Poach(poach_runtime::ThreadPool, Threads);
@@ -62,6 +70,7 @@ impl Library for Poach {
     const NAME: &'static str = "split";
 
     fn new(workers: usize) -> Result<Self> {
+        comparable(workers)?;
         need_stacks(stacks(workers, 8 << 20))?;
         let threads = Threads::default();
         let noted = threads.clone();
@@ -110,6 +119,7 @@ impl Library for Rayon {
     const NAME: &'static str = "rayon";
 
     fn new(workers: usize) -> Result<Self> {
+        comparable(workers)?;
         need_stacks(stacks(workers, 2 << 20))?;
         let threads = Threads::default();
         let noted = threads.clone();

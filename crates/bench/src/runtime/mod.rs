@@ -137,6 +137,17 @@ mod tests {
     }
 
     #[test]
+    fn more_workers_than_poach_can_have_are_refused_of_all() {
+        let document = run(vec![100_000], &["call-hot", "small-tree", "wake", "idle"]);
+        // The sequential program has one worker, whatever is asked.
+        assert!(document.rows.iter().all(|row| row.system == "sequential"), "{:?}", document.rows);
+        assert!(!document.failures.is_empty());
+        for failure in &document.failures {
+            assert!(failure.message.ends_with("at most, not 100000"), "{failure:?}");
+        }
+    }
+
+    #[test]
     fn the_median_and_the_tail() {
         let times: Vec<Duration> = (1..=101).map(Duration::from_micros).collect();
         let sample = median(&times, 1e6);

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
+use super::library::comparable;
 use crate::fork::{Chili, Fork, Rayon, Sequential, Split, System, Task, counted};
 use crate::tree_sum::{Node, Sum};
 use crate::{Case, Request, Sample, Size, Unit};
@@ -34,6 +35,7 @@ fn case<S: System>(tree: &Tree, size: Size, workers: usize) -> Case {
     let tree = Rc::clone(tree);
     let calls: u32 = size.pick(3, 20_000, 50_000, 50_000);
     Case::new("small-tree", S::NAME, workers, Unit::NANOSECONDS, move || {
+        comparable(workers)?;
         let system = S::new(workers)?;
         Ok(move || {
             let before = system.counters();
