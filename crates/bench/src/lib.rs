@@ -63,6 +63,7 @@ mod quicksort;
 mod ray;
 mod replay;
 pub mod runs;
+mod runtime;
 mod sieve;
 mod simulate;
 mod strassen;
@@ -83,6 +84,7 @@ pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Summary, geometric_mean, percentile};
 pub use pool::Pool;
+pub use runtime::Runtime;
 pub use simulate::{Costs, Simulate, Topology};
 
 /// Every suite there is.
@@ -92,6 +94,7 @@ pub fn suites() -> Vec<Box<dyn Suite>> {
         Box::new(ForkJoin),
         Box::new(Graphs),
         Box::new(Pool),
+        Box::new(Runtime),
         Box::<Simulate>::default(),
     ]
 }

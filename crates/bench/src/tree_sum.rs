@@ -8,15 +8,16 @@ use anyhow::{Result, ensure};
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
 
-struct Node {
-    value: u64,
-    children: Option<Box<(Node, Node)>>,
+/// A node, and so a tree.
+pub(crate) struct Node {
+    pub(crate) value: u64,
+    pub(crate) children: Option<Box<(Node, Node)>>,
 }
 
 impl Node {
     /// A tree of `nodes` nodes, an odd number, as balanced as it can be; its values are the numbers from
     /// `first` on, and it is allocated in their order: as it is visited.
-    fn new(first: u64, nodes: u64) -> Self {
+    pub(crate) fn new(first: u64, nodes: u64) -> Self {
         let mut root = Node { value: first, children: None };
         root.grow(nodes);
         root
@@ -37,7 +38,8 @@ impl Node {
     }
 }
 
-struct Sum<'t>(&'t Node);
+/// The sum of a tree.
+pub(crate) struct Sum<'t>(pub(crate) &'t Node);
 
 impl Task for Sum<'_> {
     type Output = u64;

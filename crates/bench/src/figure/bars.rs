@@ -40,10 +40,12 @@ pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<O
     let base = |row: &Row| document.baseline(row).filter(|base| base.median > 0.0);
     let here = |row: &&Row| row.suite == suite && row.workers == workers;
     let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
-    let name = base(first).map_or("the baseline", |base| base.system.as_str());
+    // Not all workloads of a suite need have the same one.
+    let bases = document.rows.iter().filter(here).filter_map(base);
+    let names = distinct(bases.map(|base| base.system.as_str())).join("` or `");
     let axis = match first.better {
-        Better::Lower => format!("time, as a multiple of `{name}` (lower is better)"),
-        Better::Higher => format!("rate, as a multiple of `{name}` (higher is better)"),
+        Better::Lower => format!("time, as a multiple of `{names}` (lower is better)"),
+        Better::Higher => format!("rate, as a multiple of `{names}` (higher is better)"),
     };
     let values = |row: &Row| {
         let base = base(row)?.median;
@@ -239,6 +241,8 @@ fn groups_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Case;
+    use crate::harness::document::CaseName;
 
     #[test]
     fn a_legend_goes_on_in_a_second_line() {
@@ -247,6 +251,19 @@ mod tests {
         let places = legend(&many);
         assert!(places.iter().all(|(x, _)| x + 34 + LETTER * 23 <= WIDTH));
         assert_eq!(places.last().map(|(_, line)| *line), Some(2));
+    }
+
+    #[test]
+    fn the_axis_names_each_baseline() {
+        let mut document = Document::new("tiny");
+        for (workload, system) in
+            [("a", "split"), ("a", "rayon"), ("b", "sequential"), ("b", "split"), ("b", "rayon")]
+        {
+            let case = CaseName::of(&Case::timed(workload, system, 1, || Ok(())));
+            document.add("suite", &case, 1.0.into());
+        }
+        let svg = draw(&document, "suite", 1).unwrap().unwrap();
+        assert!(svg.contains("as a multiple of `split` or `sequential` (lower"), "{svg}");
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod task;
 
 pub(crate) use patterns::{Both, for_each, sum};
 pub use systems::use_profile;
-use systems::{Chili, Kind, OnQueue, Rayon};
-pub(crate) use systems::{Sequential, Split, System, delta};
+pub(crate) use systems::{Chili, Rayon, Sequential, Split, System, delta};
+use systems::{Kind, OnQueue};
 pub(crate) use task::{Fork, Task};
 
 use std::cell::{OnceCell, RefCell};
@@ -136,11 +136,20 @@ pub(crate) fn case<P: Program, S: System>(shared: &Input<P>, size: Size, workers
             program.run(&system);
             let seconds = start.elapsed().as_secs_f64();
             program.check()?;
-            let counted = system.counters().into_iter().zip(before);
-            Ok(counted.fold(Sample::from(seconds), |sample, ((name, after), (_, before))| {
-                sample.count(name, (after - before) as f64)
-            }))
+            Ok(counted(&system, before, seconds.into()))
         })
     };
     Case::new(P::NAME, S::NAME, workers, Unit::SECONDS, prepare)
+}
+
+/// The sample with what `system` has counted since `before`.
+pub(crate) fn counted(
+    system: &impl System,
+    before: Vec<(&'static str, u64)>,
+    sample: Sample,
+) -> Sample {
+    let counted = system.counters().into_iter().zip(before);
+    counted.fold(sample, |sample, ((name, after), (_, before))| {
+        sample.count(name, (after - before) as f64)
+    })
 }

@@ -92,6 +92,8 @@ impl Unit {
     pub const SECONDS: Unit = Unit { name: "s", better: Better::Lower };
     /// Nanoseconds for one operation.
     pub const NANOSECONDS: Unit = Unit { name: "ns", better: Better::Lower };
+    /// Microseconds for one operation.
+    pub const MICROSECONDS: Unit = Unit { name: "us", better: Better::Lower };
     /// Millions of operations a second.
     pub const MILLIONS_PER_SECOND: Unit = Unit { name: "M/s", better: Better::Higher };
 }
