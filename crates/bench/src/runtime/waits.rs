@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::library::Library;
 use super::{PATIENCE, REST, median};
@@ -77,12 +77,32 @@ fn wake<L: Library>(pool: &L, patience: Duration) -> Result<Duration> {
 /// rests between them.
 const TASK: Duration = Duration::from_millis(1);
 
+/// How often the leaf is made again if the other worker was not free before its end: the system has given it no
+/// time, and there is nothing to measure.
+const TRIES: u32 = 100;
+
 /// From the moment that the other worker is free to the start of the task behind the leaf.
 ///
 /// The owner forks that task while the other is at work, so nobody has asked for it, and does not come back to
 /// its queue before the leaf's end. If nobody takes it meanwhile the owner runs it then, and the time is the
 /// leaf's.
 fn behind_leaf<L: Library>(pool: &L, leaf: Duration, patience: Duration) -> Result<Duration> {
+    for _ in 0..TRIES {
+        if let Some(time) = behind_a_leaf(pool, leaf, patience)? {
+            return Ok(time);
+        }
+    }
+    bail!(
+        "the second worker got no processor during a leaf of {leaf:?}, {TRIES} times: is the machine busy?"
+    )
+}
+
+/// As said there; `None` if the other worker was not free in time.
+fn behind_a_leaf<L: Library>(
+    pool: &L,
+    leaf: Duration,
+    patience: Duration,
+) -> Result<Option<Duration>> {
     let (away, in_leaf) = (Flag::default(), Flag::default());
     let (begun, free) = pool.install(|| {
         let owner = || {
@@ -105,7 +125,7 @@ fn behind_leaf<L: Library>(pool: &L, leaf: Duration, patience: Duration) -> Resu
     let begun = begun
         .with_context(|| format!("no other worker took a half of a join within {patience:?}"))?;
     let free = free.with_context(|| format!("no leaf had begun within {patience:?}"))?;
-    Ok(begun.saturating_duration_since(free))
+    Ok(begun.checked_duration_since(free))
 }
 
 /// Computes for so long; since when.
