@@ -201,6 +201,11 @@ impl Registry {
         }
     }
 
+    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    pub(crate) fn does_anybody_run(&self) -> bool {
+        self.sleep.does_anybody_run(self.spares.idle())
+    }
+
     /// Line S5: whether there is work that a searcher could take.
     pub(crate) fn visible_work(&self) -> bool {
         // S3 or L2 precedes.

@@ -70,6 +70,11 @@ impl Spares {
         Some((seat, loan))
     }
 
+    /// How many are at home.
+    pub(crate) fn idle(&self) -> usize {
+        self.lock().seats.iter().filter(|seat| matches!(seat, Seat::Idle)).count()
+    }
+
     /// Lets the spare threads end. There is nothing left to lend them for.
     pub(crate) fn dismiss(&self) {
         self.lock().dismissed = true;
@@ -123,5 +128,23 @@ impl Spares {
             state.seats[seat] = Seat::Idle;
         }
         free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_lent_is_not_idle_before_it_has_come_back() {
+        let spares = Spares::new(2);
+        assert_eq!(spares.idle(), 2);
+        let (seat, _loan) = spares.lend().unwrap();
+        assert_eq!(spares.idle(), 1);
+        assert!(spares.next_loan(seat).is_some());
+        assert!(!spares.come_back(seat, || false));
+        assert_eq!(spares.idle(), 1);
+        assert!(spares.come_back(seat, || true));
+        assert_eq!(spares.idle(), 2);
     }
 }

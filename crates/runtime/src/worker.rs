@@ -62,7 +62,8 @@ impl Work<'_> {
     }
 }
 
-/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`]. See `sleep/README.md`.
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`].
+/// See `sleep/README.md`.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Why a worker works.
@@ -238,8 +239,7 @@ impl Local {
                         || registry.is_closing()
                         || registry.visible_work()
                         || registry.workers[index].has_mail()
-                        || (registry.sleep.answers() != answers
-                            && registry.sleep.does_anybody_run())
+                        || (registry.sleep.answers() != answers && registry.does_anybody_run())
                 });
             }
         }
@@ -380,7 +380,7 @@ impl Local {
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
                 let sleep = &self.registry.sleep;
-                let time = sleep.does_anybody_run().then_some(nap);
+                let time = self.registry.does_anybody_run().then_some(nap);
                 let over = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()

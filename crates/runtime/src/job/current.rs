@@ -62,7 +62,7 @@ impl Local {
     /// Lets others take this worker's place while it sleeps, or offers it, with nothing under way.
     pub(crate) fn publish(&self) {
         let place = ptr::from_ref(self).cast_mut();
-        // Release: pairs with the acquire in `of_sleeper`.
+        // Release: pairs with the acquire in `of_idle`.
         self.registry.locals[self.index].store(place, Ordering::Release);
     }
 

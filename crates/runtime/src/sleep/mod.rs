@@ -321,15 +321,15 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         own
     }
 
-    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares. Out of date at once.
     #[cold]
-    pub(crate) fn does_anybody_run(&self) -> bool {
+    pub(crate) fn does_anybody_run(&self, away: usize) -> bool {
         let sleepers = |(asleep, following): (&M::Word, &M::Word)| {
             (asleep.load(Ordering::Relaxed) | following.load(Ordering::Relaxed)).count_ones()
                 as usize
         };
         let asleep: usize = self.asleep.iter().zip(self.following.iter()).map(sleepers).sum();
-        asleep + (self.searching.load(Ordering::Relaxed) as usize) < self.seats.len()
+        asleep + away + (self.searching.load(Ordering::Relaxed) as usize) < self.seats.len()
     }
 }
 
