@@ -173,17 +173,24 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.private().room.capacity()
     }
 
-    /// Answers a request, if it has something to share.
+    /// Answers a request, if it has something to share. The caller does nothing more with the queue.
     #[cold]
     #[inline(never)]
     fn share(&self) {
+        if self.share_half() {
+            self.context.shared();
+        }
+    }
+
+    /// Shares the older half of the private tasks, if there are any.
+    fn share_half(&self) -> bool {
         let Private { bottom, head, .. } = self.private();
         let (bottom, head) = (bottom.get(), head.get());
         let private = head.wrapping_sub(bottom);
         if private > 0 {
             self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
-            self.context.shared();
         }
+        private > 0
     }
 
     fn share_up_to(&self, to: u64) {
@@ -203,11 +210,11 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
         let private = self.private();
         let old = private.bottom.get();
-        if private.head.get() == old {
+        let at_the_split = private.head.get() == old;
+        if at_the_split {
             let split = self.shared.thieves.bounds.take_back()?;
             let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
             private.bottom.set(bottom);
-            self.context.took_back();
             // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
             let _ = self.shared.alarm.compare_exchange(
                 old,
@@ -217,8 +224,13 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             );
         }
         let task = self.pop_private();
-        if asked {
-            self.share();
+        let shared = asked && self.share_half();
+        // Last, both: the context may use this queue.
+        if at_the_split {
+            self.context.took_back();
+        }
+        if shared {
+            self.context.shared();
         }
         Some(task)
     }

@@ -64,8 +64,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-never-takes-back",
         why: "the owner pops below the split without taking tasks back",
-        was: "if private.head.get() == old {",
-        is: "if false {",
+        was: "let at_the_split = private.head.get() == old;",
+        is: "let at_the_split = false;",
         ..OWNER
     },
 ];

@@ -227,9 +227,12 @@ impl<M: Memory, C: Context> Head<M, C> {
                 return Popped::Stolen;
             }
             bump(&header.counts.shrinks);
+            self.attend(header);
+            // Last: the context may use this stack.
             header.context.took_back();
+        } else {
+            self.attend(header);
         }
-        self.attend(header);
         Popped::Own
     }
 
@@ -457,6 +460,9 @@ impl<M: Memory, C: Context> Head<M, C> {
     }
 
     /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.
+    ///
+    /// May call the context, which may use the stack: so the caller does nothing more with the words of the
+    /// header.
     fn attend(self, header: &Header<M, C>) {
         // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
         let asked = header.requested.swap(0, Ordering::Relaxed) != 0;

@@ -120,13 +120,24 @@ const ALIGN: usize = if usize::BITS >= 64 { 1 << 27 } else { 1 << 21 };
 /// The most tasks that a [`Stack`] can be made for: 1,572,864, or 24,576 on a machine of 32 bits.
 pub const MAX_SLOTS: usize = ALIGN / 256 * 3;
 
-/// What the owner of a [`Stack`] belongs to; told when there is something for thieves.
+/// What the owner of a [`Stack`] or a [`Split`](super::Split) belongs to; told when there is something for thieves.
+///
+/// A queue calls it in the owner's cold paths, on the owner's thread, as the last thing that the operation does
+/// with the queue. So a method may do what any other code of the owner may do at that place:
+///
+/// - use the same [`Split`](super::Split), whose operations then call the context again; the task that the outer
+///   pop returns is out of the queue already;
+/// - use the same [`Stack`], under the contracts of its [`Head`]s;
+/// - panic in an operation of a [`Split`](super::Split), which is done and unwinds: a task that a pop has taken is
+///   dropped with it, a task that a push has added stays. A push to a [`Stack`] that unwinds has pushed, and its
+///   caller must pop all the same; so a stack's context does not panic.
+///
+/// A split deque that is dropped calls nobody.
 pub trait Context {
-    /// Tasks have become visible to thieves. Called by the owner, in its cold path.
+    /// Tasks have become visible to thieves.
     fn shared(&self);
 
-    /// The owner, out of private tasks, has taken some back from the thieves. Called by the owner, in
-    /// its cold path.
+    /// The owner, out of private tasks, has taken some back from the thieves.
     fn took_back(&self) {}
 }
 
