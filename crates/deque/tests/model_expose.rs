@@ -110,7 +110,9 @@ fn every_task_is_run_once() {
 #[derive(Clone, Copy)]
 struct Barrierless;
 
-impl Memory for Barrierless {
+// SAFETY: the simulated machine's but for its barrier, which is none on purpose: for this model alone, whose tasks are
+// numbers.
+unsafe impl Memory for Barrierless {
     type Word = <Simulated as Memory>::Word;
     type Pointer<T> = <Simulated as Memory>::Pointer<T>;
     type Cell<T> = <Simulated as Memory>::Cell<T>;

@@ -115,7 +115,8 @@ mod unlocked {
     #[derive(Clone, Copy)]
     pub(super) struct Unlocked;
 
-    impl Memory for Unlocked {
+    // SAFETY: loom's, but for its words.
+    unsafe impl Memory for Unlocked {
         type Word = OwnerWord;
         type Pointer<T> = AtomicPtr<T>;
         type Cell<T> = loom::cell::UnsafeCell<T>;
@@ -143,7 +144,8 @@ mod unlocked {
 
     pub(super) struct OwnerWord(AtomicU64);
 
-    impl Word for OwnerWord {
+    // SAFETY: loom's, but for an exchange that is two accesses on purpose: for this model alone, whose tasks are numbers.
+    unsafe impl Word for OwnerWord {
         fn new(value: u64) -> Self {
             OwnerWord(AtomicU64::new(value))
         }

@@ -53,8 +53,8 @@ impl Context for CallsBack {
     }
 }
 
-fn next() -> Box<u64> {
-    Box::new(NEXT.replace(NEXT.get() + 1))
+fn next() -> u64 {
+    NEXT.replace(NEXT.get() + 1)
 }
 
 fn nothing(_: &Queue, _: &mut Vec<u64>) {}
@@ -68,7 +68,7 @@ fn pop_all(queue: &Queue, taken: &mut Vec<u64>) {
 }
 
 fn push_some(queue: &Queue, _: &mut Vec<u64>) {
-    (0..3).for_each(|_| queue.push(next()));
+    (0..3).for_each(|_| queue.push(Box::new(next())));
 }
 
 fn pop_all_and_push(queue: &Queue, taken: &mut Vec<u64>) {
@@ -91,12 +91,12 @@ fn play(shared: Act, took_back: Act) -> usize {
     QUEUE.set(Some(Rc::clone(&queue)));
     let take = |task: Box<u64>| SEEN.with_borrow_mut(|seen| seen.push(*task));
     for round in 0..20 {
-        (0..7).for_each(|_| queue.push(next()));
+        (0..7).for_each(|_| queue.push(Box::new(next())));
         // Asks; the next push or pop shares.
         if let Steal::Success(task) = queue.thief().steal() {
             take(task);
         }
-        queue.push(next());
+        queue.push(Box::new(next()));
         for _ in 0..if round % 2 == 0 { 3 } else { usize::MAX } {
             let Some(task) = queue.pop() else { break };
             take(task);

@@ -16,7 +16,9 @@ use crate::machine::{Change, MAX_THREADS, Op};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated;
 
-impl Memory for Simulated {
+// SAFETY: the machine executes one step of one thread at a time, and `full` and `heavy` are steps that drain the store
+// buffers in question; it is TSO[S], and has the process-wide barrier, always.
+unsafe impl Memory for Simulated {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
     type Cell<T> = SimulatedCell<T>;
@@ -81,7 +83,8 @@ fn compared(old: u64, current: u64) -> Result<u64, u64> {
     if old == current { Ok(old) } else { Err(old) }
 }
 
-impl Word for SimulatedWord {
+// SAFETY: each method is one step of the machine, whose words are stronger than any ordering asks for: TSO.
+unsafe impl Word for SimulatedWord {
     fn new(value: u64) -> Self {
         SimulatedWord(engine::new_word(value))
     }
@@ -168,7 +171,8 @@ fn pointer<T>(number: u64) -> *mut T {
     core::ptr::with_exposed_provenance_mut(engine::address_of(number) as usize)
 }
 
-impl<T> Pointer<T> for SimulatedPointer<T> {
+// SAFETY: as for the word; a number stands for one address, and provenance is exposed and taken up again.
+unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
     fn new(value: *mut T) -> Self {
         SimulatedPointer { word: SimulatedWord::new(number(value)), target: PhantomData }
     }
@@ -244,7 +248,8 @@ impl<T> SimulatedCell<T> {
     }
 }
 
-impl<T> Cell<T> for SimulatedCell<T> {
+// SAFETY: an `UnsafeCell`, which lends its one place, and a record of who asked.
+unsafe impl<T> Cell<T> for SimulatedCell<T> {
     fn new(value: T) -> Self {
         SimulatedCell {
             content: UnsafeCell::new(value),

@@ -77,7 +77,10 @@ impl Displaced {
     }
 }
 
-impl StoreLoad<Machine> for Displaced {
+// SAFETY: the margin is without end, so nothing is promised but of `resolve`. Whoever made the policy has promised that
+// the owner runs on the processor named and nowhere else; while the thief runs there the owner does not, and a
+// switch of threads is a full fence on both sides.
+unsafe impl StoreLoad<Machine> for Displaced {
     #[inline(always)]
     fn owner(&self) {
         Machine::light();

@@ -28,6 +28,8 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit target");
 
+#[cfg(doctest)]
+mod compile_fail;
 pub mod delta;
 pub mod displace;
 pub mod machine;
@@ -57,7 +59,24 @@ pub use profile::Profile;
 /// for every pair of a `light` in one thread and a `heavy` in another, either all that stands before
 /// the `light` is visible to all that stands after the `heavy`, or the other way about. Two `light`s
 /// order nothing between them; that is why one of them is nearly free.
-pub trait Memory: Sized + Send + Sync + 'static {
+///
+/// # Safety
+///
+/// Queues that are generic over a memory hand tasks from thread to thread on the strength of it. For threads that
+/// share words, pointers and cells of this memory:
+///
+/// - [`full`](Memory::full) is a sequentially consistent fence, as `fence(SeqCst)` of `core` is, and so is
+///   [`heavy`](Memory::heavy) for the calling thread.
+/// - The answer of [`asymmetric`](Memory::asymmetric) never changes. Where it is `true`, `light` and `heavy` keep
+///   the promise above for every two threads that use the memory.
+/// - The answer of [`total_store_order`](Memory::total_store_order) never changes, and is `true` only where all
+///   threads that use the memory run under total store order.
+/// - [`pause`](Memory::pause), [`give_way`](Memory::give_way) and [`evict`](Memory::evict) change no memory that
+///   anybody can see.
+///
+/// A memory that breaks a promise on purpose, to see that a checker notices, is for that checker alone and for tasks
+/// that may be copied.
+pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// A shared 64-bit word.
     type Word: Word;
     /// A shared pointer. A word would do, but for a pointer's provenance.
@@ -108,7 +127,14 @@ pub trait Memory: Sized + Send + Sync + 'static {
 ///
 /// Orderings mean what they mean on [`AtomicU64`](core::sync::atomic::AtomicU64), and the same ones
 /// are refused (a load cannot be `Release`). Every operation is wait-free.
-pub trait Word: Send + Sync {
+///
+/// # Safety
+///
+/// Each method is one indivisible access to one word that all threads with a reference share, and does what the method
+/// of the same name of `AtomicU64` does, with the ordering that it is given or a stronger one. In particular a word's
+/// changes have one order, in which each read-modify-write reads the value just before its own; an exchange writes
+/// if and only if it returns `Ok`, and returns `Err` only if the word held another value.
+pub unsafe trait Word: Send + Sync {
     /// A word that holds `value`.
     fn new(value: u64) -> Self;
     /// Reads the word.
@@ -142,7 +168,12 @@ pub trait Word: Send + Sync {
 /// A shared pointer to `T`, which it does not own.
 ///
 /// As [`Word`], for pointers.
-pub trait Pointer<T>: Send + Sync {
+///
+/// # Safety
+///
+/// As [`Word`]'s. What is read is the very pointer that was written, with its provenance; two pointers are equal if
+/// their addresses are.
+pub unsafe trait Pointer<T>: Send + Sync {
     /// A pointer word that holds `value`.
     fn new(value: *mut T) -> Self;
     /// Reads the pointer.
@@ -170,7 +201,14 @@ pub trait Pointer<T>: Send + Sync {
 /// The pointers are handed to closures, so that a model can watch each access begin and end and
 /// report two that overlap. Using them is as unsafe as using an
 /// [`UnsafeCell`](core::cell::UnsafeCell): the cell checks nothing when it is real.
-pub trait Cell<T> {
+///
+/// # Safety
+///
+/// The cell owns one `T`, at one place for as long as the cell is not moved: the value it was made with, and later
+/// what is written there. [`with`](Cell::with) and [`with_mut`](Cell::with_mut) call the closure once, return what
+/// it returns, and give it a pointer to that place that is valid for reads, and from `with_mut` for writes. Nothing
+/// but the closures and the cell's own drop touches the value.
+pub unsafe trait Cell<T> {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;
     /// Lends the content for reading.

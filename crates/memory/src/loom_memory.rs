@@ -14,7 +14,9 @@ use crate::{Cell, Memory, Pointer, Word};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loom;
 
-impl Memory for Loom {
+// SAFETY: all fences are loom's sequentially consistent one, and it claims neither an asymmetric fence nor total store
+// order.
+unsafe impl Memory for Loom {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;
     type Cell<T> = UnsafeCell<T>;
@@ -40,7 +42,8 @@ impl Memory for Loom {
     }
 }
 
-impl Word for AtomicU64 {
+// SAFETY: loom's models of `core`'s atomics.
+unsafe impl Word for AtomicU64 {
     #[track_caller]
     fn new(value: u64) -> Self {
         AtomicU64::new(value)
@@ -93,7 +96,8 @@ impl Word for AtomicU64 {
     }
 }
 
-impl<T> Pointer<T> for AtomicPtr<T> {
+// SAFETY: as for the word.
+unsafe impl<T> Pointer<T> for AtomicPtr<T> {
     #[track_caller]
     fn new(value: *mut T) -> Self {
         AtomicPtr::new(value)
@@ -126,7 +130,8 @@ impl<T> Pointer<T> for AtomicPtr<T> {
     }
 }
 
-impl<T> Cell<T> for UnsafeCell<T> {
+// SAFETY: loom's `UnsafeCell` lends the one place of `core`'s, and watches.
+unsafe impl<T> Cell<T> for UnsafeCell<T> {
     #[track_caller]
     fn new(value: T) -> Self {
         UnsafeCell::new(value)

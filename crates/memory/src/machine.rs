@@ -14,7 +14,9 @@ use crate::{Cell, Memory, Pointer, Word, membarrier};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine;
 
-impl Memory for Machine {
+// SAFETY: `full` and `heavy` are `core`'s fence or more; `membarrier` decides once and describes its two ends; total
+// store order is what x86-64 processors have by their makers' manuals; waiting and `clflush` change no content.
+unsafe impl Memory for Machine {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;
     type Cell<T> = DataCell<T>;
@@ -76,7 +78,8 @@ impl Memory for Machine {
     }
 }
 
-impl Word for AtomicU64 {
+// SAFETY: it is the `AtomicU64` that the trait speaks of.
+unsafe impl Word for AtomicU64 {
     #[inline(always)]
     fn new(value: u64) -> Self {
         AtomicU64::new(value)
@@ -129,7 +132,8 @@ impl Word for AtomicU64 {
     }
 }
 
-impl<T> Pointer<T> for AtomicPtr<T> {
+// SAFETY: as for the word; an `AtomicPtr` keeps provenance.
+unsafe impl<T> Pointer<T> for AtomicPtr<T> {
     #[inline(always)]
     fn new(value: *mut T) -> Self {
         AtomicPtr::new(value)
@@ -167,7 +171,8 @@ impl<T> Pointer<T> for AtomicPtr<T> {
 #[repr(transparent)]
 pub struct DataCell<T>(UnsafeCell<T>);
 
-impl<T> Cell<T> for DataCell<T> {
+// SAFETY: an `UnsafeCell`, which lends its one place.
+unsafe impl<T> Cell<T> for DataCell<T> {
     #[inline(always)]
     fn new(value: T) -> Self {
         DataCell(UnsafeCell::new(value))

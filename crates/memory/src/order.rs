@@ -39,7 +39,14 @@ use crate::{CachePadded, Memory, Ordering, Word};
 /// value follows: a policy with a margin has no fence that would drain a thief's plain store.
 ///
 /// A thief closer to the owner than the margin may call [`resolve`](StoreLoad::resolve).
-pub trait StoreLoad<M: Memory>: Send + Sync {
+///
+/// # Safety
+///
+/// Queues hand out each task once on the strength of this guarantee: an implementation keeps it for every owner and
+/// every thief of the queues that are given the policy. The margin is the same in every call. After
+/// [`resolve`](StoreLoad::resolve) has answered `true`, the calling thief's loads see every store of `tail` that the
+/// owner had issued before the call, and the owner's loads of `head` that come later see the thief's announcement.
+pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// Called by the owner between its store of `tail` and its load of `head`.
     fn owner(&self);
 
@@ -65,7 +72,9 @@ pub trait StoreLoad<M: Memory>: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Full;
 
-impl<M: Memory> StoreLoad<M> for Full {
+// SAFETY: of two sequentially consistent fences one comes first, and what stands before it is seen after the other:
+// the owner's load sees the announcement, or the thief's load sees the store.
+unsafe impl<M: Memory> StoreLoad<M> for Full {
     #[inline(always)]
     fn owner(&self) {
         M::full();
@@ -123,7 +132,9 @@ impl<M> Clone for Asymmetric<M> {
 
 impl<M> Copy for Asymmetric<M> {}
 
-impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
+// SAFETY: where the memory has the asymmetric fence, which never changes, every owner has its light end and every thief
+// its heavy end, one of which comes first, as in `Full`; elsewhere both are full.
+unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.expedited { M::light() } else { full_instead::<M>() }
@@ -208,7 +219,9 @@ impl<M: Memory> fmt::Debug for Bounded<M> {
     }
 }
 
-impl<M: Memory> StoreLoad<M> for Bounded<M> {
+// SAFETY: whoever made the delta has promised that a thief's load misses at most so many of the owner's pops, where
+// there is a store to another line between any two; the memory is total store order, or there was no policy.
+unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.delta.fills() {
@@ -264,7 +277,9 @@ impl<M: Memory> fmt::Debug for Resolved<M> {
     }
 }
 
-impl<M: Memory> StoreLoad<M> for Resolved<M> {
+// SAFETY: as `Bounded`, and `resolve` is the heavy end of an asymmetric fence whose light end stands in `owner`; without
+// one there was no policy.
+unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
     #[inline(always)]
     fn owner(&self) {
         self.bounded.owner();
@@ -294,7 +309,8 @@ impl<M: Memory> StoreLoad<M> for Resolved<M> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unbounded;
 
-impl<M: Memory> StoreLoad<M> for Unbounded {
+// SAFETY: a load misses at most `u64::MAX` stores.
+unsafe impl<M: Memory> StoreLoad<M> for Unbounded {
     #[inline(always)]
     fn owner(&self) {
         M::light();
@@ -316,7 +332,8 @@ impl<M: Memory> StoreLoad<M> for Unbounded {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfenced;
 
-impl<M: Memory> StoreLoad<M> for Unfenced {
+// SAFETY: whoever made it has promised that no thief's operation runs beside an owner's.
+unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
     #[inline(always)]
     fn owner(&self) {}
 

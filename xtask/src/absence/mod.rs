@@ -130,6 +130,11 @@ mod tests {
         assert_eq!(found("crates/runtime/src/job.rs", source), NOTHING);
         assert_eq!(found("crates/runtime/src/job/slot.rs", source), NOTHING);
         assert_eq!(found("crates/memory/src/a.rs", source), NOTHING);
+        assert_eq!(found("crates/explore/src/memory.rs", source), NOTHING);
+        assert_eq!(
+            found("crates/explore/src/engine.rs", source),
+            ["crates/explore/src/engine.rs:2 unsafe-has-rooms"]
+        );
         let in_test = format!("#[cfg(test)] mod tests {{ {source} }}");
         assert_eq!(
             found("crates/poach/src/lib.rs", &in_test),

@@ -64,7 +64,8 @@ fn access(kind: Kind) {
 /// The machine's memory, with [`access`] before every access.
 pub(crate) struct Stopping;
 
-impl Memory for Stopping {
+// SAFETY: the real machine's, which stops between accesses.
+unsafe impl Memory for Stopping {
     type Word = StoppingWord;
     type Pointer<T> = StoppingPointer<T>;
     type Cell<T> = <Machine as Memory>::Cell<T>;
@@ -94,7 +95,8 @@ impl Memory for Stopping {
 
 pub(crate) struct StoppingWord(<Machine as Memory>::Word);
 
-impl Word for StoppingWord {
+// SAFETY: `core`'s atomics; the pauses stand before the accesses.
+unsafe impl Word for StoppingWord {
     fn new(value: u64) -> Self {
         StoppingWord(Word::new(value))
     }
@@ -148,7 +150,8 @@ impl Word for StoppingWord {
 
 pub(crate) struct StoppingPointer<T>(<Machine as Memory>::Pointer<T>);
 
-impl<T> Pointer<T> for StoppingPointer<T> {
+// SAFETY: as for the word.
+unsafe impl<T> Pointer<T> for StoppingPointer<T> {
     fn new(value: *mut T) -> Self {
         StoppingPointer(Pointer::new(value))
     }

@@ -25,12 +25,11 @@ use crate::sleep::{Seat, Sleep};
 /// shuttle's memory.
 #[derive(Clone, Copy)]
 struct Shuttled;
-
 struct ShuttledWord(AtomicU64);
-
 struct ShuttledPointer<T>(AtomicPtr<T>);
 
-impl Memory for Shuttled {
+// SAFETY: shuttle's accesses are all sequentially consistent, one thread at a time, so every fence is there already.
+unsafe impl Memory for Shuttled {
     type Word = ShuttledWord;
     type Pointer<T> = ShuttledPointer<T>;
     type Cell<T> = <Machine as Memory>::Cell<T>;
@@ -51,7 +50,8 @@ impl Memory for Shuttled {
     }
 }
 
-impl Word for ShuttledWord {
+// SAFETY: shuttle's models of `core`'s atomics.
+unsafe impl Word for ShuttledWord {
     fn new(value: u64) -> Self {
         ShuttledWord(AtomicU64::new(value))
     }
@@ -95,7 +95,8 @@ impl Word for ShuttledWord {
     }
 }
 
-impl<T> Pointer<T> for ShuttledPointer<T> {
+// SAFETY: as for the word.
+unsafe impl<T> Pointer<T> for ShuttledPointer<T> {
     fn new(value: *mut T) -> Self {
         ShuttledPointer(AtomicPtr::new(value))
     }

@@ -489,7 +489,8 @@ fn without_a_last_searcher_that_looks_back_a_wake_up_is_lost() {
 #[derive(Clone, Copy)]
 struct Fenceless;
 
-impl Memory for Fenceless {
+// SAFETY: its fences are none, on purpose, and only the sleep protocol under loom uses it, which is safe code.
+unsafe impl Memory for Fenceless {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;
     type Cell<T> = loom::cell::UnsafeCell<T>;
