@@ -57,6 +57,7 @@ mod mergesort;
 mod nbody;
 mod pool;
 mod programs;
+mod promise;
 mod quad;
 mod queens;
 mod quicksort;

@@ -35,7 +35,8 @@ owner_paths! {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let delta = Delta::new(128, 0)?;
+    // SAFETY: the queues have no thieves.
+    let delta = unsafe { Delta::new(128, 0) }?;
     black_box(free_ff_the(&FfThe::new(Bounded::new(delta)?)));
     black_box(free_thep(&Thep::new(Bounded::new(delta)?)));
     black_box(free_ff_cl(&FfCl::new(Bounded::new(delta)?)));

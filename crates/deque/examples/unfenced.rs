@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use poach_deque::{ChaseLev, Owner, Steal, The, Thief};
+use poach_deque::{CapacityError, ChaseLev, Owner, Steal, The, Thief};
 use poach_memory::{Bounded, Delta, Full, Machine, Unfenced};
 
 /// Tasks a round: more than any delta, so that a thief of FF-CL has something to steal.
@@ -77,7 +77,26 @@ fn off<O: Owner<u32>>(queue: &O, rounds: u32) -> (u32, u32) {
     (number(|count| count > 1) as u32, number(|count| count == 0) as u32)
 }
 
-fn main() {
+/// No fence.
+fn unfenced() -> Unfenced {
+    // SAFETY: not kept, which is what this program shows. Its tasks are numbers, and its queues do not grow.
+    unsafe { Unfenced::new() }
+}
+
+/// A bound, which may be too small.
+fn bound(pops: NonZeroU64) -> Delta {
+    // SAFETY: kept or not, as this program is to show; otherwise as in `unfenced`.
+    unsafe { Delta::exactly(pops) }
+}
+
+/// A queue that has room for all tasks of a round, twice.
+macro_rules! roomy {
+    ($queue:ident, $policy:expr) => {
+        $queue::<_, Machine, _>::with_capacity($policy, 2 * BATCH as usize)
+    };
+}
+
+fn main() -> Result<(), CapacityError> {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok());
     let rounds = rounds.unwrap_or(20_000).min(u32::MAX / BATCH);
     let show = |name: &str, (twice, never): (u32, u32)| {
@@ -85,16 +104,17 @@ fn main() {
     };
     println!("of {} tasks, each to come out once:", BATCH * rounds);
     show("chase-lev", off(&ChaseLev::<_, Machine, _>::new(Full), rounds));
-    show("chase-lev, no fence", off(&ChaseLev::<_, Machine, _>::new(Unfenced), rounds));
+    show("chase-lev, no fence", off(&roomy!(ChaseLev, unfenced())?, rounds));
     show("the", off(&The::<_, Machine, _>::new(Full), rounds));
-    show("the, no fence", off(&The::<_, Machine, _>::new(Unfenced), rounds));
-    let documented = Delta::documented(0).unwrap_or(Delta::exactly(LARGEST));
-    for (name, delta) in
-        [("ff-cl", documented), ("ff-cl, delta 1", Delta::exactly(NonZeroU64::MIN))]
-    {
+    show("the, no fence", off(&roomy!(The, unfenced())?, rounds));
+    // SAFETY: as in `bound`.
+    let documented = unsafe { Delta::documented(0) };
+    let documented = documented.unwrap_or_else(|_| bound(LARGEST));
+    for (name, delta) in [("ff-cl", documented), ("ff-cl, delta 1", bound(NonZeroU64::MIN))] {
         match Bounded::new(delta) {
-            Ok(policy) => show(name, off(&ChaseLev::<_, Machine, _>::new(policy), rounds)),
+            Ok(policy) => show(name, off(&roomy!(ChaseLev, policy)?, rounds)),
             Err(refused) => println!("{name}: {refused}"),
         }
     }
+    Ok(())
 }

@@ -140,7 +140,9 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// use poach_memory::{Bounded, Delta};
 ///
 /// // A processor with 56 store buffer entries, and no promise about stores between pops.
-/// let Ok(policy) = Bounded::new(Delta::new(56, 0)?) else { return Ok(()) };
+/// // SAFETY: owner and thief are one thread here, whose loads see its own stores.
+/// let delta = unsafe { Delta::new(56, 0) }?;
+/// let Ok(policy) = Bounded::new(delta) else { return Ok(()) };
 /// let owner: FfThe<u32> = FfThe::new(policy);
 /// let thief = owner.thief();
 /// owner.push(0);

@@ -178,7 +178,8 @@ fn the_idempotent_deque_is_full_at_its_most() {
 
 #[test]
 fn a_bounded_policy_is_refused_where_nothing_is_bounded() {
-    let delta = Delta::exactly(NonZeroU64::MIN);
+    // SAFETY: no queue is given it.
+    let delta = unsafe { Delta::exactly(NonZeroU64::MIN) };
     assert_eq!(Bounded::<Loom>::new(delta).err(), Some(Refused::NotTotalStoreOrder));
     assert_eq!(Resolved::<Loom>::new(delta).err(), Some(Refused::NotTotalStoreOrder));
     assert!(Refused::NotTotalStoreOrder.to_string().contains("use `Asymmetric` or `Full`"));
@@ -189,7 +190,8 @@ fn a_bounded_policy_is_refused_where_nothing_is_bounded() {
 
 #[test]
 fn a_store_buffer_of_no_entries_is_refused() {
-    assert_eq!(Delta::new(0, 1), Err(DeltaError::NoCapacity));
+    // SAFETY: there is none.
+    assert_eq!(unsafe { Delta::new(0, 1) }, Err(DeltaError::NoCapacity));
 }
 
 /// Within delta a thief refuses, and leaves the task to the owner; the owner's end makes it certain.
@@ -205,7 +207,9 @@ fn a_thief_within_delta_aborts_until_the_owner_is_gone() {
         drop(queue);
         assert_eq!(thief.steal(), Steal::Success(1));
     }
-    let policy = || Bounded::new(Delta::new(56, 0).unwrap()).unwrap();
+    // SAFETY: owner and thief are one thread, whose loads see its own stores.
+    let delta = || unsafe { Delta::new(56, 0) }.unwrap();
+    let policy = || Bounded::new(delta()).unwrap();
     aborts(ChaseLev::<_, Machine, _>::new(policy()));
     aborts(The::<_, Machine, _>::new(policy()));
 }

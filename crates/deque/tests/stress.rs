@@ -71,7 +71,9 @@ stress! {
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn displaced() {
-    let queue = ChaseLev::<_, Machine, _>::new(Displaced::bind_owner().unwrap());
+    // SAFETY: this thread owns the queue to its end, and nobody binds it elsewhere.
+    let policy = unsafe { Displaced::bind_owner() }.unwrap();
+    let queue = ChaseLev::<_, Machine, _>::new(policy);
     suite::every_task_comes_out_once(&queue, 1, 2000, 1);
 }
 
@@ -84,7 +86,10 @@ mod bounded {
 
     /// What this processor's maker documents, or more than any documents.
     fn delta() -> Delta {
-        Delta::documented(0).unwrap_or(Delta::new(128, 0).unwrap())
+        // SAFETY: where `cpuid` shows a processor of the table these tests run on one, or on none that holds back more.
+        let documented = unsafe { Delta::documented(0) };
+        // SAFETY: more than any processor of the table is known to hold back.
+        documented.unwrap_or_else(|_| unsafe { Delta::ample(0) })
     }
 
     fn bounded() -> Bounded<Machine> {

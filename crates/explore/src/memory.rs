@@ -2,9 +2,10 @@
 
 use core::cell::{Cell as StdCell, UnsafeCell};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 use std::panic::Location;
 
-use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+use poach_memory::{Cell, Delta, Memory, Ordering, Pointer, Unfenced, Word};
 
 use crate::engine;
 use crate::machine::{Change, MAX_THREADS, Op};
@@ -48,6 +49,25 @@ unsafe impl Memory for Simulated {
     fn pause() {
         engine::step(Op::Pause, Location::caller());
     }
+}
+
+/// The bound on the simulated machine, which may be too small: then the checker is to say so.
+pub(crate) fn delta(pops: NonZeroU64, fill: bool) -> Delta {
+    // SAFETY: not kept where the checker is to see what happens. The queues of this crate move numbers between
+    // coroutines, one of which runs at a time: a slot that is read twice gives its number twice, and the checker says
+    // so. Nobody outside of this crate gets the value.
+    let delta = unsafe { Delta::exactly(pops) };
+    if fill {
+        return delta;
+    }
+    // SAFETY: as for the bound; the scenarios make the stores between pops.
+    unsafe { delta.without_fill() }
+}
+
+/// No fence, for the checker to catch.
+pub(crate) fn unfenced() -> Unfenced {
+    // SAFETY: as in `delta`.
+    unsafe { Unfenced::new() }
 }
 
 /// A word of the simulated machine.

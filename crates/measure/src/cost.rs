@@ -1,13 +1,15 @@
 //! What a fence costs the owner here: the THE queue with one, and without.
 
+use core::num::NonZeroU64;
 use std::hint::black_box;
 use std::time::Instant;
 
 use poach_deque::{Owner, The};
-use poach_memory::{Bounded, Delta, Full, StoreLoad};
+use poach_memory::{Full, StoreLoad};
 use serde::Serialize;
 
 use crate::litmus::CannotTest;
+use crate::trial::Trial;
 
 /// Nanoseconds for a push and a pop of one task, by a queue's owner alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,10 +30,9 @@ const ROUNDS: usize = 41;
 /// # Errors
 ///
 /// [`CannotTest`] where there is no total store order.
-pub fn measure(delta: Delta) -> Result<Cost, CannotTest> {
-    let filling = Bounded::new(delta).map_err(CannotTest::Refused)?;
-    let bare = Bounded::new(delta.without_fill()).map_err(CannotTest::Refused)?;
-    let (full, filling, bare) = (The::new(Full), The::new(filling), The::new(bare));
+pub fn measure(pops: NonZeroU64) -> Result<Cost, CannotTest> {
+    let queue = |fill| Trial { pops, fill }.queue(BATCH as usize);
+    let (full, filling, bare) = (The::new(Full), queue(true)?, queue(false)?);
     let mut samples = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         samples[0].push(sample(&full));

@@ -11,3 +11,4 @@ pub mod litmus;
 pub mod place;
 pub mod report;
 pub mod stores;
+mod trial;

@@ -7,7 +7,7 @@ use poach_measure::litmus::grid::{self, Observation};
 use poach_measure::litmus::program::{Outcome, Point, Target};
 use poach_measure::place::Placement;
 use poach_measure::report::{Document, Host, Run};
-use poach_memory::Delta;
+use poach_memory::delta::hidden_pops;
 
 /// The sweeps of a processor with `entries` entries.
 fn sweeps(entries: usize) -> Capacity {
@@ -41,7 +41,7 @@ fn litmus(entries: u64, egress: u64) -> Vec<Run> {
         let hidden = match (point.stores, point.target) {
             (0, _) => 200,
             (stores, Target::Lines) => grid::safe_delta(entries + egress, stores),
-            (stores, _) => Delta::with_egress(entries, egress, stores).unwrap().pops(),
+            (stores, _) => hidden_pops(entries, egress, stores).unwrap().get(),
         };
         let twice = hidden.saturating_sub(point.delta);
         let outcome = Outcome {
@@ -84,7 +84,7 @@ fn document(egress: u64) -> Document {
 fn the_bound_and_the_deltas_are_those_of_the_entries() {
     let document = document(9);
     assert_eq!((document.capacity, document.bound, document.shown), (Some(64), Some(73), Some(73)));
-    let deltas = (1..=8).map(|x| Delta::with_egress(64, 9, x).unwrap().pops());
+    let deltas = (1..=8).map(|x| hidden_pops(64, 9, x).unwrap().get());
     assert_eq!(document.safe_delta, deltas.collect::<Vec<_>>());
     assert!(document.well() && !document.contradictions.is_empty());
     let said = document.verdict().join("\n");

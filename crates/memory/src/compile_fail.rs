@@ -147,3 +147,147 @@
 /// }
 /// ```
 mod traits_that_queues_trust {}
+
+/// No fence at all.
+///
+/// ```compile_fail,E0423
+/// let _ = poach_memory::Unfenced(());
+/// ```
+///
+/// ```
+/// let _ = poach_memory::Full;
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn made_of_nothing<P: Default>() -> P { P::default() }
+/// made_of_nothing::<poach_memory::Unfenced>();
+/// ```
+///
+/// ```
+/// fn made_of_nothing<P: Default>() -> P { P::default() }
+/// made_of_nothing::<poach_memory::Full>();
+/// ```
+///
+/// ```compile_fail,E0133
+/// let _ = poach_memory::Unfenced::new();
+/// ```
+///
+/// ```
+/// // SAFETY: no queue is given it.
+/// let _ = unsafe { poach_memory::Unfenced::new() };
+/// ```
+mod unfenced {}
+
+/// A bound that nobody vouches for.
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::exactly(core::num::NonZeroU64::MIN);
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// // SAFETY: no queue is given it; so below.
+/// let _ = unsafe { Delta::exactly(core::num::NonZeroU64::MIN) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::new(1, 1);
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = unsafe { Delta::new(1, 1) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::with_egress(1, 1, 1);
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = unsafe { Delta::with_egress(1, 1, 1) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::ample(0);
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = unsafe { Delta::ample(0) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::documented(1000);
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = unsafe { Delta::documented(1000) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::{Delta, delta::DOCUMENTED};
+/// let _ = Delta::of(&DOCUMENTED[0], 1000);
+/// ```
+///
+/// ```
+/// # use poach_memory::{Delta, delta::DOCUMENTED};
+/// let _ = unsafe { Delta::of(&DOCUMENTED[0], 1000) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::Delta;
+/// let _ = Delta::for_this_processor().map(|delta| delta.without_fill());
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = Delta::for_this_processor().map(|delta| unsafe { delta.without_fill() });
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use poach_memory::{Delta, Profile, profile::ProfileError};
+/// fn trusted(text: &str) -> Result<Delta, ProfileError> { Delta::measured(&text.parse()?, 0) }
+/// ```
+///
+/// ```
+/// # use poach_memory::{Delta, Profile, profile::ProfileError};
+/// fn trusted(text: &str) -> Result<Delta, ProfileError> { unsafe { Delta::measured(&text.parse()?, 0) } }
+/// ```
+///
+/// ```compile_fail,E0451
+/// # use poach_memory::Delta;
+/// let _ = |delta: Delta| Delta { stores: 1000, ..delta };
+/// ```
+///
+/// ```
+/// # use poach_memory::Delta;
+/// let _ = |delta: Delta| (delta.pops(), delta.stores(), ..);
+/// ```
+mod bounds {}
+
+/// An owner's processor.
+///
+/// ```compile_fail,E0133
+/// let _ = poach_memory::Displaced::onto(0);
+/// ```
+///
+/// ```
+/// // SAFETY: no queue is given it; so below.
+/// let _ = unsafe { poach_memory::Displaced::onto(0) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// let _ = poach_memory::Displaced::bind_owner();
+/// ```
+///
+/// ```
+/// let _ = unsafe { poach_memory::Displaced::bind_owner() };
+/// ```
+mod displaced {}

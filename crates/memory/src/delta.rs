@@ -7,7 +7,7 @@
 //! store buffer, and those that have left it and are still on their way to the cache, in `E` more. The
 //! paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as TSO\[33\]). A processor
 //! whose stores pass a write-combining buffer has more: Zen 4 holds 10 (`crates/measure/README.md`). So a
-//! capacity is no bound, and [`Delta::documented`] takes it for one nowhere: it wants a [`Bound`].
+//! capacity is no bound, and no constructor here takes it for one: they want a [`Bound`].
 //!
 //! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the buffer is
 //! the owner's store of its index. On the way out a whole run of stores to one cache line may share an
@@ -27,6 +27,13 @@
 //! With `x = 0` there is no bound: stores to one address with no other between them may leave as one. The
 //! store between must go to another cache line.
 
+//! # Who promises what
+//!
+//! A queue with a bound that is too small loses tasks or hands them out twice, and a box that comes out twice is
+//! freed twice. So a [`Delta`] is a promise: safe code gets one from [`Delta::for_this_processor`] alone, which
+//! refuses what it does not know, and every other constructor is unsafe. [`hidden_pops`] is the arithmetic
+//! without the promise.
+
 use core::fmt;
 use core::num::NonZeroU64;
 
@@ -35,76 +42,111 @@ pub use crate::processor::{Bound, DOCUMENTED, Documented, Maker, Processor};
 /// Entries between the store buffer and the cache on the processors of the paper.
 pub const EGRESS: u64 = 1;
 
-/// What a queue knows about hidden pops: the bound itself, and who makes the stores it rests on.
+/// How many pops the entries of a processor can hide, for a client that makes at least `stores` stores, to cache
+/// lines other than the queue's, between any two pops: `capacity` entries of the store buffer, and `egress`
+/// behind it, each of which may hold any number of stores in a row to one cache line.
+///
+/// With `stores = 0` the queue makes one itself at each pop, and the bound is that of `x = 1`.
+///
+/// ```
+/// use poach_memory::delta::hidden_pops;
+///
+/// // Zen 4: 64 entries, and 10 behind them.
+/// assert_eq!(hidden_pops(64, 10, 1)?.get(), 37);
+/// // Seven stores between pops that all go to one line are worth less than seven entries.
+/// assert_eq!(hidden_pops(64, 10, 7)?.get(), 13);
+/// # Ok::<(), poach_memory::delta::DeltaError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no bound, it is
+/// sequentially consistent.
+pub fn hidden_pops(capacity: u64, egress: u64, stores: u64) -> Result<NonZeroU64, DeltaError> {
+    if capacity == 0 {
+        return Err(DeltaError::NoCapacity);
+    }
+    // In 128 bits: the caller's numbers may be as great as they like.
+    let between = u128::from(stores.max(1)) + 1;
+    let (full, rest) = (u128::from(capacity) / between, u128::from(capacity) % between);
+    let one_more = !egress.is_multiple_of(2) || rest > 0;
+    let pops = u128::from(egress / 2) + full + u128::from(one_more);
+    Ok(u64::try_from(pops).ok().and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MAX))
+}
+
+/// As many stores as any processor of [`DOCUMENTED`] holds back, as far as is known.
+pub fn largest_known() -> NonZeroU64 {
+    let held = |row: &Documented| match row.bound {
+        Bound::Seen(bound) | Bound::AtLeast(bound) => bound,
+        Bound::Unknown => row.capacity + EGRESS,
+    };
+    let largest = DOCUMENTED.iter().map(held).max().and_then(NonZeroU64::new);
+    largest.unwrap_or(NonZeroU64::MIN)
+}
+
+/// A promise to a queue: a thief fails to see at most so many of its owner's pops.
+///
+/// The promise is about every thread that owns the queue, for as long as it does: about the processor that it runs
+/// on, and about the stores that it makes between two pops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
     pops: NonZeroU64,
-    fill: bool,
+    /// How many stores the client makes between two pops; 0 if the queue makes one itself.
+    stores: u64,
 }
 
 impl Delta {
-    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry, for a
-    /// client that makes at least `stores` stores, to cache lines other than the queue's, between any two
-    /// pops.
+    /// The bound on the processor that this program runs on, with the queue making one store at each pop. Refuses
+    /// where it is not known.
     ///
-    /// With `stores = 0` the queue makes one itself at each pop ([`fills`](Delta::fills)), and the
-    /// bound is that of `x = 1`.
-    ///
-    /// A `capacity` below the processor's, or `stores` above what the client does, breaks the promise
-    /// of each queue that is given the bound: tasks are lost or taken twice. So does a processor that
-    /// holds stores back in more entries than these, as Zen 4 and Zen 5 do: [`with_egress`] is for those.
-    ///
-    /// [`with_egress`]: Delta::with_egress
+    /// It rests on the table's [`Bound::Seen`], for which this crate vouches, and on what `cpuid` says here and now.
+    /// A hypervisor may show its guests another processor than they run on, and may move them to another one later,
+    /// which `cpuid` cannot tell: so this refuses in a virtual machine. There [`measured`](Delta::measured) or
+    /// [`documented`](Delta::documented) is for a caller that knows the host, and
+    /// [`Asymmetric`](crate::Asymmetric) needs no bound.
     ///
     /// # Errors
     ///
-    /// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no
-    /// bound, it is sequentially consistent.
-    pub fn new(capacity: u64, stores: u64) -> Result<Delta, DeltaError> {
-        Delta::with_egress(capacity, EGRESS, stores)
+    /// [`DeltaError::Undocumented`], [`DeltaError::NoBound`], [`DeltaError::Virtual`].
+    pub fn for_this_processor() -> Result<Delta, DeltaError> {
+        Delta::trusted(Processor::here(), Processor::is_virtual())
     }
 
-    /// As [`new`](Delta::new), on a processor with `egress` entries between the store buffer and the
-    /// cache, each of which may hold any number of stores in a row to one cache line.
-    ///
-    /// ```
-    /// use poach_memory::Delta;
-    ///
-    /// // Zen 4: 64 entries, and 10 behind them.
-    /// assert_eq!(Delta::with_egress(64, 10, 1)?.pops(), 37);
-    /// // Seven stores between pops that all go to one line are worth less than seven entries.
-    /// assert_eq!(Delta::with_egress(64, 10, 7)?.pops(), 13);
-    /// # Ok::<(), poach_memory::delta::DeltaError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`DeltaError::NoCapacity`] if `capacity` is 0.
-    pub fn with_egress(capacity: u64, egress: u64, stores: u64) -> Result<Delta, DeltaError> {
-        if capacity == 0 {
-            return Err(DeltaError::NoCapacity);
+    fn trusted(here: Option<Processor>, is_virtual: bool) -> Result<Delta, DeltaError> {
+        // SAFETY: the queue makes the store; the rest is what the table and `cpuid` say, and nothing stands between
+        // `cpuid` and the processor, as is looked at below.
+        let delta = unsafe { Delta::documented_of(here, 0) }?;
+        match here {
+            Some(shown) if is_virtual => Err(DeltaError::Virtual(shown)),
+            _ => Ok(delta),
         }
-        // In 128 bits: the numbers of the caller's may be as great as they like.
-        let between = u128::from(stores.max(1)) + 1;
-        let (full, rest) = (u128::from(capacity) / between, u128::from(capacity) % between);
-        let one_more = !egress.is_multiple_of(2) || rest > 0;
-        let pops = u128::from(egress / 2) + full + u128::from(one_more);
-        let pops = u64::try_from(pops).ok().and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MAX);
-        Ok(Delta { pops, fill: stores == 0 })
     }
 
-    /// The bound on the processor that this program runs on, from the capacity that its maker documents
-    /// and what loads were seen to overtake on others of its kind.
+    /// The bound on the processor that `cpuid` shows, in a virtual machine too, for a client that makes at least
+    /// `stores` stores between any two pops (0: the queue makes one).
     ///
     /// # Errors
     ///
-    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and
-    /// [`DeltaError::NoBound`] if its capacity is there and its bound is not known. Measure it and use
-    /// [`measured`](Delta::measured).
-    pub fn documented(stores: u64) -> Result<Delta, DeltaError> {
-        let here = Processor::here();
+    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and [`DeltaError::NoBound`] if its
+    /// capacity is there and its bound is not known. Measure it and use [`measured`](Delta::measured).
+    ///
+    /// # Safety
+    ///
+    /// The owners of queues with this bound run on processors of the model that `cpuid` shows now, or of one that holds
+    /// no more stores back, as long as they own them. If `stores` is not 0, they make so many stores, to cache lines
+    /// other than the queue's, between any two pops.
+    pub unsafe fn documented(stores: u64) -> Result<Delta, DeltaError> {
+        // SAFETY: by this function's contract.
+        unsafe { Delta::documented_of(Processor::here(), stores) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`documented`](Delta::documented), of this processor.
+    unsafe fn documented_of(here: Option<Processor>, stores: u64) -> Result<Delta, DeltaError> {
         match here.and_then(Processor::documented) {
-            Some(entry) => Delta::of(entry, stores),
+            // SAFETY: by this function's contract.
+            Some(entry) => unsafe { Delta::of(entry, stores) },
             None => Err(DeltaError::Undocumented(here)),
         }
     }
@@ -114,42 +156,85 @@ impl Delta {
     /// # Errors
     ///
     /// [`DeltaError::NoBound`] if only its capacity is known.
-    pub fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
+    ///
+    /// # Safety
+    ///
+    /// As [`documented`](Delta::documented), of the row's processors.
+    pub unsafe fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
         match entry.bound {
             Bound::Seen(bound) => {
-                Delta::with_egress(entry.capacity, bound.saturating_sub(entry.capacity), stores)
+                let egress = bound.saturating_sub(entry.capacity);
+                // SAFETY: the table's bound is of these processors; the rest is this function's contract.
+                unsafe { Delta::with_egress(entry.capacity, egress, stores) }
             }
             Bound::AtLeast(_) | Bound::Unknown => Err(DeltaError::NoBound(entry)),
         }
     }
 
-    /// A bound for tests and benchmarks on a processor that has none: as many pops as any processor of
-    /// [`DOCUMENTED`] holds stores back, as far as is known; with a store between pops that is about twice
-    /// what it needs.
+    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry: [`hidden_pops`] as a
+    /// promise.
     ///
-    /// Nobody vouches for it. A program that must not lose tasks uses [`documented`](Delta::documented) or
-    /// [`measured`](Delta::measured), and a policy with a fence where they refuse.
-    pub fn ample(stores: u64) -> Delta {
-        let held = |row: &Documented| match row.bound {
-            Bound::Seen(bound) | Bound::AtLeast(bound) => bound,
-            Bound::Unknown => row.capacity + EGRESS,
-        };
-        let largest = DOCUMENTED.iter().map(held).max().unwrap_or(1);
-        let pops = NonZeroU64::new(largest).unwrap_or(NonZeroU64::MIN);
-        Delta { pops, fill: stores == 0 }
+    /// # Errors
+    ///
+    /// [`DeltaError::NoCapacity`] if `capacity` is 0.
+    ///
+    /// # Safety
+    ///
+    /// As [`with_egress`](Delta::with_egress), with 1 for `egress`. Zen 4 and Zen 5, for instance, have more.
+    pub unsafe fn new(capacity: u64, stores: u64) -> Result<Delta, DeltaError> {
+        // SAFETY: by this function's contract.
+        unsafe { Delta::with_egress(capacity, EGRESS, stores) }
+    }
+
+    /// [`hidden_pops`] as a promise.
+    ///
+    /// # Errors
+    ///
+    /// [`DeltaError::NoCapacity`] if `capacity` is 0.
+    ///
+    /// # Safety
+    ///
+    /// The owners of queues with this bound run on processors with no more than `capacity` entries in the store buffer
+    /// and `egress` behind it. If `stores` is not 0, they make so many stores, to cache lines other than the queue's,
+    /// between any two pops.
+    pub unsafe fn with_egress(
+        capacity: u64,
+        egress: u64,
+        stores: u64,
+    ) -> Result<Delta, DeltaError> {
+        hidden_pops(capacity, egress, stores).map(|pops| Delta { pops, stores })
+    }
+
+    /// A bound for tests and benchmarks on a processor that has none: [`largest_known`] pops; with a store between
+    /// pops that is about twice what the processor with the largest needs.
+    ///
+    /// # Safety
+    ///
+    /// As [`exactly`](Delta::exactly). Nobody vouches for it, and a later processor may hold back more. If `stores` is
+    /// not 0, the owners make so many stores between any two pops.
+    pub unsafe fn ample(stores: u64) -> Delta {
+        Delta { pops: largest_known(), stores }
     }
 
     /// A bound that the caller has from elsewhere, with the queue making one store at each pop.
     ///
-    /// As with [`new`](Delta::new), one that is too small breaks the queue.
-    pub fn exactly(pops: NonZeroU64) -> Delta {
-        Delta { pops, fill: true }
+    /// # Safety
+    ///
+    /// Where a store to another cache line stands between any two pops, a load of a thief misses at most `pops` of the
+    /// owner's pops, on every processor on which an owner of a queue with this bound runs.
+    pub unsafe fn exactly(pops: NonZeroU64) -> Delta {
+        Delta { pops, stores: 0 }
     }
 
     /// The same bound for a client that makes the stores between pops itself: the queue makes none.
+    ///
+    /// # Safety
+    ///
+    /// The owners make a store, to a cache line other than the queue's, between any two pops; as many as the bound
+    /// counts on.
     #[must_use]
-    pub fn without_fill(self) -> Delta {
-        Delta { fill: false, ..self }
+    pub unsafe fn without_fill(self) -> Delta {
+        Delta { stores: self.stores.max(1), ..self }
     }
 
     /// How many pops a thief may fail to see.
@@ -158,8 +243,14 @@ impl Delta {
     }
 
     /// Whether the queue itself stores to another line at each pop.
+    #[inline(always)]
     pub fn fills(self) -> bool {
-        self.fill
+        self.stores == 0
+    }
+
+    /// How many stores the client has promised to make between two pops.
+    pub fn stores(self) -> u64 {
+        self.stores
     }
 }
 
@@ -173,6 +264,8 @@ pub enum DeltaError {
     Undocumented(Option<Processor>),
     /// Its capacity is in the table, but not what loads overtake.
     NoBound(&'static Documented),
+    /// `cpuid` shows this processor to a virtual machine, which may run on another one now or later.
+    Virtual(Processor),
 }
 
 impl fmt::Display for DeltaError {
@@ -186,6 +279,12 @@ impl fmt::Display for DeltaError {
                 "no store buffer capacity is known for {:?} family {:#x} model {:#x}: measure it \
                  (poach measure all) and use its profile",
                 p.maker, p.family, p.model
+            ),
+            DeltaError::Virtual(shown) => write!(
+                f,
+                "this is a virtual machine, which may run on another processor than the {:?} family {:#x} \
+                 model {:#x} that it is shown: use `Asymmetric`, or a bound that was measured on the host",
+                shown.maker, shown.family, shown.model
             ),
             DeltaError::Undocumented(None) => f.write_str(
                 "store buffer capacities are known for x86-64 processors only: use a policy with a \
@@ -213,28 +312,49 @@ impl std::error::Error for DeltaError {}
 mod tests {
     use super::*;
 
+    fn pops(capacity: u64, egress: u64, stores: u64) -> u64 {
+        hidden_pops(capacity, egress, stores).unwrap().get()
+    }
+
+    /// A bound that no queue is given.
+    fn delta(capacity: u64, stores: u64) -> Delta {
+        // SAFETY: no queue is given it.
+        unsafe { Delta::new(capacity, stores) }.unwrap()
+    }
+
+    /// As [`delta`], of a row of the table.
+    fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
+        // SAFETY: no queue is given it.
+        unsafe { Delta::of(entry, stores) }
+    }
+
     #[test]
     fn the_bound_counts_the_egress_entry_and_the_stores_between() {
         // The paper's: 32 entries behave as 33, 42 as 43, and one store between pops halves that.
-        assert_eq!(Delta::new(32, 1).unwrap().pops(), 17);
-        assert_eq!(Delta::new(42, 1).unwrap().pops(), 22);
-        assert_eq!(Delta::new(32, 2).unwrap().pops(), 11);
-        assert_eq!(Delta::new(32, 32).unwrap().pops(), 1);
-        assert_eq!(Delta::new(32, 1000).unwrap().pops(), 1);
-        assert_eq!(Delta::new(u64::MAX, u64::MAX).unwrap().pops(), 1);
+        assert_eq!(pops(32, EGRESS, 1), 17);
+        assert_eq!(pops(42, EGRESS, 1), 22);
+        assert_eq!(pops(32, EGRESS, 2), 11);
+        assert_eq!(pops(32, EGRESS, 32), 1);
+        assert_eq!(pops(32, EGRESS, 1000), 1);
+        assert_eq!(pops(u64::MAX, EGRESS, u64::MAX), 1);
     }
 
     #[test]
     fn without_stores_of_the_client_the_queue_makes_one() {
-        let delta = Delta::new(32, 0).unwrap();
-        assert!(delta.fills());
-        assert_eq!(delta.pops(), Delta::new(32, 1).unwrap().pops());
-        assert!(!Delta::new(32, 1).unwrap().fills());
+        let filling = delta(32, 0);
+        assert!(filling.fills());
+        assert_eq!(filling.pops(), delta(32, 1).pops());
+        assert!(!delta(32, 1).fills());
+        // SAFETY: no queue is given it.
+        let bare = unsafe { filling.without_fill() };
+        assert_eq!((bare.pops(), bare.fills(), bare.stores()), (filling.pops(), false, 1));
     }
 
     #[test]
     fn no_capacity_is_refused() {
-        assert_eq!(Delta::new(0, 1), Err(DeltaError::NoCapacity));
+        assert_eq!(hidden_pops(0, 1, 1), Err(DeltaError::NoCapacity));
+        // SAFETY: there is none.
+        assert_eq!(unsafe { Delta::new(0, 1) }, Err(DeltaError::NoCapacity));
     }
 
     /// The most pops among stores on their way: `egress` runs of stores to one line, of which the oldest
@@ -266,9 +386,12 @@ mod tests {
         for capacity in 1..14 {
             for egress in 0..6 {
                 for stores in 1..7 {
-                    let delta = Delta::with_egress(capacity, egress, stores).unwrap();
                     let most = hidden(capacity, egress, stores);
-                    assert_eq!(delta.pops(), most, "S {capacity}, E {egress}, x {stores}");
+                    assert_eq!(
+                        pops(capacity, egress, stores),
+                        most,
+                        "S {capacity}, E {egress}, x {stores}"
+                    );
                 }
             }
         }
@@ -278,7 +401,7 @@ mod tests {
     fn with_one_entry_on_the_way_out_it_is_the_papers() {
         for (capacity, stores) in (1..70).flat_map(|s| (1..20).map(move |x| (s, x))) {
             let papers = (capacity + 1_u64).div_ceil(stores + 1);
-            assert_eq!(Delta::new(capacity, stores).unwrap().pops(), papers, "{capacity} {stores}");
+            assert_eq!(pops(capacity, EGRESS, stores), papers, "{capacity} {stores}");
         }
     }
 
@@ -288,13 +411,13 @@ mod tests {
 
     #[test]
     fn a_capacity_alone_is_no_bound() {
-        assert_eq!(Delta::of(row("Nehalem"), 1).unwrap(), Delta::new(32, 1).unwrap());
+        assert_eq!(of(row("Nehalem"), 1).unwrap(), delta(32, 1));
         // More than the 33 that 64 entries and one would allow.
-        assert_eq!(Delta::of(row("Zen 4"), 1).unwrap().pops(), 37);
+        assert_eq!(of(row("Zen 4"), 1).unwrap().pops(), 37);
         // Twelve stores to one word between pops: 9 was seen to be too little.
-        assert_eq!(Delta::of(row("Zen 4"), 12).unwrap().pops(), 10);
+        assert_eq!(of(row("Zen 4"), 12).unwrap().pops(), 10);
         for core in ["Skylake", "Zen 3", "Zen 5"] {
-            assert_eq!(Delta::of(row(core), 1), Err(DeltaError::NoBound(row(core))));
+            assert_eq!(of(row(core), 1), Err(DeltaError::NoBound(row(core))));
         }
         let said = DeltaError::NoBound(row("Zen 5")).to_string();
         assert!(
@@ -308,8 +431,10 @@ mod tests {
     fn an_ample_bound_covers_each_that_is_known() {
         for row in DOCUMENTED {
             let (Bound::Seen(bound) | Bound::AtLeast(bound)) = row.bound else { continue };
-            let needed = Delta::with_egress(row.capacity, bound - row.capacity, 1).unwrap();
-            assert!(Delta::ample(0).pops() > needed.pops() && Delta::ample(0).fills());
+            let needed = pops(row.capacity, bound - row.capacity, 1);
+            // SAFETY: no queue is given it.
+            let ample = unsafe { Delta::ample(0) };
+            assert!(ample.pops() > needed && ample.fills());
         }
     }
 
@@ -317,11 +442,24 @@ mod tests {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn here_the_table_is_asked() {
         let here = Processor::here().and_then(Processor::documented);
-        let expected = here.map_or_else(
-            || Err(DeltaError::Undocumented(Processor::here())),
-            |row| Delta::of(row, 1),
-        );
-        assert_eq!(Delta::documented(1), expected);
+        let expected =
+            here.map_or_else(|| Err(DeltaError::Undocumented(Processor::here())), |row| of(row, 1));
+        // SAFETY: no queue is given it.
+        assert_eq!(unsafe { Delta::documented(1) }, expected);
+    }
+
+    #[test]
+    fn safe_code_gets_no_bound_that_is_a_guess() {
+        let nehalem = Processor { maker: Maker::Intel, family: 6, model: 0x1a };
+        assert_eq!(Delta::trusted(Some(nehalem), false), Ok(delta(32, 0)));
+        let refused = Delta::trusted(Some(nehalem), true).unwrap_err();
+        assert_eq!(refused, DeltaError::Virtual(nehalem));
+        assert!(refused.to_string().contains("virtual machine"), "{refused}");
+        assert_eq!(Delta::trusted(None, false), Err(DeltaError::Undocumented(None)));
+        let zen_5 = Processor { maker: Maker::Amd, family: 0x1a, model: 0 };
+        assert_eq!(Delta::trusted(Some(zen_5), false), Err(DeltaError::NoBound(row("Zen 5"))));
+        let here = Delta::trusted(Processor::here(), Processor::is_virtual());
+        assert_eq!(Delta::for_this_processor(), here);
     }
 
     #[test]

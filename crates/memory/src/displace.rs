@@ -16,7 +16,8 @@ use crate::{Machine, Memory, StoreLoad};
 /// The owner pays nothing; a thief that sees a task binds itself to the owner's processor and back.
 ///
 /// Sound on Linux, for an owner whose every push and pop happens on a thread that is bound to the
-/// processor named here. A queue whose owner runs elsewhere loses tasks or hands them out twice.
+/// processor named here. A queue whose owner runs elsewhere loses tasks or hands them out twice: so to make the
+/// policy is a promise, and unsafe.
 ///
 /// Its margin is without end, so a thief [resolves](StoreLoad::resolve) each steal and displaces
 /// itself only when there is something to steal. If the kernel will not have it on the owner's processor
@@ -63,7 +64,12 @@ impl Displaced {
     /// # Errors
     ///
     /// [`CannotDisplace`] where threads cannot be bound.
-    pub fn bind_owner() -> Result<Displaced, CannotDisplace> {
+    ///
+    /// # Safety
+    ///
+    /// Queues with this policy are pushed to and popped from by this thread alone, and nobody binds it elsewhere or
+    /// frees it while they are in use.
+    pub unsafe fn bind_owner() -> Result<Displaced, CannotDisplace> {
         system::bind_here().map(|owner| Displaced { owner })
     }
 
@@ -72,7 +78,11 @@ impl Displaced {
     /// # Errors
     ///
     /// [`CannotDisplace`] if this thread cannot get there.
-    pub fn onto(processor: usize) -> Result<Displaced, CannotDisplace> {
+    ///
+    /// # Safety
+    ///
+    /// Every push to and pop from a queue with this policy is made by a thread that is bound to `processor` alone.
+    pub unsafe fn onto(processor: usize) -> Result<Displaced, CannotDisplace> {
         system::visit(processor).map(|()| Displaced { owner: processor })
     }
 }
@@ -157,7 +167,9 @@ mod tests {
     #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
     fn a_thief_visits_and_comes_home() {
         use rustix::thread::sched_getaffinity;
-        let owner = std::thread::spawn(|| Displaced::bind_owner().unwrap()).join().unwrap();
+        // SAFETY: no queue is given it.
+        let bind = || unsafe { Displaced::bind_owner() };
+        let owner = std::thread::spawn(move || bind().unwrap()).join().unwrap();
         let home = sched_getaffinity(None).unwrap();
         assert!(owner.resolve());
         assert_eq!(sched_getaffinity(None).unwrap(), home);
@@ -166,13 +178,18 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
     fn a_processor_that_is_not_there_is_refused() {
-        assert_eq!(Displaced::onto(1023).unwrap_err(), CannotDisplace::Refused(1023));
-        assert_eq!(Displaced::onto(usize::MAX).unwrap_err(), CannotDisplace::Refused(usize::MAX));
+        for absent in [1023, usize::MAX] {
+            // SAFETY: no queue is given it.
+            let refused = unsafe { Displaced::onto(absent) }.unwrap_err();
+            assert_eq!(refused, CannotDisplace::Refused(absent));
+        }
     }
 
     #[test]
     #[cfg(not(all(target_os = "linux", not(miri), not(feature = "portable"))))]
     fn says_that_it_was_not_built() {
-        assert_eq!(Displaced::bind_owner().unwrap_err(), CannotDisplace::NotBuilt);
+        // SAFETY: no queue is given it.
+        let refused = unsafe { Displaced::bind_owner() }.unwrap_err();
+        assert_eq!(refused, CannotDisplace::NotBuilt);
     }
 }

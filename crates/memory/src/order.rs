@@ -15,7 +15,7 @@
 //! | [`Bounded`] | compiler fence, and a store if the client makes none | nothing; aborts within delta of the owner | total store order, see [`delta`](crate::delta) |
 //! | [`Resolved`] | as `Bounded` | nothing beyond delta; within it one `membarrier` | total store order with a process-wide barrier |
 //! | [`Unbounded`] | compiler fence | nothing; never certain by itself | everywhere, under THEP |
-//! | [`Unfenced`] | nothing | nothing | nowhere: it is the limit that the others are measured by |
+//! | [`Unfenced`] | nothing | nothing | nowhere: it is the limit that the others are measured by, and unsafe to make |
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, sections 3.2
 //! and 4.
@@ -329,8 +329,24 @@ unsafe impl<M: Memory> StoreLoad<M> for Unbounded {
 
 /// No fence at all. **Wrong on every processor with a store buffer**: tasks are lost and taken
 /// twice. It exists so that benchmarks have a limit and checkers have something to catch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unfenced;
+#[derive(Clone, Copy, Debug)]
+pub struct Unfenced(());
+
+impl Unfenced {
+    /// The policy.
+    ///
+    /// # Safety
+    ///
+    /// No operation of a thief runs beside one of the owner: of any two, one happens before the other.
+    ///
+    /// A checker of a simulated memory, which has no fence to rely on, may break this with tasks that may be copied. So
+    /// does a program that shows what happens without a fence; its queue must not grow, or a ring would be freed that
+    /// a thief still reads, and what it prints is all that can be relied on.
+    #[inline(always)]
+    pub const unsafe fn new() -> Self {
+        Unfenced(())
+    }
+}
 
 // SAFETY: whoever made it has promised that no thief's operation runs beside an owner's.
 unsafe impl<M: Memory> StoreLoad<M> for Unfenced {

@@ -134,6 +134,12 @@ impl Processor {
         identify()
     }
 
+    /// Whether a hypervisor says that it stands between this program and the processor (`cpuid` leaf 1, ECX bit 31). It
+    /// decides what [`here`](Processor::here) shows. False where there is no `cpuid`.
+    pub fn is_virtual() -> bool {
+        has_hypervisor()
+    }
+
     /// What its maker documents.
     pub fn documented(self) -> Option<&'static Documented> {
         DOCUMENTED.iter().find(|row| {
@@ -166,6 +172,16 @@ fn identify() -> Option<Processor> {
         _ => return None,
     };
     Some(Processor::from_cpuid(maker, __cpuid(1).eax))
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn has_hypervisor() -> bool {
+    core::arch::x86_64::__cpuid(1).ecx >> 31 != 0
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn has_hypervisor() -> bool {
+    false
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]

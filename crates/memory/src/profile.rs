@@ -1,7 +1,8 @@
 //! A processor's store buffer as it was measured, in a few lines of text that a program can keep.
 //!
 //! `poach measure` writes one; a program that would rather use the bound measured on its own machine
-//! than the one that the maker documents reads it and asks [`Delta::measured`](crate::Delta::measured).
+//! than the one that the maker documents reads it and asks [`Delta::measured`](crate::Delta::measured). A profile is
+//! text that anybody can write, so that to trust it is unsafe.
 //!
 //! ```text
 //! poach-profile 1
@@ -18,7 +19,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::str::FromStr;
 
-use crate::delta::Delta;
+use crate::delta::{Delta, hidden_pops};
 use crate::processor::{Maker, Processor};
 
 const HEAD: &str = "poach-profile 1";
@@ -62,6 +63,13 @@ pub enum ProfileError {
         /// The one that this program runs on, if it is known.
         here: Option<Processor>,
     },
+    /// A bound is smaller than what was measured.
+    TooSmall {
+        /// The bound's pops.
+        pops: u64,
+        /// Those that the profile asks for.
+        measured: u64,
+    },
 }
 
 impl fmt::Display for ProfileError {
@@ -76,6 +84,10 @@ impl fmt::Display for ProfileError {
             ProfileError::Senseless { capacity, bound } => write!(
                 f,
                 "a store buffer of {capacity} entries cannot have a reordering bound of {bound}"
+            ),
+            ProfileError::TooSmall { pops, measured } => write!(
+                f,
+                "a delta of {pops} is too small here: the profile shows that {measured} pops can be hidden"
             ),
             ProfileError::Foreign { of, here } => {
                 let name = |f: &mut fmt::Formatter<'_>, p: &Processor| {
@@ -140,14 +152,12 @@ impl Profile {
         }
     }
 
-    /// The bound on the processor that was measured, whether this program runs there or not.
-    ///
-    /// [`Delta::measured`] is for programs: it refuses a profile of another processor.
-    pub fn delta(&self, stores: u64) -> Delta {
+    /// How many pops the processor that was measured can hide, whether this program runs there or not:
+    /// [`hidden_pops`] of a client with `stores` stores between two pops.
+    pub fn pops(&self, stores: u64) -> NonZeroU64 {
         let egress = self.bound.get() - self.capacity.get();
         // Both were checked when the profile was made.
-        Delta::with_egress(self.capacity.get(), egress, stores)
-            .unwrap_or(Delta::exactly(NonZeroU64::MAX))
+        hidden_pops(self.capacity.get(), egress, stores).unwrap_or(NonZeroU64::MAX)
     }
 
     fn body(&self) -> String {
@@ -172,9 +182,37 @@ impl Delta {
     /// # Errors
     ///
     /// [`ProfileError::Foreign`] if the profile is another processor's.
-    pub fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
+    ///
+    /// # Safety
+    ///
+    /// The profile is true: as [`with_egress`](Delta::with_egress), of its capacity and what its bound has beyond that. A
+    /// virtual machine is measured on one host, and may be moved to another.
+    pub unsafe fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
         profile.check_here()?;
-        Ok(profile.delta(stores))
+        let egress = profile.bound() - profile.capacity();
+        // SAFETY: by this function's contract.
+        let delta = unsafe { Delta::with_egress(profile.capacity(), egress, stores) };
+        delta.map_err(|_| ProfileError::Damaged)
+    }
+
+    /// Checks this bound against what was measured here.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::TooSmall`] if a processor like the profile's hides more pops from a client with as many stores
+    /// between them, and [`ProfileError::Foreign`] if the profile is another processor's.
+    pub fn check(self, profile: &Profile) -> Result<(), ProfileError> {
+        profile.check_here()?;
+        self.covers(profile)
+    }
+
+    fn covers(self, profile: &Profile) -> Result<(), ProfileError> {
+        let measured = profile.pops(self.stores()).get();
+        if measured <= self.pops() {
+            Ok(())
+        } else {
+            Err(ProfileError::TooSmall { pops: self.pops(), measured })
+        }
     }
 }
 
@@ -253,6 +291,22 @@ mod tests {
             let refused = Profile::new(processor, capacity, bound);
             assert_eq!(refused, Err(ProfileError::Senseless { capacity, bound }));
         }
+    }
+
+    #[test]
+    fn a_bound_is_checked_against_what_was_measured() {
+        let pops = |pops| {
+            // SAFETY: no queue is given it.
+            unsafe { Delta::exactly(NonZeroU64::new(pops).unwrap()) }
+        };
+        // 32 entries and one: 17 with the queue's store between two pops.
+        assert_eq!(pops(17).covers(&sample()), Ok(()));
+        let refused = pops(16).covers(&sample()).unwrap_err();
+        assert_eq!(refused, ProfileError::TooSmall { pops: 16, measured: 17 });
+        assert!(refused.to_string().contains("too small"), "{refused}");
+        let foreign = Processor { maker: Maker::Amd, family: 0x7f, model: 1 };
+        let foreign = Profile::new(foreign, 32, 33).unwrap();
+        assert!(matches!(pops(99).check(&foreign), Err(ProfileError::Foreign { .. })));
     }
 
     #[test]

@@ -9,9 +9,9 @@
 use poach_explore::queues::shared::salsa;
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, model, spec};
 use poach_explore::{Config, Report, Simulated, Verdict, Violation, explore};
-use poach_memory::delta::Delta;
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 
+mod promise;
 pub mod table;
 
 pub use table::{Caught, Mutant, Queue, Scene, mutants};
@@ -34,11 +34,11 @@ pub(crate) fn out_of_memory<T>() -> ! {
 type Run = fn(&Scenario, &Config) -> Report;
 
 fn bounded() -> Bounded<Simulated> {
-    Bounded::new(Delta::exactly(DELTA).without_fill()).expect("the simulated machine is TSO")
+    Bounded::new(promise::delta(DELTA)).expect("the simulated machine is TSO")
 }
 
 fn resolved() -> Resolved<Simulated> {
-    Resolved::new(Delta::exactly(DELTA).without_fill()).expect("it has both that it asks for")
+    Resolved::new(promise::delta(DELTA)).expect("it has both that it asks for")
 }
 
 macro_rules! subject {

@@ -25,7 +25,10 @@ fn bind(seat: usize) {
 
 #[test]
 fn tasks_are_taken_once_while_thieves_visit() {
-    let fence = |seat| Displaced::onto(processor(seat)).expect("a processor of this process");
+    let fence = |seat| {
+        // SAFETY: consumer `seat` binds itself there before it consumes.
+        unsafe { Displaced::onto(processor(seat)) }.expect("a processor of this process")
+    };
     let pools = Arc::new(Salsa::<usize, Machine, Displaced>::with_fences(50, fence).unwrap());
     let mut producer = pools.producer().unwrap();
     let consumers = [pools.consumer().unwrap(), pools.consumer().unwrap()];

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
-use poach_memory::{Full, Loom, StoreLoad, Unfenced};
+use poach_memory::{Full, Loom, Memory, StoreLoad};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaConsumer};
 
@@ -181,6 +181,16 @@ fn a_chunk_is_not_used_again_under_a_thief() {
 struct WithoutFirstLook;
 impl Checks for WithoutFirstLook {
     const FIRST_LOOK: bool = false;
+}
+
+/// No fence, for the models that must fail; [`poach_memory::Unfenced`] is no default.
+#[derive(Default)]
+struct Unfenced;
+
+// SAFETY: not kept, on purpose: the tasks of these models are numbers.
+unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
+    fn owner(&self) {}
+    fn thief(&self) {}
 }
 
 struct WithoutSecondLook;

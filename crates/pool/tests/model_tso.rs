@@ -15,7 +15,7 @@ use poach_explore::history::{Call, Outcome};
 use poach_explore::{
     Config, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
 };
-use poach_memory::{Asymmetric, Full, StoreLoad, Unfenced};
+use poach_memory::{Asymmetric, Full, Memory, StoreLoad};
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
@@ -346,6 +346,16 @@ impl Checks for WithoutTag {
 struct Late;
 impl Checks for Late {
     const PROTECT_FIRST: bool = false;
+}
+
+/// No fence, for the models that must fail; [`poach_memory::Unfenced`] is no default.
+#[derive(Default)]
+struct Unfenced;
+
+// SAFETY: not kept, on purpose: the tasks of these models are numbers.
+unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
+    fn owner(&self) {}
+    fn thief(&self) {}
 }
 
 struct LateWithoutTag;

@@ -21,8 +21,8 @@ pub(crate) const RULES: [Rule; 9] = [
     Rule {
         name: "unsafe-has-rooms",
         advice: "`unsafe` stands only in memory, deque, pool, runtime/job, scan/sys, \
-                 measure/capacity, capi and the modules that vouch for a memory: wrap the \
-                 operation there",
+                 measure/capacity, capi and the modules that vouch for a memory or a bound: \
+                 wrap the operation there",
         concerns: |path| !may_hold_unsafe(path),
         tests_too: true,
         found: |tokens| is(tokens, 0, "unsafe"),
@@ -157,8 +157,16 @@ fn may_hold_unsafe(path: &str) -> bool {
     const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
     const MODULES: [&str; 3] =
         ["crates/runtime/src/job", "crates/scan/src/sys", "crates/measure/src/capacity"];
-    /// They implement a memory: each says why it keeps what queues rely on, or that it does not on purpose.
-    const VOUCHING: [&str; 2] = ["crates/explore/src/memory", "crates/runtime/src/sleep/model"];
+    /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely on, or that it
+    /// does not on purpose.
+    const VOUCHING: [&str; 6] = [
+        "crates/bench/src/promise",
+        "crates/explore/src/memory",
+        "crates/measure/src/trial",
+        "crates/mutants/src/promise",
+        "crates/runtime/src/sleep/model",
+        "crates/runtime/tests/on_queue",
+    ];
     CRATES.iter().any(|room| path.starts_with(room))
         || MODULES.iter().chain(&VOUCHING).any(|module| {
             path.strip_prefix(module)

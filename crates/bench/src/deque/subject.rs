@@ -8,9 +8,10 @@ use poach_deque::{
     Owner, Private, ResolvedCl, Split, Steal, The, Thep, Thief as _,
 };
 use poach_memory::{
-    Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Memory, Ordering, Resolved, Unfenced,
-    Word,
+    Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Word,
 };
+
+use crate::promise::{self, delta};
 
 /// A queue, from its owner's side.
 pub(super) trait Subject: 'static {
@@ -41,9 +42,7 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("sequential", || Ok(Sequential::default()));
     visitor.visit("array", || Ok(Array::<false>::default()));
     visitor.visit("array-fenced", || Ok(Array::<true>::default()));
-    visitor.visit("unfenced", || {
-        Ok(Family::<_, false>(ChaseLev::<u64, Machine, Unfenced>::new(Unfenced)))
-    });
+    visitor.visit("unfenced", || Ok(Family::<_, false>(promise::unfenced()?)));
     visitor.visit("mutex", || exact(Mutex::<u64, Machine>::new()));
     visitor.visit("the", || exact(The::<u64, Machine, Full>::new(Full)));
     visitor.visit("ff-the", || exact(FfThe::new(bounded()?)));
@@ -66,11 +65,6 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("crossbeam-lifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_lifo())));
     visitor.visit("crossbeam-fifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_fifo())));
     visitor.visit("st3-lifo", || Ok(St3(st3::lifo::Worker::new(ST3_CAPACITY))));
-}
-
-/// The bound that is known of this processor, or an ample one.
-fn delta(stores: u64) -> Delta {
-    Delta::documented(stores).unwrap_or(Delta::ample(stores))
 }
 
 fn bounded() -> Result<Bounded<Machine>> {

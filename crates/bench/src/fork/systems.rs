@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
-use poach_memory::delta::{Bound, Processor};
+use poach_memory::delta::{Bound, Processor, largest_known};
 use poach_memory::profile::Profile;
 use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Resolved, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
@@ -14,6 +14,7 @@ use poach_runtime::{ThreadPool, Worker};
 
 use super::task::{Fork, Task};
 use crate::need_stacks;
+use crate::promise;
 
 /// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,
 /// and memory only as far as it is used.
@@ -203,7 +204,7 @@ impl<Q: Queue> Fork for &QueueWorker<Q> {
 /// The bound that is known of this processor, or an ample one; the queue makes the store between two pops
 /// that a bound needs.
 pub(crate) fn delta() -> Delta {
-    Delta::documented(0).unwrap_or(Delta::ample(0))
+    promise::delta(0)
 }
 
 /// The least delta of the fence-free paper, section 8.1: its authors read that their programs make stores
@@ -214,7 +215,7 @@ const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
 fn held() -> u64 {
     match Processor::here().and_then(Processor::documented).map(|entry| entry.bound) {
         Some(Bound::Seen(bound)) => bound,
-        _ => Delta::ample(0).pops(),
+        _ => largest_known().get(),
     }
 }
 
@@ -237,7 +238,7 @@ thread_local! {
 fn spaced() -> Result<Bounded<Machine>> {
     let stores = spacing();
     ensure!(stores <= LINES, "a delta of {LEAST} takes {stores} stores here, more than {LINES}");
-    Ok(Bounded::new(Delta::exactly(LEAST).without_fill())?)
+    Ok(Bounded::new(promise::spaced(LEAST))?)
 }
 
 /// A worker that makes so many stores before each pop.
@@ -290,7 +291,7 @@ static MEASURED: OnceLock<Delta> = OnceLock::new();
 ///
 /// If it is another processor's.
 pub fn use_profile(profile: &Profile) -> Result<()> {
-    let delta = Delta::measured(profile, 0).context("the profile cannot be used here")?;
+    let delta = promise::measured(profile).context("the profile cannot be used here")?;
     MEASURED.get_or_init(|| delta);
     Ok(())
 }

@@ -18,7 +18,7 @@ use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
-use crate::{Case, Request, Suite};
+use crate::{Case, Request, Suite, promise};
 use protocol::{Shape, blocking, pair, polling};
 use systems::{
     Array, Channel, Concurrent, Face, Flume, Injecting, Kanal, Locked, Mpsc, OwnInjecting, Pools,
@@ -48,7 +48,7 @@ const PINNED: &[(&str, usize, usize)] =
 
 /// SALSA with the paper's own fence: consumer n is bound to the processor that the protocol binds it to.
 fn displaced() -> Option<Salsa<u64, Machine, Displaced>> {
-    let bound = |seat| Displaced::onto(protocol::processor(seat));
+    let bound = |seat| promise::displaced(protocol::processor(seat));
     // Every seat of the pinned shapes; a processor that cannot be had shows here, not in a thief.
     (0..2).try_for_each(|seat| bound(seat).map(drop)).ok()?;
     Salsa::with_fences(CHUNK, move |seat| bound(seat).expect("a processor that was there before"))
@@ -133,7 +133,7 @@ impl Suite for Pool {
             let shape = Shape { pinned: true, ..Shape::new(workload, *producers, *consumers) };
             the_five(&mut cases, request, shape);
             // The paper's own fence, where threads can be bound.
-            if Displaced::onto(0).is_ok() {
+            if promise::displaced(0).is_ok() {
                 let name = "salsa-displaced";
                 cases.push(polling(name, shape, size, Pools(displaced)));
             }

@@ -22,7 +22,7 @@ use poach_measure::place::{self, CannotPlace, Placement, Topology};
 use poach_measure::report::{Document, Host};
 use poach_measure::stores::{self, Way};
 use poach_memory::delta::Processor;
-use poach_memory::{Delta, Machine, Memory as _, Profile};
+use poach_memory::{Machine, Memory as _, Profile};
 use serde_json::json;
 
 use self::grid::Grid;
@@ -153,8 +153,8 @@ fn measure(arguments: &Arguments) -> Result<bool> {
             let host = Host::here(&topology);
             let mut document =
                 Document::conclude(host, Some(sweeps), litmus, classic, arguments.seed);
-            if let Some(delta) = document.delta() {
-                document.cost = Some(cost::measure(delta)?);
+            if let Some(pops) = document.pops() {
+                document.cost = Some(cost::measure(pops)?);
             }
             stayed(processor)?;
             if let Some(out) = out {
@@ -329,8 +329,10 @@ fn soak_profile(
     let bytes = fs::read(path).map_err(|error| unusable(error.to_string()))?;
     let profile: Profile =
         String::from_utf8_lossy(&bytes).parse().map_err(|error| unusable(format!("{error}")))?;
-    let delta = Delta::measured(&profile, 0).map_err(|error| unusable(error.to_string()))?.pops();
-    let pops = NonZeroU64::new(if halve { delta / 2 } else { delta }).unwrap_or(NonZeroU64::MIN);
+    profile.check_here().map_err(|error| unusable(error.to_string()))?;
+    let pops = profile.pops(0);
+    let half = || NonZeroU64::new(pops.get() / 2).unwrap_or(NonZeroU64::MIN);
+    let pops = if halve { half() } else { pops };
     let pair = topology.pair(Placement::Cores)?;
     let outcome = soak::soak(pops, tasks, pair, arguments.seed, &AtomicBool::new(false))?;
     let text = if arguments.json {

@@ -9,11 +9,11 @@ use core::fmt;
 use core::num::NonZeroU64;
 
 use poach_deque::{ChaseLev, The, Thep};
-use poach_memory::delta::Delta;
 use poach_memory::{Bounded, Full, Resolved};
 
 use super::{Deque, Subject};
 use crate::history::Outcome;
+use crate::memory::delta;
 use crate::{Config, Report, Simulated, Threads, Verdict, Violation, explore, observe};
 
 /// What became of a thief alone with a queue of one task.
@@ -91,9 +91,9 @@ pub struct Law {
 /// If the simulated machine refuses a policy: it never does.
 pub fn five_runs() -> Vec<Law> {
     const TSO: &str = "the simulated machine has all that the policy asks for";
-    let delta = || Delta::exactly(NonZeroU64::MIN);
-    let bounded = || Bounded::<Simulated>::new(delta()).expect(TSO);
-    let resolved = || Resolved::<Simulated>::new(delta()).expect(TSO);
+    let least = || delta(NonZeroU64::MIN, true);
+    let bounded = || Bounded::<Simulated>::new(least()).expect(TSO);
+    let resolved = || Resolved::<Simulated>::new(least()).expect(TSO);
     let law = |name, expected, (fate, report)| Law { name, expected, fate, report };
     let chase_lev = || Deque(ChaseLev::<u64, Simulated, Full>::new(Full));
     vec![

@@ -11,12 +11,12 @@ use poach_deque::{
     ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, Private,
     Split, The, Thep,
 };
-use poach_memory::delta::Delta;
-use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded, Unfenced};
+use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::salsa::Salsa;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
+use crate::memory::{delta, unfenced};
 use crate::{Config, Naming, Report, Simulated, Spec, explore};
 
 /// A queue.
@@ -93,11 +93,6 @@ impl Policy {
     }
 }
 
-fn delta(pops: NonZeroU64, fill: bool) -> Delta {
-    let delta = Delta::exactly(pops);
-    if fill { delta } else { delta.without_fill() }
-}
-
 /// What a queue promises under a policy.
 pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
@@ -169,7 +164,7 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
             })
         }
         Policy::Unbounded => run(algorithm, policy, scenario, config, || Unbounded),
-        Policy::Unfenced => run(algorithm, policy, scenario, config, || Unfenced),
+        Policy::Unfenced => run(algorithm, policy, scenario, config, unfenced),
     }
 }
 

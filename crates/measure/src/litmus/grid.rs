@@ -13,10 +13,9 @@
 //!
 //! `L = 0` is left out of it: stores to one address in a row may leave as one entry. Stores to one line do
 //! so too on their way from the store buffer to the cache, where `L` stores then take one entry; what they
-//! show is the number of such entries, if the buffer's capacity is known ([`Delta::with_egress`]).
+//! show is the number of such entries, if the buffer's capacity is known ([`hidden_pops`]).
 
-use poach_memory::Delta;
-use poach_memory::delta::EGRESS;
+use poach_memory::delta::{EGRESS, hidden_pops};
 use serde::{Deserialize, Serialize};
 
 use super::program::{Outcome, Point, Target};
@@ -60,8 +59,7 @@ impl Observation {
         }
         let capacity = capacity?;
         let hides = |egress: &u64| {
-            Delta::with_egress(capacity, *egress, self.point.stores)
-                .is_ok_and(|delta| delta.pops() >= hidden)
+            hidden_pops(capacity, *egress, self.point.stores).is_ok_and(|pops| pops.get() >= hidden)
         };
         // What one entry explains is what distinct lines show better.
         let egress = (EGRESS..=2 * hidden).find(hides).filter(|egress| *egress > EGRESS);
@@ -193,7 +191,7 @@ mod tests {
         let hidden = |point: Point| match point.target {
             Target::Lines => safe_delta(bound, point.stores),
             Target::Words | Target::One => {
-                Delta::with_egress(capacity, bound - capacity, point.stores).unwrap().pops()
+                hidden_pops(capacity, bound - capacity, point.stores).unwrap().get()
             }
         };
         let see = |point: Point| {

@@ -28,11 +28,12 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use poach_deque::{FfThe, Owner, Steal, Thief};
-use poach_memory::{Bounded, CachePadded, Delta, Machine, Memory, Ordering};
+use poach_memory::{CachePadded, Machine, Memory, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::CannotTest;
 use crate::place::{self, CannotPlace};
+use crate::trial::Trial;
 
 /// Tasks in the queue when a round begins: the paper's.
 pub const TASKS: u64 = 512;
@@ -312,13 +313,13 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Outcome, CannotTest> {
     let pops = NonZeroU64::new(point.delta).ok_or(CannotTest::NoDelta)?;
-    let delta = Delta::exactly(pops).without_fill();
-    run_with(delta, point.stores, point.target, rounds, pair, seed, stop)
+    let trial = Trial { pops, fill: false };
+    run_with(trial, point.stores, point.target, rounds, pair, seed, stop)
 }
 
 /// As [`run`], with any bound.
 pub(super) fn run_with(
-    delta: Delta,
+    trial: Trial,
     stores: u64,
     target: Target,
     rounds: u64,
@@ -326,8 +327,8 @@ pub(super) fn run_with(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Outcome, CannotTest> {
-    let point = Point { stores, delta: delta.pops(), target };
-    let make = || queue(delta);
+    let point = Point { stores, delta: trial.pops.get(), target };
+    let make = || trial.queue(2 * TASKS as usize);
     let first = make()?;
     let referee = Referee::default();
     referee.hand(Some(first.thief()));
@@ -360,11 +361,6 @@ pub(super) fn run_with(
             })?;
         worker.join().unwrap_or(Err(CannotTest::Panicked))
     })
-}
-
-fn queue(delta: Delta) -> Result<FfThe<u32>, CannotTest> {
-    let policy = Bounded::new(delta).map_err(CannotTest::Refused)?;
-    FfThe::with_capacity(policy, 2 * TASKS as usize).map_err(CannotTest::Queue)
 }
 
 /// Lets up to `most` pauses pass, so that the two do not meet at the same place each time.

@@ -7,10 +7,9 @@
 use core::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 
-use poach_memory::Delta;
-
 use super::CannotTest;
 use super::program::{Outcome, TASKS, Target, run_with};
+use crate::trial::Trial;
 
 /// Lets `tasks` tasks at least go through a queue with the bound `pops`.
 ///
@@ -24,5 +23,5 @@ pub fn soak(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Outcome, CannotTest> {
-    run_with(Delta::exactly(pops), 0, Target::Lines, tasks.div_ceil(TASKS), pair, seed, stop)
+    run_with(Trial { pops, fill: true }, 0, Target::Lines, tasks.div_ceil(TASKS), pair, seed, stop)
 }

@@ -5,10 +5,11 @@ mod page;
 mod plot;
 mod text;
 
+use core::num::NonZeroU64;
 use std::fs;
 
-use poach_memory::delta::{Bound, Maker, Processor};
-use poach_memory::{Delta, Profile};
+use poach_memory::Profile;
+use poach_memory::delta::{Bound, Maker, Processor, hidden_pops};
 use serde::Serialize;
 
 use crate::capacity::Capacity;
@@ -75,9 +76,9 @@ impl Host {
 }
 
 /// The bound on pops of a client with `stores` stores between them.
-fn delta(capacity: Option<u64>, bound: Option<u64>, stores: u64) -> Option<Delta> {
+fn pops(capacity: Option<u64>, bound: Option<u64>, stores: u64) -> Option<NonZeroU64> {
     let (capacity, bound) = (capacity?, bound?);
-    Delta::with_egress(capacity, bound.checked_sub(capacity)?, stores).ok()
+    hidden_pops(capacity, bound.checked_sub(capacity)?, stores).ok()
 }
 
 /// The worker and the thief in one placement.
@@ -149,7 +150,7 @@ impl Document {
         let against = |f: fn(&[Observation], u64) -> Vec<Observation>| {
             supposed.map(|supposed| f(&points, supposed)).unwrap_or_default()
         };
-        let safe_delta = (1..=8).filter_map(|x| delta(capacity, bound, x)).map(Delta::pops);
+        let safe_delta = (1..=8).filter_map(|x| pops(capacity, bound, x)).map(NonZeroU64::get);
         let safe_delta = safe_delta.collect();
         Document {
             schema: SCHEMA,
@@ -182,8 +183,8 @@ impl Document {
     }
 
     /// The bound for a client that promises no store.
-    pub fn delta(&self) -> Option<Delta> {
-        delta(self.capacity, self.bound, 0)
+    pub fn pops(&self) -> Option<NonZeroU64> {
+        pops(self.capacity, self.bound, 0)
     }
 
     /// What it comes to, a sentence each.

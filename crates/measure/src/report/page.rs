@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use poach_memory::Delta;
+use core::num::NonZeroU64;
 
 use super::Document;
 use super::html::escape;
@@ -250,7 +250,7 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
         if bound.is_some() {
             let hidden = match column.target {
                 Target::Lines => bound.map(|bound| grid::safe_delta(bound, column.stores)),
-                _ => super::delta(document.capacity, bound, column.stores).map(Delta::pops),
+                _ => super::pops(document.capacity, bound, column.stores).map(NonZeroU64::get),
             };
             write!(page, "<td>{}", most(hidden))?;
         }

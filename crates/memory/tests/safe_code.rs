@@ -1,0 +1,101 @@
+//! What safe code can make of this crate: every public constructor and trait that it reaches, and what they come to.
+//! What it cannot write stands in the crate's module `compile_fail`.
+
+#![forbid(unsafe_code)]
+
+use core::num::NonZeroU64;
+use std::thread;
+
+use poach_memory::delta::{
+    Bound, DOCUMENTED, DeltaError, Maker, Processor, hidden_pops, largest_known,
+};
+use poach_memory::order::{InForce, Refused};
+use poach_memory::profile::{Profile, ProfileError};
+use poach_memory::{
+    Asymmetric, Bounded, Cell, Delta, Full, Machine, Memory, Ordering, Resolved, StoreLoad,
+    Unbounded, membarrier,
+};
+
+/// The only bound that safe code gets is the one that the crate vouches for, and the queue makes its store itself.
+#[test]
+fn a_bound_is_the_crates_own_or_none() {
+    match Delta::for_this_processor() {
+        Ok(delta) => {
+            let here = Processor::here().and_then(Processor::documented).unwrap();
+            let Bound::Seen(bound) = here.bound else { panic!("a bound that was not seen") };
+            let egress = bound - here.capacity;
+            assert_eq!(delta.pops(), hidden_pops(here.capacity, egress, 0).unwrap().get());
+            assert!(delta.fills() && !Processor::is_virtual());
+            assert_eq!(Bounded::<Machine>::new(delta).unwrap().delta(), delta);
+        }
+        Err(DeltaError::Virtual(shown)) => {
+            assert!(Processor::is_virtual() && Processor::here() == Some(shown));
+        }
+        Err(DeltaError::NoBound(row)) => assert!(!matches!(row.bound, Bound::Seen(_))),
+        Err(error) => assert_eq!(error, DeltaError::Undocumented(Processor::here())),
+    }
+}
+
+/// Numbers are not promises: anybody may work them out.
+#[test]
+fn arithmetic_makes_no_policy() {
+    assert_eq!(hidden_pops(32, 1, 1).map(NonZeroU64::get), Ok(17));
+    assert!(DOCUMENTED.iter().all(|row| row.capacity < largest_known().get()));
+    let processor = Processor { maker: Maker::Intel, family: 6, model: 47 };
+    let forged = Profile::new(processor, 1, 2).unwrap();
+    assert_eq!(forged.to_string().parse(), Ok(forged));
+    assert_eq!(forged.pops(0).get(), 1);
+    if Processor::here() != Some(processor) {
+        assert!(matches!(forged.check_here(), Err(ProfileError::Foreign { .. })));
+    }
+}
+
+fn margin(policy: &impl StoreLoad<Machine>) -> u64 {
+    policy.owner();
+    policy.thief();
+    policy.margin()
+}
+
+#[test]
+fn policies_that_need_no_promise() {
+    assert_eq!(margin(&Full), 0);
+    assert_eq!(margin(&Asymmetric::<Machine>::new()), 0);
+    assert_eq!(margin(&Asymmetric::<Machine>::default()), 0);
+    let expected =
+        if membarrier::register().is_ok() { InForce::ProcessWide } else { InForce::Full };
+    assert_eq!(Asymmetric::<Machine>::new().in_force(), expected);
+    // A thief under it is never certain, and takes nothing by itself.
+    assert_eq!(margin(&Unbounded), u64::MAX);
+    assert!(!StoreLoad::<Machine>::resolve(&Unbounded));
+    if let Ok(delta) = Delta::for_this_processor() {
+        assert_eq!(margin(&Bounded::new(delta).unwrap()), delta.pops());
+        match Resolved::<Machine>::new(delta) {
+            Ok(policy) => assert!(margin(&policy) == delta.pops() && policy.resolve()),
+            Err(refused) => assert_eq!(refused, Refused::NoProcessWideBarrier),
+        }
+    }
+}
+
+/// Words, pointers and cells can be made and used; what a cell lends is a raw pointer.
+#[test]
+fn the_machines_memory() {
+    let word = <Machine as Memory>::Word::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..1000).for_each(|_| _ = word.fetch_add(1, Ordering::Relaxed)));
+        }
+    });
+    assert_eq!(word.compare_exchange(4000, 1, Ordering::AcqRel, Ordering::Relaxed), Ok(4000));
+    assert_eq!(word.compare_exchange(4000, 2, Ordering::AcqRel, Ordering::Relaxed), Err(1));
+    let mut target = 7;
+    let pointer = <Machine as Memory>::Pointer::new(&raw mut target);
+    assert_eq!(pointer.load(Ordering::Relaxed), &raw mut target);
+    let cell = <Machine as Memory>::Cell::new(7);
+    assert_eq!(cell.with(<*const i32>::cast_mut), cell.with_mut(|place| place));
+    Machine::full();
+    Machine::heavy();
+    Machine::pause();
+    Machine::give_way();
+    Machine::evict(&[1, 2, 3]);
+    membarrier::barrier();
+}
