@@ -27,14 +27,12 @@
 //! worker is a [`Fifo`]. What differs from the original:
 //!
 //! - tasks must be `Send` to be pushed at all;
-//! - queues grow and do not shrink;
-//! - the injector's pushes take a lock, for a few instructions; its steals do not.
+//! - queues grow and do not shrink.
 
 use core::fmt;
 
 use poach_memory::{Asymmetric, Machine};
 
-use crate::ring::Claimed;
 use crate::{AsymmetricCl, Fifo, Owner, Thief, chase_lev, fifo};
 
 /// The most tasks that a batch has if the caller names no limit, and the most that go from a LIFO worker
@@ -247,7 +245,10 @@ fn half(limit: usize) -> impl FnOnce(u64) -> u64 {
 }
 
 /// Pops the first of a claim from a first-in, first-out queue, and moves the rest.
-fn first_of<T: Send>(claimed: crate::Steal<Claimed<'_, T, Machine>>, dest: &Worker<T>) -> Steal<T> {
+fn first_of<T: Send, C: DoubleEndedIterator<Item = T>>(
+    claimed: crate::Steal<C>,
+    dest: &Worker<T>,
+) -> Steal<T> {
     match Steal::from(claimed) {
         Steal::Success(mut claimed) => {
             let first = claimed.next();
@@ -319,7 +320,8 @@ impl<T: Send> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit(&self, dest: &Worker<T>, limit: usize) -> Steal<()> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        Steal::from(self.queue.claim(half(limit))).map(|claimed| dest.take_in_order(claimed))
+        Steal::from(self.queue.claim(|| half(limit)(self.queue.estimate())))
+            .map(|claimed| dest.take_in_order(claimed))
     }
 
     /// As [`steal_batch`](Injector::steal_batch), and pops the first of them.
@@ -334,7 +336,7 @@ impl<T: Send> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit_and_pop(&self, dest: &Worker<T>, limit: usize) -> Steal<T> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        first_of(self.queue.claim(half(limit)), dest)
+        first_of(self.queue.claim(|| half(limit)(self.queue.estimate())), dest)
     }
 
     /// Whether there is no task.

@@ -125,10 +125,6 @@ impl<T: Send, M: Memory> Fifo<T, M> {
         });
         Ok(Fifo { tail: Cell::new(index), room, shared })
     }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared<T, M>> {
-        &self.shared
-    }
 }
 
 impl<T: Send, M: Memory> Default for Fifo<T, M> {

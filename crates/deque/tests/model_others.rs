@@ -88,7 +88,7 @@ fn mutex() {
 #[test]
 fn injector() {
     explore(|| {
-        let injector = std::sync::Arc::new(Injector::<u64, Loom>::with_capacity(1).unwrap());
+        let injector = std::sync::Arc::new(Injector::<u64, Loom, 1>::new().with_patience(1));
         let other = std::sync::Arc::clone(&injector);
         let pusher = loom::thread::spawn(move || other.push(1));
         injector.push(2);

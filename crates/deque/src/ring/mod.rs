@@ -97,7 +97,7 @@ struct Ring<T, M: Memory, S: Storage<T>> {
 }
 
 /// `length` new ones, if there is memory for them.
-fn array<A>(length: usize, new: impl Fn() -> A) -> Result<Box<[A]>, NoMemory> {
+pub(crate) fn array<A>(length: usize, new: impl Fn() -> A) -> Result<Box<[A]>, NoMemory> {
     let mut array = Vec::new();
     array.try_reserve_exact(length).map_err(|_| NoMemory)?;
     array.extend((0..length).map(|_| new()));

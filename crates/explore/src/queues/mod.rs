@@ -222,7 +222,8 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Injector => {
-            let queue = |n| Injector::<u64, Simulated>::with_capacity(n).expect(POWER);
+            let queue =
+                |n| Injector::<u64, Simulated, 1>::with_capacity(n).expect(POWER).with_patience(1);
             explore(&config, &shared::injector(scenario, queue))
         }
         Algorithm::Salsa => {

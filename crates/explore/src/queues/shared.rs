@@ -131,18 +131,18 @@ where
 /// not popped are not missed.
 pub fn injector(
     scenario: &Scenario,
-    make: impl Fn(usize) -> Injector<u64, Simulated>,
+    make: impl Fn(usize) -> Injector<u64, Simulated, 1>,
 ) -> impl Fn(&mut Threads) {
     let scenario = Arc::new(scenario.clone());
     move |threads| {
         let injector = Rc::new(make(scenario.capacity));
-        let push = |injector: &Injector<u64, Simulated>, task: u64| {
+        let push = |injector: &Injector<u64, Simulated, 1>, task: u64| {
             operation(Call::Push(task), || {
                 injector.push(task);
                 Outcome::Done
             });
         };
-        let steal = |injector: &Injector<u64, Simulated>| {
+        let steal = |injector: &Injector<u64, Simulated, 1>| {
             operation(Call::Steal, || match injector.steal() {
                 Steal::Success(task) => Outcome::Task(task),
                 Steal::Empty => Outcome::Empty,

@@ -1,0 +1,350 @@
+//! The chain of blocks that an injector's tasks stand in.
+//!
+//! Block `n` holds the indices from `n * SLOTS` on. A block is named by a *place*, one word of the number `n`
+//! (40 bits) and of the *id* of the memory that serves as block `n` now (24 bits). Each block's `next` holds
+//! the place of the block after it.
+//!
+//! # Memory
+//!
+//! Memory of blocks comes in segments, each twice as long as the one before, and stays until the chain is
+//! dropped. So a thread that has slept may look at any block that it knows of; what it finds there carries an
+//! index or a number, and a stale one matches nothing. Blocks whose tasks are all gone are used again: their
+//! ids wait on a stack.
+//!
+//! # Which block is block `n`
+//!
+//! Everybody must find the same. Block `n + 1` is the one whose place a compare-and-swap has put into the
+//! `next` of block `n`, in exchange for a place of a lower number. A word that has had number `n + 1` never has a
+//! lower one again, so this succeeds once for each `n`; whoever fails finds the place that won. A thread that
+//! still takes an id for block `m` when its memory has become block `n` finds in `next` either the link of `m`,
+//! which leads on to where block `m + 1` was, or a number above `m + 1`; from the first its exchange fails, at
+//! the second it starts again.
+//!
+//! *Wrapping.* Numbers have 40 bits, tags of the stack of free ids too. An exchange could take an old place for
+//! a new one only if its thread slept while exactly 2^40 blocks (2^46 tasks) went through the chain, or the stack.
+
+use core::ptr;
+
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
+
+use crate::ring::{NoMemory, array};
+
+use core::mem::MaybeUninit;
+
+const ID_BITS: u32 = 24;
+/// Ids are below this; so the last segment has half of them.
+const IDS: u64 = 1 << ID_BITS;
+const SEGMENTS: usize = ID_BITS as usize;
+
+/// A block's number and the id of its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u64);
+
+impl Place {
+    #[inline(always)]
+    pub(super) fn new(number: u64, id: u64) -> Self {
+        Place(number << ID_BITS | id)
+    }
+
+    #[inline(always)]
+    fn id(self) -> u64 {
+        self.0 & (IDS - 1)
+    }
+
+    /// How many blocks `number` is ahead of this one's.
+    #[inline(always)]
+    pub(super) fn distance_to(self, number: u64) -> i64 {
+        ((number << ID_BITS).wrapping_sub(self.0 & !(IDS - 1)) as i64) >> ID_BITS
+    }
+
+    #[inline(always)]
+    pub(super) fn number(self) -> u64 {
+        self.0 >> ID_BITS
+    }
+
+    /// As a word.
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for Place {
+    #[inline(always)]
+    fn from(word: u64) -> Self {
+        Place(word)
+    }
+}
+
+pub(super) struct Slot<T, M: Memory> {
+    /// See the table in the injector's module comment.
+    pub(super) state: M::Word,
+    pub(super) task: M::Cell<MaybeUninit<T>>,
+}
+
+struct Header<M: Memory> {
+    next: M::Word,
+    /// How many of the block's slots are done with.
+    done: M::Word,
+    /// The id below on the stack of free ids, and 1 more; 0 for none.
+    below: M::Word,
+}
+
+/// The blocks, and a hint where each end is. `SLOTS` is a power of two.
+pub(super) struct Chain<T, M: Memory, const SLOTS: usize> {
+    slots: [M::Pointer<Slot<T, M>>; SEGMENTS],
+    headers: [M::Pointer<CachePadded<Header<M>>>; SEGMENTS],
+    /// Ids given out.
+    made: M::Word,
+    /// The stack of free ids: a tag of 40 bits, and the topmost id plus 1.
+    free: M::Word,
+}
+
+/// Segment `k` has the ids from `2^k - 1` on, `2^k` of them.
+#[inline(always)]
+fn segment(id: u64) -> (usize, usize) {
+    let segment = 63 - (id + 1).leading_zeros();
+    (segment as usize, (id + 1 - (1 << segment)) as usize)
+}
+
+impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
+    const SHIFT: u32 = {
+        assert!(SLOTS.is_power_of_two(), "a block has a power of two of slots");
+        SLOTS.trailing_zeros()
+    };
+
+    /// The number of the block in which `index` stands.
+    #[inline(always)]
+    pub(super) fn number(index: u64) -> u64 {
+        index >> Self::SHIFT
+    }
+
+    /// A chain of one block, number 0, with memory for `blocks` of them; and its place.
+    pub(super) fn new(blocks: usize) -> Result<(Self, Place), NoMemory> {
+        let chain = Chain {
+            slots: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
+            headers: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
+            made: M::Word::new(0),
+            free: M::Word::new(0),
+        };
+        for id in 0..(blocks as u64).clamp(1, IDS - 1) {
+            chain.allocate(segment(id).0)?;
+        }
+        let first = chain.obtain(0)?;
+        Ok((chain, Place::new(0, first)))
+    }
+
+    #[inline(always)]
+    fn header(&self, id: u64) -> &Header<M> {
+        let (segment, offset) = segment(id);
+        // Acquire: pairs with the release in `allocate`.
+        let first = self.headers[segment].load(Ordering::Acquire);
+        // SAFETY: an id is given out after its segment was made, which has this many headers.
+        let header = unsafe { first.add(offset) };
+        // SAFETY: segments live as long as the chain.
+        unsafe { &*header }
+    }
+
+    /// The slot of `index` in the memory that `place` names.
+    #[inline(always)]
+    pub(super) fn slot(&self, place: Place, index: u64) -> &Slot<T, M> {
+        let (segment, offset) = segment(place.id());
+        // Acquire: pairs with the release in `allocate`.
+        let first = self.slots[segment].load(Ordering::Acquire);
+        let slot = offset * SLOTS + (index as usize & (SLOTS - 1));
+        // SAFETY: an id is given out after its segment was made, which has SLOTS slots for each of its ids.
+        let slot = unsafe { first.add(slot) };
+        // SAFETY: segments live as long as the chain.
+        unsafe { &*slot }
+    }
+
+    /// The place after `place`: `None` if there is none yet (`link` says whether to make one) or if `place` is
+    /// stale, so that the caller must start from a newer one. Lock-free.
+    pub(super) fn next(&self, place: Place, link: bool) -> Result<Option<Place>, NoMemory> {
+        let next = &self.header(place.id()).next;
+        let number = place.number().wrapping_add(1);
+        // Acquire, here and below: pairs with the release of the link; what was done to that block before is seen.
+        let seen = next.load(Ordering::Acquire);
+        match Place(seen).distance_to(number) {
+            0 => return Ok(Some(Place(seen))),
+            ahead if ahead < 0 || !link => return Ok(None),
+            _ => {}
+        }
+        let id = self.obtain(number)?;
+        let new = Place::new(number, id);
+        // Release: pairs with the acquire above.
+        match next.compare_exchange(seen, new.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(Some(new)),
+            Err(now) => {
+                self.put_back(id);
+                Ok((Place(now).distance_to(number) == 0).then_some(Place(now)))
+            }
+        }
+    }
+
+    /// Memory for block `number`, for the caller alone.
+    fn obtain(&self, number: u64) -> Result<u64, NoMemory> {
+        // Acquire, here and below: pairs with the release in `put_back`; whoever had the block before is done.
+        let mut top = self.free.load(Ordering::Acquire);
+        while top & (IDS - 1) != 0 {
+            let id = (top & (IDS - 1)) - 1;
+            // Relaxed: validated by the exchange, which fails if `id` has left the stack since.
+            let below = self.header(id).below.load(Ordering::Relaxed);
+            let new = ((top >> ID_BITS).wrapping_add(1) << ID_BITS) | below;
+            match self.free.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(id),
+                Err(now) => top = now,
+            }
+        }
+        // Relaxed: the exchange validates it.
+        let mut id = self.made.load(Ordering::Relaxed);
+        loop {
+            if id >= IDS - 1 {
+                return Err(NoMemory);
+            }
+            self.allocate(segment(id).0)?;
+            // Relaxed, both: a count; whoever learns of the id does so by a link.
+            match self.made.compare_exchange(id, id + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => id = now,
+            }
+        }
+        // Relaxed: nobody knows the block. Its own number in place of the next one's means that there is no link.
+        self.header(id).next.store(Place::new(number, 0).0, Ordering::Relaxed);
+        Ok(id)
+    }
+
+    /// Gives memory back that nobody uses as a block any more. Lock-free.
+    fn put_back(&self, id: u64) {
+        // Relaxed: the exchange validates it.
+        let mut top = self.free.load(Ordering::Relaxed);
+        loop {
+            // Relaxed: the exchange releases it.
+            self.header(id).below.store(top & (IDS - 1), Ordering::Relaxed);
+            let new = ((top >> ID_BITS).wrapping_add(1) << ID_BITS) | (id + 1);
+            // Release: pairs with the acquire in `obtain`.
+            match self.free.compare_exchange(top, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    /// The caller is done with `count` slots of the block: whether these were the last.
+    #[inline]
+    pub(super) fn done(&self, place: Place, count: u64) -> bool {
+        // Release: whoever gives the block back does so after all have read their slots. SeqCst: of two threads
+        // that complete a block each, one sees both.
+        let before = self.header(place.id()).done.fetch_add(count, Ordering::SeqCst);
+        before + count == SLOTS as u64
+    }
+
+    /// Whether all slots of the block are done.
+    pub(super) fn is_done(&self, place: Place) -> bool {
+        // SeqCst: as in `done`; and Acquire, so that the slots' readers are done before it is given back.
+        self.header(place.id()).done.load(Ordering::SeqCst) == SLOTS as u64
+    }
+
+    /// Gives back a block all of whose slots are done, which no hint names.
+    pub(super) fn retire(&self, place: Place) {
+        // Relaxed: `put_back` releases it.
+        self.header(place.id()).done.store(0, Ordering::Relaxed);
+        self.put_back(place.id());
+    }
+
+    /// Makes a segment, if it has not been made.
+    fn allocate(&self, segment: usize) -> Result<(), NoMemory> {
+        // Acquire, here and below: pairs with the release of the exchange.
+        if self.slots[segment].load(Ordering::Acquire).is_null() {
+            let count = (1usize << segment).checked_mul(SLOTS).ok_or(NoMemory)?;
+            let new = array(count, || Slot::<T, M> {
+                state: M::Word::new(0),
+                task: M::Cell::new(MaybeUninit::uninit()),
+            })?;
+            publish::<_, M>(&self.slots[segment], new);
+        }
+        if self.headers[segment].load(Ordering::Acquire).is_null() {
+            let word = || M::Word::new(0);
+            let header = || Header { next: word(), done: word(), below: word() };
+            let new = array(1 << segment, || CachePadded::new(header()))?;
+            publish::<_, M>(&self.headers[segment], new);
+        }
+        Ok(())
+    }
+}
+
+/// Puts an array to where there is none, or frees it if another thread has been faster.
+fn publish<A, M: Memory>(to: &M::Pointer<A>, new: Box<[A]>) {
+    let length = new.len();
+    let new: *mut A = Box::into_raw(new).cast();
+    // Release: pairs with the acquires of whoever looks the array up.
+    if to.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_err() {
+        // SAFETY: made above of a box of this length, and nobody else knows it.
+        unsafe { free(new, length) };
+    }
+}
+
+/// # Safety
+///
+/// `first` was made of a box of `length`, is not freed yet, and nobody uses it.
+unsafe fn free<A>(first: *mut A, length: usize) {
+    // SAFETY: by this function's contract.
+    drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, length)) });
+}
+
+impl<T, M: Memory, const SLOTS: usize> Drop for Chain<T, M, SLOTS> {
+    fn drop(&mut self) {
+        for segment in 0..SEGMENTS {
+            // Relaxed, both: whoever drops this has synchronised with all who used it.
+            let slots = self.slots[segment].load(Ordering::Relaxed);
+            let headers = self.headers[segment].load(Ordering::Relaxed);
+            if !slots.is_null() {
+                // SAFETY: `allocate` made it, of this length; with the chain gone nobody uses it.
+                unsafe { free(slots, SLOTS << segment) };
+            }
+            if !headers.is_null() {
+                // SAFETY: as above.
+                unsafe { free(headers, 1 << segment) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    #[test]
+    fn ids_fill_segments_without_a_gap() {
+        let mut next = (0, 0);
+        for id in 0..100 {
+            assert_eq!(segment(id), next);
+            next = if next.1 + 1 == 1 << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+        }
+    }
+
+    #[test]
+    fn distances_know_ahead_from_behind_where_numbers_wrap() {
+        let last = Place::new((1 << 40) - 1, 7);
+        assert_eq!(last.distance_to(1 << 40), 1);
+        assert_eq!(Place::new(1 << 40, 7).distance_to((1 << 40) - 1), -1);
+        assert_eq!(last.distance_to((1 << 40) - 1), 0);
+    }
+
+    #[test]
+    fn a_retired_block_is_used_again_and_a_stale_place_leads_nowhere() {
+        let (chain, first) = Chain::<u64, Machine, 2>::new(1).unwrap();
+        assert_eq!(chain.next(first, false), Ok(None));
+        let second = chain.next(first, true).unwrap().unwrap();
+        assert_eq!(chain.next(first, true), Ok(Some(second)));
+        assert!(!chain.done(first, 1) && chain.done(first, 1));
+        chain.retire(first);
+        let third = chain.next(second, true).unwrap().unwrap();
+        assert_eq!((third.id(), third.number()), (first.id(), 2));
+        // As long as it has no successor as block 2, its old link stands, and leads to the same place as ever.
+        assert_eq!(chain.next(first, true), Ok(Some(second)));
+        chain.next(third, true).unwrap().unwrap();
+        assert_eq!(chain.next(first, true), Ok(None));
+    }
+}
