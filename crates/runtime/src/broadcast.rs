@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::job::current::Local;
 use crate::job::scoped::{Form, Tally, Way};
-use crate::job::task::{Task, catch};
+use crate::job::task::Task;
 use crate::pool::global;
 use crate::registry::Registry;
 use crate::scope::{self, Scope, ScopeFifo};
@@ -160,17 +160,14 @@ pub(crate) fn spawn_broadcast_in(
         let f = Arc::clone(&f);
         let detached = registry.detach();
         let task = Task::detached(move || {
-            if detached.registry().is_dropping() {
-                return;
+            let registry = detached.registry();
+            if !registry.is_dropping() {
+                registry.handlers.told(|| BroadcastContext::with(|context| f(context)));
             }
-            if let Err(payload) = catch(|| BroadcastContext::with(|context| f(context))) {
-                detached.registry().handlers.panicked(payload);
-            }
-            // Its destructor may be the last, and must not unwind.
-            if let Err(payload) = catch(|| drop(f)) {
-                detached.registry().handlers.panicked(payload);
-            }
+            // This may be the last one.
+            registry.handlers.told(|| drop(f));
         });
         registry.post(index, task);
     }
+    registry.handlers.told(|| drop(f));
 }

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::job::current::Local;
 use crate::job::forked::Birth;
-use crate::job::task::catch;
+use crate::job::unwind::catch;
 use crate::latch::Signal;
 use crate::registry::Registry;
 
@@ -91,15 +91,29 @@ pub(crate) fn packet<R>(birth: Birth) -> (JoinHandle<R>, Promise<R>) {
     (JoinHandle { packet: Arc::clone(&packet), birth }, Promise(packet))
 }
 
+impl<R> Inner<R> {
+    fn is_pending(&self) -> bool {
+        matches!(self.state, State::Queued | State::Running)
+    }
+}
+
 impl<R> Packet<R> {
     fn lock(&self) -> MutexGuard<'_, Inner<R>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
+    fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
+        let mut inner = self.lock();
+        // An unwanted `waiter` is dropped after the lock, as an argument.
+        inner.is_pending().then(|| std::mem::replace(&mut inner.waiter, waiter))
+    }
+
     /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
+    #[inline(always)]
     fn end(&self, outcome: Outcome<R>) -> Option<Outcome<R>> {
         let inner = self.lock();
-        if !matches!(inner.state, State::Queued | State::Running) {
+        if !inner.is_pending() {
             return Some(outcome);
         }
         Self::settle(inner, outcome);
@@ -133,11 +147,6 @@ impl<R> Promise<R> {
     /// Runs `f`, unless it was cancelled or `registry` starts nothing any more, and leaves the outcome.
     /// Does not unwind: panics that have nobody else to travel to go to the pool's handler.
     pub(crate) fn run(self, registry: &Registry, f: impl FnOnce() -> R) {
-        let told = |result| {
-            if let Err(payload) = result {
-                registry.handlers.panicked(payload);
-            }
-        };
         {
             let mut inner = self.0.lock();
             match inner.state {
@@ -145,20 +154,19 @@ impl<R> Promise<R> {
                 State::Detached if !registry.is_dropping() => {}
                 _ => {
                     drop(inner);
-                    told(catch(|| drop(f)));
-                    told(catch(|| drop(self)));
+                    registry.handlers.told(|| drop(f));
+                    registry.handlers.told(|| drop(self));
                     return;
                 }
             }
         }
-        let mut result = None;
-        let outcome = catch(|| result = Some(f())).map(|()| result.expect("f has returned"));
-        told(catch(|| match self.0.end(outcome) {
-            // Its destructor is foreign code: a panic in it has nobody to travel to either.
+        let outcome = catch(f);
+        // A waker may panic here, and so may the destructor of a result that nobody wants.
+        registry.handlers.told(|| match self.0.end(outcome) {
             Some(Ok(result)) => drop(result),
             Some(Err(payload)) => registry.handlers.panicked(payload),
             None => {}
-        }));
+        });
     }
 }
 
@@ -181,15 +189,9 @@ impl<R> JoinHandle<R> {
     pub fn join(self) -> Result<R, Box<dyn Any + Send>> {
         self.birth.check();
         Local::with(|local| {
-            let signal = {
-                let mut inner = self.packet.lock();
-                matches!(inner.state, State::Queued | State::Running).then(|| {
-                    let signal = Signal::new(local);
-                    inner.waiter = Waiter::Thread(signal.clone());
-                    signal
-                })
-            };
-            if let Some(signal) = signal {
+            let signal = Signal::new(local);
+            if let Some(old) = self.packet.wait_by(Waiter::Thread(signal.clone())) {
+                drop(old);
                 signal.wait(local);
             }
         });
@@ -210,6 +212,12 @@ impl<R> JoinHandle<R> {
     pub fn is_finished(&self) -> bool {
         !self.birth.is_elsewhere()
             && matches!(self.packet.lock().state, State::Ended(_) | State::Taken)
+    }
+
+    /// Has the end of the task wake this one. False if it has ended.
+    fn registers(&self, waker: Waker) -> bool {
+        // What was there before is dropped here.
+        self.packet.wait_by(Waiter::Task(waker)).is_some()
     }
 
     fn take(&self) -> Outcome<R> {
@@ -261,18 +269,17 @@ impl<R> Future for JoinHandle<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.birth.check();
-        let mut inner = self.packet.lock();
-        if !matches!(inner.state, State::Queued | State::Running) {
-            drop(inner);
-            return Poll::Ready(self.take());
+        let (pending, registered) = {
+            let inner = self.packet.lock();
+            let waker = context.waker();
+            let same = matches!(&inner.waiter, Waiter::Task(old) if old.will_wake(waker));
+            (inner.is_pending(), same)
+        };
+        // A waker is the user's code: it is cloned and dropped without the lock, which its task's end takes.
+        if pending && (registered || self.registers(context.waker().clone())) {
+            return Poll::Pending;
         }
-        if !matches!(&inner.waiter, Waiter::Task(waker) if waker.will_wake(context.waker())) {
-            let old = std::mem::replace(&mut inner.waiter, Waiter::Task(context.waker().clone()));
-            // Foreign code: not under the lock.
-            drop(inner);
-            drop(old);
-        }
-        Poll::Pending
+        Poll::Ready(self.take())
     }
 }
 

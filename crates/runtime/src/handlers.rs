@@ -1,7 +1,8 @@
 //! What a pool's owner wants to be told.
 
 use std::any::Any;
-use std::panic::{self, AssertUnwindSafe};
+
+use crate::job::unwind::{catch, dispose};
 
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -15,11 +16,20 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// A panic that has nobody to travel to.
+    /// Tells of a panic that has nobody to travel to. Does not unwind.
     pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
-        if let Some(handler) = &self.panic {
-            // A handler that panics itself has had its say.
-            let _ = panic::catch_unwind(AssertUnwindSafe(|| handler(payload)));
+        match &self.panic {
+            // A handler that panics itself is not told of that.
+            Some(handler) => dispose(catch(|| handler(payload))),
+            None => dispose(payload),
+        }
+    }
+
+    /// Runs code of the user's whose panic has nobody to travel to, and tells of it. Does not unwind.
+    #[inline(always)]
+    pub(crate) fn told(&self, run: impl FnOnce()) {
+        if let Err(payload) = catch(run) {
+            self.panicked(payload);
         }
     }
 }

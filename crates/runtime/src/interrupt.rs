@@ -37,7 +37,7 @@
 //! `registry`), and the interrupt is called by such a task, or by one that something with a borrow of
 //! the pool waits for. A spare worker comes and goes under the lock that the roll call takes.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
@@ -46,6 +46,7 @@ use crate::build_error::BuildError;
 use crate::job::current::Local;
 use crate::job::shared::Shared;
 use crate::job::task::Task;
+use crate::job::unwind::catch;
 use crate::latch::Signal;
 use crate::place::Plan;
 use crate::pool::{self, Furniture, global};
@@ -151,7 +152,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
     }
     let result = frame.visit(local.index, |visit| {
         visit.wait_for_any(&|| frame.is_complete());
-        let result = panic::catch_unwind(AssertUnwindSafe(f));
+        let result = catch(f);
         frame.registry.close();
         visit.main_loop();
         result

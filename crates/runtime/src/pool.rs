@@ -19,6 +19,7 @@ use crate::home::Home;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 use crate::job::shared::Shared;
+use crate::job::unwind::dispose;
 use crate::latch::Signal;
 use crate::place::{Plan, Victims};
 use crate::registry::{Manners, Parts, Registry, Remote, Spawns};
@@ -462,9 +463,8 @@ impl ThreadPool {
         });
         if !own {
             for thread in threads {
-                // A worker's thread ends by a panic only if a panic handler's payload panics when it is
-                // dropped; there is nobody to tell.
-                let _ = thread.join();
+                // It does not end by a panic: `threads::work` catches what it calls.
+                dispose(thread.join());
             }
         }
     }

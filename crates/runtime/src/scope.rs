@@ -5,12 +5,13 @@
 //! the order in which each thread has spawned them.
 
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::sync::Arc;
 
 use crate::fifo::Fifo;
 use crate::job::current::Local;
 use crate::job::scoped::{Base, Form, Tally, Way};
+use crate::job::unwind::{catch, dispose};
 use crate::pool::global;
 use crate::registry::Registry;
 
@@ -174,12 +175,19 @@ where
     F: FnOnce(&S) -> R,
 {
     let scope = form(Base::new(tally));
-    let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    let result = catch(|| f(&scope));
     scope.base().tally.wait(local);
     let task_panic = scope.base().take_panic();
     match (result, task_panic) {
         (Ok(result), None) => result,
-        (Err(payload), _) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
+        (Err(payload), late) => {
+            dispose(late);
+            panic::resume_unwind(payload)
+        }
+        (Ok(result), Some(payload)) => {
+            dispose(result);
+            panic::resume_unwind(payload)
+        }
     }
 }
 

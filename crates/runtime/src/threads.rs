@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
@@ -11,6 +10,7 @@ use crate::blocking;
 use crate::build_error::BuildError;
 use crate::handlers::IndexHandler;
 use crate::job::current::Local;
+use crate::job::unwind::dispose;
 use crate::pool::{Builder, ThreadPool};
 use crate::registry::{Registry, Spawns};
 use crate::waiting::CallStack;
@@ -104,16 +104,16 @@ impl fmt::Debug for ThreadBuilder {
 fn work(place: Place) {
     let (registry, index) = (Arc::clone(&place.registry), place.index);
     let told = |handler: &Option<IndexHandler>| {
-        if let Some(handler) = handler
-            && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(index)))
-        {
-            registry.handlers.panicked(payload);
+        if let Some(handler) = handler {
+            registry.handlers.told(|| handler(index));
         }
     };
     told(&registry.handlers.start);
     let regular = index < registry.threads;
     place.local().enter(if regular { Local::main_loop } else { blocking::main_loop });
     told(&registry.handlers.exit);
+    // With the pool's handlers, if this thread is the last to know them.
+    dispose(registry);
 }
 
 impl Builder {

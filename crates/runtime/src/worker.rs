@@ -13,7 +13,7 @@ use crate::affinity::Mover;
 use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
-use crate::job::task::{AbortOnUnwind, Ended, Fresh, Task, run_each, run_youngest};
+use crate::job::task::{Ended, Fresh, Task, run_each, run_youngest};
 use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::sleep::LONGEST;
 use crate::track::Activity;
@@ -112,7 +112,9 @@ impl Local {
     /// its count.
     #[inline(always)]
     pub(crate) fn run_youngest(&self) -> Option<Ended> {
-        run_youngest(&self.spawns, || self.watch.runs(Activity::OwnTask))
+        run_youngest(&self.spawns, |task| {
+            execute(self.watch.runs(Activity::OwnTask), || task.run())
+        })
     }
 
     /// Runs spawned tasks of this worker's own, one after the other, as long as there is nothing else to do, not
@@ -121,8 +123,9 @@ impl Local {
     pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
         let Watch { counters, track, .. } = &**self.watch;
         if !track.is_on() {
-            let next = |ended| next(ended) && !track.is_on();
-            run_each(&self.spawns, || counters.tasks.up(), next);
+            run_each(&self.spawns, |task| {
+                next(execute(counters.tasks.up(), || task.run())) && !track.is_on()
+            });
         }
     }
 
@@ -561,18 +564,12 @@ impl Local {
         self.hint.set(worker.head());
         match work {
             Work::Task(task, kind) => {
-                let running = self.watch.runs(kind);
-                let ended = task.run();
-                drop(running);
-                self.take_off(ended);
+                self.take_off(execute(self.watch.runs(kind), || task.run()));
             }
             Work::Fork(stolen, victim, kind) => {
-                let running = self.watch.runs(kind);
                 self.watch.is_here();
-                let guard = AbortOnUnwind("a stolen half left its thief without an outcome");
-                fork::run_stolen(&stolen, self.index, worker);
-                guard.disarm();
-                drop(running);
+                let running = self.watch.runs(kind);
+                execute(running, || fork::run_stolen(&stolen, self.index, worker));
                 self.registry.sleep.wake(victim);
             }
         }
@@ -587,4 +584,13 @@ impl Local {
         self.random.set(x);
         x
     }
+}
+
+/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call` is the one call of
+/// its code, through a pointer to a function that does not unwind: see `job::unwind`.
+#[inline(always)]
+fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
+    let result = call();
+    drop(running);
+    result
 }

@@ -26,13 +26,14 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::ptr;
 
 use poach_deque::split::{self, Popped, Status, Stolen};
 use poach_memory::{Machine, Ordering};
 
 use super::current::Local;
+use super::unwind::{Kept, catch, quietly};
 use crate::home::Home;
 
 type Slot = split::Slot<Machine>;
@@ -45,7 +46,9 @@ pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 #[repr(align(8))]
 struct Descriptor {
     /// Runs the closure in the slot, and leaves the outcome there.
-    run: unsafe fn(&Slot, Worker<'_>),
+    /// Of the C ABI, which lets no panic out: see [`unwind`](super::unwind).
+    #[expect(improper_ctypes_definitions, reason = "both sides are Rust")]
+    run: unsafe extern "C" fn(&Slot, Worker<'_>),
 }
 
 impl Descriptor {
@@ -282,8 +285,10 @@ where
     let slot = unsafe { head.slot() };
     // SAFETY: by this function's contract.
     let half = unsafe { take_half::<B>(slot) };
+    let result_a = Kept::new(result_a);
     // SAFETY: `head` is the top.
-    (result_a, half(unsafe { Worker::new(head) }))
+    let result_b = half(unsafe { Worker::new(head) });
+    (result_a.into_inner(), result_b)
 }
 
 /// A pop that is more than a few stores, and what follows it. If the half was stolen: waits for its
@@ -305,8 +310,9 @@ where
         // SAFETY: it was popped, and is what was pushed.
         Popped::Own => unsafe { second::<B, RA, RB>(head, result_a) },
         Popped::Stolen => {
+            let result_a = Kept::new(result_a);
             let result_b = wait(head).unwrap_or_else(|payload| panic::resume_unwind(payload));
-            (result_a, result_b)
+            (result_a.into_inner(), result_b)
         }
     }
 }
@@ -354,16 +360,6 @@ where
             });
         }
         Popped::Stolen => quietly(|| drop(wait::<R>(head))),
-    }
-}
-
-/// Runs something of which even a panic must not get out, since another is on its way.
-fn quietly(run: impl FnOnce()) {
-    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(run))
-        && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)))
-    {
-        // A payload whose destructor panics with another one: there is nobody left to tell.
-        mem::forget(payload);
     }
 }
 
@@ -445,14 +441,15 @@ unsafe fn take_half<B>(slot: &Slot) -> B {
 /// # Safety
 ///
 /// The slot's payload is the caller's, and is what `join::<_, B, _, R>` has pushed.
-unsafe fn run<B, R>(slot: &Slot, worker: Worker<'_>)
+#[expect(improper_ctypes_definitions, reason = "both sides are Rust")]
+unsafe extern "C" fn run<B, R>(slot: &Slot, worker: Worker<'_>)
 where
     B: FnOnce(Worker<'_>) -> R + Send,
     R: Send,
 {
     // SAFETY: by this function's contract.
     let half = unsafe { take_half::<B>(slot) };
-    let outcome: Outcome<R> = panic::catch_unwind(AssertUnwindSafe(|| half(worker)));
+    let outcome = catch(|| half(worker));
     if Slot::fits::<Outcome<R>>() {
         // SAFETY: it fits, and the payload is this thief's until it sets DONE.
         unsafe { slot.put(outcome) };

@@ -10,7 +10,8 @@
 //! - [`scoped`]: the tasks of a scope, and the count of those that have not ended;
 //! - [`current`]: which worker this thread is;
 //! - [`forked`]: whether this process is the one in which a pool was made;
-//! - [`processor`]: which processor this thread is on.
+//! - [`processor`]: which processor this thread is on;
+//! - [`unwind`]: where code of the user's runs, and what its panics come to.
 
 pub(crate) mod current;
 pub(crate) mod fork;
@@ -21,6 +22,7 @@ pub(crate) mod queued;
 pub(crate) mod scoped;
 pub(crate) mod shared;
 pub(crate) mod task;
+pub(crate) mod unwind;
 // shuttle brings its own stacks for its threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod whole;

@@ -10,13 +10,13 @@
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::ptr;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 use super::fork::Outcome;
-use super::task::AbortOnUnwind;
+use super::unwind::{AbortOnUnwind, catch, dispose};
 
 /// A half of a join, on its way to whoever runs it.
 pub struct Job {
@@ -107,7 +107,7 @@ where
     let closure = unsafe { ManuallyDrop::take(closure) };
     // SAFETY: by this function's contract.
     let host = unsafe { &*host.cast::<H>() };
-    let result = panic::catch_unwind(AssertUnwindSafe(|| closure(host)));
+    let result = catch(|| closure(host));
     // SAFETY: nobody else touches the outcome before `done`.
     unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
     // SAFETY: the frame stands until the store below.
@@ -129,7 +129,7 @@ where
     // A host that unwinds here would leave a job behind whose frame is gone.
     let guard = AbortOnUnwind("a worker's queue panicked");
     host.push(frame.job::<H>());
-    let first = panic::catch_unwind(AssertUnwindSafe(|| a(host)));
+    let first = catch(|| a(host));
     let second = loop {
         match host.pop() {
             Some(job) if ptr::eq(job.frame, ptr::from_ref(&frame).cast()) => {
@@ -137,7 +137,7 @@ where
                 let closure = unsafe { &mut *frame.closure.get() };
                 // SAFETY: it is taken once: `run_half` was not called, and will not be.
                 let closure = unsafe { ManuallyDrop::take(closure) };
-                break panic::catch_unwind(AssertUnwindSafe(|| closure(host)));
+                break catch(|| closure(host));
             }
             Some(older) => run(older, host),
             None => {}
@@ -150,7 +150,14 @@ where
     guard.disarm();
     match (first, second) {
         (Ok(first), Ok(second)) => (first, second),
-        (Err(payload), _) | (_, Err(payload)) => panic::resume_unwind(payload),
+        (Err(payload), second) => {
+            dispose(second);
+            panic::resume_unwind(payload)
+        }
+        (Ok(first), Err(payload)) => {
+            dispose(first);
+            panic::resume_unwind(payload)
+        }
     }
 }
 

@@ -27,7 +27,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::current::Local;
 use super::shared::Address;
-use super::task::{Ended, Fresh, catch};
+use super::task::{Ended, Fresh};
+use super::unwind::{catch, dispose};
 use crate::fifo::Fifo;
 use crate::latch::Signal;
 use crate::registry::Registry;
@@ -92,9 +93,9 @@ impl Base<'_> {
         if first.is_none() {
             *first = Some(payload);
         } else {
+            // Not under the lock: its destructor is the user's.
             drop(first);
-            // Its destructor is the payload's own affair, and must not hold the lock.
-            drop(payload);
+            dispose(payload);
         }
     }
 

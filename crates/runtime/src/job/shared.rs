@@ -1,11 +1,11 @@
 //! A closure in the frame of a thread that waits until another thread has run it.
 
 use std::cell::UnsafeCell;
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use super::fork::Outcome;
-use super::task::{AbortOnUnwind, Task};
+use super::task::Task;
+use super::unwind::{AbortOnUnwind, catch};
 
 /// An address that goes with a task to another thread.
 pub(super) struct Address<T>(*const T);
@@ -60,8 +60,7 @@ where
             let outcome = unsafe { &raw const (*this).outcome };
             // SAFETY: this task alone uses the closure.
             let closure = unsafe { &mut *UnsafeCell::raw_get(closure) }.take();
-            let result =
-                panic::catch_unwind(AssertUnwindSafe(|| closure.expect("a task runs once")()));
+            let result = catch(|| closure.expect("a task runs once")());
             // SAFETY: nobody reads the outcome before `done`.
             unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
             done();

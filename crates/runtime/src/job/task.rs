@@ -6,8 +6,7 @@
 //! A worker's own queue keeps a task [`InTwo`]: most closures are small, a reference or two, and with them
 //! and the vtable a slot of 32 bytes is full, half a cache line. A larger one lies beside.
 
-use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{self, AssertUnwindSafe};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
 use poach_deque::Owner;
@@ -46,6 +45,7 @@ pub(crate) struct Task {
 /// The task does not do so itself, since its runner often knows that place already, and can count many ends
 /// in a register before it says so.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 #[must_use = "a task that is not taken off is waited for for ever"]
 pub(crate) struct Ended {
     /// Null if the task was not counted.
@@ -99,50 +99,62 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
     }
 }
 
-/// Runs the youngest task of a queue, if there is one, as `Task::run` does, straight out of its slot.
-/// `found` is called first, and what it returns lives as long as the task runs.
+/// A task where it stands, taken out of its queue and not yet run.
+///
+/// It is used up before its place is used again: this is made by functions of this module, for as long as a call of
+/// theirs lasts, or of a task that stays where it is.
+#[must_use = "a task is run once"]
+pub(crate) struct Standing {
+    vtable: &'static Vtable,
+    small: *mut u64,
+    large: *mut Payload,
+}
+
+impl Standing {
+    /// Runs the closure. Does not unwind: a panic that the closure does not catch ends the process.
+    #[inline(always)]
+    pub(crate) fn run(self) -> Ended {
+        // SAFETY: the closure is in the one place or the other, as its vtable knows, and is used once.
+        unsafe { (self.vtable.run)(self.small, self.large) }
+    }
+
+    /// # Safety
+    ///
+    /// A task stands there as [`InTwo`] has written it, and is used no second time.
+    #[inline(always)]
+    unsafe fn at(head: *mut Head, rest: *mut Payload) -> Standing {
+        // SAFETY: a task stands in the place.
+        let vtable = unsafe { (*head).vtable };
+        // SAFETY: as above.
+        let payload = unsafe { &raw mut (*head).payload };
+        Standing { vtable, small: payload.cast(), large: rest }
+    }
+}
+
+/// Gives the youngest task of a queue, if there is one, to `run`, which runs it, straight out of its slot.
 #[inline(always)]
-pub(crate) fn run_youngest<C: Context + Send, G>(
+pub(crate) fn run_youngest<C: Context + Send>(
     queue: &Queue<C>,
-    found: impl FnOnce() -> G,
+    run: impl FnOnce(Standing) -> Ended,
 ) -> Option<Ended> {
     let run = |head: *mut Head, rest: *mut Payload| {
-        let _running = found();
         // SAFETY: the queue shows where a task stands, which is used once.
-        unsafe { run_in_place(head, rest) }
+        run(unsafe { Standing::at(head, rest) })
     };
-    // SAFETY: what runs a task moves its closure out before it calls it; `found` knows nothing of the queue.
+    // SAFETY: what runs a task moves its closure out before it calls it; `run` knows nothing of the queue.
     unsafe { queue.pop_in_place(run) }
 }
 
-/// Runs the youngest tasks of a queue like that, one after the other, as long as that takes nothing but pops and
-/// `next` says so, which is told how each has ended. `found` is called before each.
+/// Gives the youngest tasks of a queue like that to `run`, one after the other, as long as that takes nothing but pops
+/// and `run` says so.
 #[inline(always)]
-pub(crate) fn run_each<C: Context + Send>(
-    queue: &Queue<C>,
-    found: impl Fn(),
-    mut next: impl FnMut(Ended) -> bool,
-) {
+pub(crate) fn run_each<C: Context + Send>(queue: &Queue<C>, mut run: impl FnMut(Standing) -> bool) {
     let run = |head: *mut Head, rest: *mut Payload| {
-        found();
         // SAFETY: the queue shows where a task stands, which is used once.
-        next(unsafe { run_in_place(head, rest) })
+        run(unsafe { Standing::at(head, rest) })
     };
     // SAFETY: as in `run_youngest`.
     unsafe { queue.pop_each_in_place(run) };
-}
-
-/// # Safety
-///
-/// A task stands there as [`InTwo`] has written it, and is used no second time.
-#[inline(always)]
-unsafe fn run_in_place(head: *mut Head, rest: *mut Payload) -> Ended {
-    // SAFETY: a task stands in the place.
-    let vtable = unsafe { (*head).vtable };
-    // SAFETY: as above.
-    let payload = unsafe { &raw mut (*head).payload };
-    // SAFETY: the closure is in the one or the other, as the vtable knows, and is used once.
-    unsafe { (vtable.run)(payload.cast(), rest) }
 }
 
 /// What can be done with a closure of one type.
@@ -150,10 +162,13 @@ unsafe fn run_in_place(head: *mut Head, rest: *mut Payload) -> Ended {
 /// Each is given two places: that of a closure of up to [`IN_HEAD`] bytes, and that of a larger one. In a [`Task`]
 /// they are the same.
 struct Vtable {
-    run: unsafe fn(*mut u64, *mut Payload) -> Ended,
+    run: Run,
     drop: unsafe fn(*mut u64, *mut Payload),
     is_large: bool,
 }
+
+/// Runs a closure. Of the C ABI, which lets no panic out: see [`unwind`](super::unwind).
+type Run = unsafe extern "C" fn(*mut u64, *mut Payload) -> Ended;
 
 impl Vtable {
     const fn of<R: Into<Ended>, F: FnOnce() -> R>() -> Vtable {
@@ -238,14 +253,13 @@ impl Task {
         unsafe { Task::new(closure) }
     }
 
-    /// Runs the closure. If it panics, the panic is the caller's.
+    /// Runs the closure, as [`Standing::run`] does.
     #[inline(always)]
     pub(crate) fn run(self) -> Ended {
         let mut task = ManuallyDrop::new(self);
         let payload = &raw mut task.payload;
-        // SAFETY: the payload is what `new` wrote with this vtable; the task is forgotten, so it is
-        // not run or dropped again.
-        unsafe { (task.vtable.run)(payload.cast(), payload) }
+        // The payload is what `new` wrote with this vtable; the task is forgotten, so it is not run or dropped again.
+        Standing { vtable: task.vtable, small: payload.cast(), large: payload }.run()
     }
 }
 
@@ -302,7 +316,10 @@ unsafe impl Storage<Task> for InTwo {
 /// # Safety
 ///
 /// Its place of the two holds an `F`, which is moved out.
-unsafe fn run<R: Into<Ended>, F: FnOnce() -> R>(small: *mut u64, large: *mut Payload) -> Ended {
+unsafe extern "C" fn run<R: Into<Ended>, F: FnOnce() -> R>(
+    small: *mut u64,
+    large: *mut Payload,
+) -> Ended {
     // SAFETY: by this function's contract.
     let closure = unsafe { place::<F>(small, large).read() };
     closure().into()
@@ -314,25 +331,4 @@ unsafe fn run<R: Into<Ended>, F: FnOnce() -> R>(small: *mut u64, large: *mut Pay
 unsafe fn drop_in<F>(small: *mut u64, large: *mut Payload) {
     // SAFETY: by this function's contract.
     unsafe { place::<F>(small, large).drop_in_place() };
-}
-
-/// Runs a closure that must not unwind into its caller, and returns what it panicked with.
-pub(crate) fn catch(run: impl FnOnce()) -> Result<(), Box<dyn std::any::Any + Send>> {
-    panic::catch_unwind(AssertUnwindSafe(run))
-}
-
-/// Ends the process if dropped by a panic: guards code whose frames others rely on.
-pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
-
-impl AbortOnUnwind {
-    pub(crate) fn disarm(self) {
-        mem::forget(self);
-    }
-}
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        // A panic inside a destructor that runs because of a panic aborts, with this message.
-        panic!("{}", self.0);
-    }
 }

@@ -1,0 +1,47 @@
+//! Tests that end their process, or never end, where the runtime is wrong: each runs in a process of its own.
+
+use std::io::{Read, Seek};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+const ROLE: &str = "POACH_TEST_ALONE";
+
+/// How long such a process may take before it counts as one that hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `body` in a process that runs the named test of this program and nothing else, and fails with what that process
+/// printed if it does not pass. Miri, which starts no processes, runs `body` here.
+pub(crate) fn alone(test: &str, body: impl FnOnce()) {
+    if cfg!(miri) || env::var_os(ROLE).is_some() {
+        return body();
+    }
+    // A file, not a pipe: nobody would read that one before the process has ended.
+    let mut printed = tempfile::tempfile().unwrap();
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(ROLE, "1")
+        .env("RUST_BACKTRACE", "0")
+        .stdout(printed.try_clone().unwrap())
+        .stderr(printed.try_clone().unwrap())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + LIMIT;
+    let ended = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if Instant::now() > end {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let mut text = String::new();
+    printed.rewind().unwrap();
+    printed.read_to_string(&mut text).unwrap();
+    let status = ended.map_or("it hangs".into(), |status| status.to_string());
+    let passed = ended.is_some_and(|status| status.success()) && text.contains("1 passed");
+    assert!(passed, "{test}: {status}\n{text}");
+}
