@@ -5,6 +5,7 @@ mod beside;
 mod claims;
 mod common;
 mod curve;
+mod heat;
 mod page;
 mod papers;
 
@@ -36,6 +37,9 @@ pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec
         for count in &workers {
             if let Some(svg) = bars::draw(document, suite, *count)? {
                 of_suite(format!("{suite}-{count}-workers.svg"), svg);
+            }
+            if let Some(svg) = heat::draw(document, suite, *count)? {
+                of_suite(format!("{suite}-regions-{count}-workers.svg"), svg);
             }
         }
         if let Some(svg) = curve::draw(document, suite, &workers)? {

@@ -8,6 +8,7 @@
 //! | `call-hot` | the same, called just now | ns, median of many |
 //! | `wake` | from a fork, all workers asleep, to the start of its second half on another worker | us, median of some |
 //! | `behind-leaf` | from the moment a worker is free to the start of a task that another one forked before a long leaf | us, median of some |
+//! | `region-outside`, `-install`, `-inside` | regions of 8 to 2,048 us every 0 to 2,000 us: see [`region`] | times of the sequential program |
 //! | `idle` | processor time of the pool's threads while they have nothing to do | us in all |
 //!
 //! Both libraries get pools as they ship, without any option but the number of threads. Where a sample is
@@ -19,6 +20,7 @@
 mod calls;
 mod idle;
 mod library;
+pub(crate) mod region;
 mod small_tree;
 mod spawns;
 mod waits;
@@ -47,7 +49,7 @@ impl Suite for Runtime {
     }
 
     fn about(&self) -> &'static str {
-        "what a runtime costs apart from programs: spawns, small calls, wake-ups, long leaves, idle workers"
+        "what a runtime costs apart from programs: spawns, small calls, wake-ups, long leaves, short regions, idle workers"
     }
 
     fn cases(&self, request: &Request) -> Vec<Case> {
@@ -71,6 +73,7 @@ impl Suite for Runtime {
                 cases.push(waits::case::<Rayon>(workload, request.size, workers));
             }
         }
+        region::cases(request, &mut cases);
         if cfg!(target_os = "linux") {
             let workers = request.workers.iter().copied().max().unwrap_or(1);
             cases.push(idle::case::<Poach>(request.size, workers));
@@ -117,8 +120,12 @@ mod tests {
         assert!(document.failures.is_empty(), "{:?}", document.failures);
         let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
         // Four sizes of scopes and two kinds of calls, by two systems on one worker and on two; the
-        // tree by three of them, and once sequentially; two that take two workers.
-        assert_eq!(document.rows.len(), (4 + 2) * 2 * 2 + 3 * 2 + 1 + 2 * 2 + idle);
+        // tree by three of them, and once sequentially; two that take two workers; regions
+        // from outside and inside by three systems, and installed by two.
+        assert_eq!(
+            document.rows.len(),
+            (4 + 2) * 2 * 2 + 3 * 2 + 1 + 2 * 2 + (3 + 2 + 3) * 2 + idle
+        );
         for row in &document.rows {
             // A pool that sleeps well takes none.
             let positive = row.median > 0.0 || row.workload == "idle" && row.median == 0.0;
