@@ -23,7 +23,7 @@ pub(crate) fn bind(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// A thread that can be kept off a processor for a while.
+/// A thread that sleeps, and is kept off a processor meanwhile.
 #[cfg(target_os = "linux")]
 pub(crate) struct Mover {
     thread: rustix::thread::Pid,
@@ -33,20 +33,39 @@ pub(crate) struct Mover {
 
 #[cfg(target_os = "linux")]
 impl Mover {
-    /// The calling thread, if the system can move it.
-    pub(crate) fn me() -> Option<Mover> {
-        here().map(|_| Mover { thread: rustix::thread::gettid(), kept_off: None })
+    /// The calling thread, if the system can move it. It is kept off the processor `avoid` from now on, if one is
+    /// given, and it may use another.
+    pub(crate) fn me(avoid: Option<usize>) -> Option<Mover> {
+        here()?;
+        let mut me = Mover { thread: rustix::thread::gettid(), kept_off: None };
+        if let Some(avoid) = avoid {
+            me.keep_off(avoid);
+        }
+        Some(me)
     }
 
     /// Keeps the thread off the calling thread's processor, if it may use another; if it runs there, it is moved
-    /// before this returns. It must not have ended.
-    pub(crate) fn makes_way(&mut self) {
-        let (None, Some(here)) = (self.kept_off, here()) else { return };
+    /// before this returns. It must not have ended. Returns that processor.
+    ///
+    /// No system call if it is kept off that one already.
+    pub(crate) fn makes_way(&mut self) -> Option<usize> {
+        let here = here()?;
+        if self.kept_off != Some(here) {
+            self.keep_off(here);
+        }
+        Some(here)
+    }
+
+    fn keep_off(&mut self, processor: usize) {
         let Ok(mut others) = sched_getaffinity(Some(self.thread)) else { return };
-        if others.is_set(here) && others.count() > 1 {
-            others.unset(here);
-            let moved = sched_setaffinity(Some(self.thread), &others);
-            self.kept_off = moved.is_ok().then_some(here);
+        if let Some(kept_off) = self.kept_off {
+            others.set(kept_off);
+        }
+        if others.is_set(processor) && others.count() > 1 {
+            others.unset(processor);
+            if sched_setaffinity(Some(self.thread), &others).is_ok() {
+                self.kept_off = Some(processor);
+            }
         }
     }
 
@@ -67,11 +86,13 @@ pub(crate) enum Mover {}
 
 #[cfg(not(target_os = "linux"))]
 impl Mover {
-    pub(crate) fn me() -> Option<Mover> {
+    pub(crate) fn me(_avoid: Option<usize>) -> Option<Mover> {
         None
     }
 
-    pub(crate) fn makes_way(&mut self) {}
+    pub(crate) fn makes_way(&mut self) -> Option<usize> {
+        None
+    }
 
     pub(crate) fn comes_back(self) {}
 }
@@ -97,7 +118,7 @@ mod tests {
         // Bound to one, so that no scheduler moves it before it looks.
         bind(before[0]).unwrap();
         assert_eq!(here(), Some(before[0]));
-        let mut bound = Mover::me().unwrap();
+        let mut bound = Mover::me(None).unwrap();
         bound.makes_way();
         assert_eq!(allowed().unwrap(), [before[0]], "there is nowhere to go");
         bound.comes_back();
@@ -107,12 +128,18 @@ mod tests {
             two.set(first);
             two.set(second);
             sched_setaffinity(None, &two).unwrap();
-            let mut mover = Mover::me().unwrap();
+            let mut mover = Mover::me(None).unwrap();
             mover.makes_way();
             let away = allowed().unwrap();
             assert_eq!(away.len(), 1);
             assert_eq!(here(), Some(away[0]));
             mover.comes_back();
+            assert_eq!(allowed().unwrap(), [first, second]);
+            let mut prepared = Mover::me(Some(first)).unwrap();
+            assert_eq!(allowed().unwrap(), [second]);
+            prepared.makes_way();
+            assert_eq!(allowed().unwrap(), [first], "the caller is not where it was expected");
+            prepared.comes_back();
             assert_eq!(allowed().unwrap(), [first, second]);
         }
     }

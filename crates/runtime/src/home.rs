@@ -7,6 +7,7 @@ use poach_memory::{CachePadded, Machine};
 
 use crate::seat::ThreadSeat;
 use crate::sleep::Sleep;
+use crate::sleep::wake_policy::{RegionClock, WakePolicy};
 use crate::watch::Watch;
 
 pub(crate) type PoolSleep = Sleep<Machine, ThreadSeat>;
@@ -16,6 +17,8 @@ pub(crate) struct Home {
     pub(crate) index: usize,
     sleep: Arc<PoolSleep>,
     watch: Arc<CachePadded<Watch>>,
+    wake_policy: Arc<WakePolicy>,
+    region: RegionClock,
 }
 
 impl Home {
@@ -23,8 +26,15 @@ impl Home {
         index: usize,
         sleep: &Arc<PoolSleep>,
         watch: &Arc<CachePadded<Watch>>,
+        wake_policy: &Arc<WakePolicy>,
     ) -> Home {
-        Home { index, sleep: Arc::clone(sleep), watch: Arc::clone(watch) }
+        Home {
+            index,
+            sleep: Arc::clone(sleep),
+            watch: Arc::clone(watch),
+            wake_policy: Arc::clone(wake_policy),
+            region: RegionClock::new(),
+        }
     }
 }
 
@@ -36,5 +46,9 @@ impl Context for Home {
 
     fn took_back(&self) {
         self.watch.took_back();
+    }
+
+    fn answers(&self, private: u32) -> bool {
+        self.sleep.is_anybody_searching() || self.wake_policy.is_due(&self.region, private)
     }
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
 //! | `worker`, `waiting` | finding work, running it, waiting for what others run |
-//! | `crumbs` | when a thief rests |
+//! | `lookout`, `steal_backoff` | how long an idle worker looks for work; when a thief rests |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `registry`, `home` | what the workers of a pool share, and when they end; what their queues know of it |
 //! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
@@ -28,7 +28,6 @@ mod broadcast;
 mod build_error;
 mod context;
 mod counters;
-mod crumbs;
 mod fifo;
 mod handle;
 mod handlers;
@@ -38,6 +37,7 @@ mod interrupt;
 mod job;
 mod join;
 mod latch;
+mod lookout;
 pub mod on_queue;
 mod parallel;
 mod place;
@@ -49,6 +49,7 @@ mod sleep;
 mod spares;
 mod spawn;
 mod stats;
+mod steal_backoff;
 mod threads;
 pub mod topology;
 pub mod trace;

@@ -24,6 +24,7 @@ use crate::latch::Signal;
 use crate::place::{Plan, Victims};
 use crate::registry::{Manners, Parts, Registry, Remote, Spawns};
 use crate::sleep::Sleep;
+use crate::sleep::wake_policy::WakePolicy;
 use crate::threads::{Place, ThreadBuilder};
 use crate::topology::{Placement, Topology};
 use crate::waiting::{NESTING, Waiting};
@@ -318,6 +319,7 @@ pub(crate) fn furnish(
     let seats = plan.seats();
     let Furniture { threads, task_stack, manners } = furniture;
     let sleep = Arc::new(Sleep::new(seats, manners.waiting.reach(seats)));
+    let wake_policy = Arc::new(WakePolicy::new());
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
     for index in 0..seats {
@@ -327,7 +329,7 @@ pub(crate) fn furnish(
                 Some(parent) => Arc::clone(&parent.workers[index].watch),
                 None => Arc::new(CachePadded::new(Watch::new())),
             };
-            let home = || Home::new(index, &sleep, &watch);
+            let home = || Home::new(index, &sleep, &watch, &wake_policy);
             let forks = Stack::new(task_stack, home()).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, home()).map_err(BuildError::SpawnQueue)?;
@@ -339,7 +341,7 @@ pub(crate) fn furnish(
         owners.push(spawns);
     }
     let workers = workers.into();
-    let parts = Parts { sleep, workers, threads, handlers, manners, parent };
+    let parts = Parts { sleep, wake_policy, workers, threads, handlers, manners, parent };
     Ok((Registry::new(parts), owners))
 }
 

@@ -26,6 +26,7 @@ use crate::job::current::Local;
 use crate::job::forked::Birth;
 use crate::job::task::{InTwo, Queue, Task};
 use crate::place::Rings;
+use crate::sleep::wake_policy::WakePolicy;
 use crate::spares::Spares;
 use crate::track::Recordings;
 use crate::waiting::Waiting;
@@ -81,6 +82,7 @@ pub enum Priority {
 /// What a registry is made of; see there.
 pub(crate) struct Parts {
     pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<WakePolicy>,
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
     pub(crate) handlers: Arc<Handlers>,
@@ -103,6 +105,7 @@ pub(crate) struct Registry {
     /// How many of them are the pool's regular ones: the first. The others are spare.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<WakePolicy>,
     high: Inbox,
     normal: Inbox,
     closing: <Machine as Memory>::Word,
@@ -130,6 +133,7 @@ impl Registry {
             workers: parts.workers,
             threads: parts.threads,
             sleep: parts.sleep,
+            wake_policy: parts.wake_policy,
             high: Inbox::new(),
             normal: Inbox::new(),
             closing: Word::new(0),

@@ -4,13 +4,14 @@
 //!
 //! Linux puts a woken thread on its caller's processor, or on the one that it fell asleep on, which may be the
 //! same, if the caches of the others are too far away to look there. It so waits for the caller's slice to end,
-//! which is milliseconds, with another processor idle. So the caller forbids the sleeper its own processor
-//! before the call, if the sleeper may use another, and the sleeper allows it to itself again when it is up.
-//! That is two system calls of each, beside the one that wakes. (To do so only for a sleeper that fell asleep
-//! on the caller's processor was not enough: half of the calls still took a slice.)
+//! which is milliseconds, with another processor idle. So a sleeper is forbidden its caller's processor while it
+//! sleeps, if it may use another, and allows it to itself again when it is up. (To do so only for a sleeper that fell
+//! asleep on the caller's processor was not enough: half of the calls still took a slice.)
 //!
-//! The caller may do that to a thread only while that lies here, for its number may be another's once it has
-//! ended: both hold the lock of `sleeper` for it.
+//! The sleeper does that itself before it sleeps, for the processor of its last caller. A caller that runs
+//! there makes one system call, the one that wakes. A caller that runs elsewhere makes two more: it changes
+//! the sleeper's affinity by its TID. Both sides hold the `sleeper` lock for that, because the TID may be reused once
+//! that thread has exited.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub(crate) struct ThreadSeat {
     called: <Machine as Memory>::Word,
     /// The worker, while it parks.
     sleeper: Mutex<Option<Mover>>,
+    /// The processor of the last caller, plus one; or zero.
+    caller: <Machine as Memory>::Word,
 }
 
 impl ThreadSeat {
@@ -49,7 +52,9 @@ impl ThreadSeat {
         if self.take_call() {
             return true;
         }
-        *self.sleeper() = Mover::me();
+        // Relaxed: a hint.
+        let avoid = (self.caller.load(Ordering::Relaxed) as usize).checked_sub(1);
+        *self.sleeper() = Mover::me(avoid);
         let called = loop {
             let goes_on = park(&parker);
             if self.take_call() {
@@ -71,7 +76,7 @@ impl Seat for ThreadSeat {
         let parker = Parker::new();
         let unparker = parker.unparker().clone();
         let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
-        ThreadSeat { parker, unparker, called: Word::new(0), sleeper }
+        ThreadSeat { parker, unparker, called: Word::new(0), sleeper, caller: Word::new(0) }
     }
 
     fn park(&self) {
@@ -96,7 +101,9 @@ impl Seat for ThreadSeat {
             }
         });
         if let Some(sleeper) = &mut *self.sleeper() {
-            sleeper.makes_way();
+            let here = sleeper.makes_way().map_or(0, |here| here as u64 + 1);
+            // Relaxed: as in `sleep`.
+            self.caller.store(here, Ordering::Relaxed);
         }
         // Release: what the caller did is seen by the one it calls.
         self.called.store(1, Ordering::Release);

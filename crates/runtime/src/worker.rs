@@ -10,12 +10,13 @@ use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::affinity::Mover;
-use crate::crumbs::Crumbs;
 use crate::fifo::Fifo;
 use crate::job::fork::{self, Head, Worker};
 use crate::job::task::{Ended, Fresh, Task, run_each, run_youngest};
+use crate::lookout::Lookout;
 use crate::registry::{Priority, Registry, Remote, Spawns};
-use crate::sleep::LONGEST;
+use crate::sleep::{LONGEST, Slept};
+use crate::steal_backoff::StealBackoff;
 use crate::track::Activity;
 use crate::waiting::{CallStack, Pile, Waiting};
 use crate::watch::Watch;
@@ -45,7 +46,8 @@ pub(crate) struct Local {
     pub(crate) resident: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) pile: Pile,
-    crumbs: Crumbs,
+    backoff: StealBackoff,
+    lookout: Lookout,
     random: Cell<u64>,
 }
 
@@ -66,6 +68,10 @@ impl Work<'_> {
 /// See `sleep/README.md`.
 const NAP: Duration = Duration::from_millis(1);
 
+/// The last nap of a worker while nobody runs anything: the next region may come soon, and its owner may hesitate to
+/// wake anybody for it. See [`wake_policy`](crate::sleep::wake_policy).
+const LAST_QUIET_NAP: Duration = Duration::from_millis(64);
+
 /// Why a worker works.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
@@ -82,8 +88,20 @@ impl Local {
         let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&registry.workers[index].watch);
-        let (pile, crumbs) = (Pile::new(), Crumbs::new());
-        Local { registry, index, watch, spawns, hint, fifo, resident, pile, crumbs, random }
+        let (pile, backoff, lookout) = (Pile::new(), StealBackoff::new(), Lookout::new());
+        Local {
+            registry,
+            index,
+            watch,
+            spawns,
+            hint,
+            fifo,
+            resident,
+            pile,
+            backoff,
+            lookout,
+            random,
+        }
     }
 
     /// Pushes a spawned task onto this worker's queue.
@@ -341,17 +359,20 @@ impl Local {
             if let Some(following) = &following {
                 following.set(thief);
             } else if self.spawns.is_empty()
-                && let Some(rest) = self.crumbs.end()
+                && let Some(stolen) = self.backoff.end()
             {
-                // It may have looked in vain before its last spawned task was stolen.
-                if looks == 0 {
-                    self.registry.sleep.search();
+                self.lookout.worked(stolen.worked);
+                if let Some(rest) = stolen.rest {
+                    // It may have looked in vain before its last spawned task was stolen.
+                    if looks == 0 {
+                        self.registry.sleep.search();
+                    }
+                    let _sleeping = self.watch.sleeps();
+                    self.registry.sleep.rest(self.index, rest, || {
+                        done() || self.registry.has_injected() || self.remote().has_mail()
+                    });
+                    looks = 1;
                 }
-                let _sleeping = self.watch.sleeps();
-                self.registry.sleep.rest(self.index, rest, || {
-                    done() || self.registry.has_injected() || self.remote().has_mail()
-                });
-                looks = 1;
             }
             if let Some(work) = self.find(thief) {
                 if looks != 0 {
@@ -359,8 +380,12 @@ impl Local {
                     looks = 0;
                 }
                 nap = NAP;
-                if idle && work.is_stolen() {
-                    self.crumbs.begin();
+                if idle {
+                    let stolen = work.is_stolen();
+                    self.lookout.found(stolen);
+                    if stolen {
+                        self.backoff.begin();
+                    }
                 }
                 let _on_top = (!idle).then(|| self.pile.task());
                 self.run(work, token());
@@ -368,11 +393,16 @@ impl Local {
             }
             if looks == 0 {
                 self.registry.sleep.search();
+                if idle {
+                    self.lookout.begin();
+                }
             }
             looks += 1;
             if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
                 // Something to steal now.
-            } else if looks < LOOKS {
+            } else if looks < LOOKS || idle && self.lookout.goes_on() {
+                // The last look comes again, with its exposure.
+                looks = if looks < LOOKS { looks } else { LOOKS - 2 };
                 if idle {
                     looks = self.breathe_idly(looks);
                 } else {
@@ -383,13 +413,26 @@ impl Local {
                 // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
                 let sleep = &self.registry.sleep;
-                let time = self.registry.does_anybody_run().then_some(nap);
-                let over = sleep.sleep(self.index, idle, time, || {
+                if idle && let Some(worked) = self.lookout.sleeps() {
+                    self.registry.wake_policy.woken(worked);
+                }
+                let naps = nap <= LAST_QUIET_NAP || self.registry.does_anybody_run();
+                let time = naps.then_some(nap);
+                let slept = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
                     done() || self.registry.visible_work() || self.remote().has_mail()
                 });
                 drop(sleeping);
-                (looks, nap) = if over { (LOOKS - 1, (nap * 2).min(LONGEST)) } else { (1, NAP) };
+                (looks, nap) = match slept {
+                    Slept::ToTheEnd => (LOOKS - 1, (nap * 2).min(LONGEST)),
+                    Slept::Called => {
+                        if idle {
+                            self.lookout.is_woken();
+                        }
+                        (1, NAP)
+                    }
+                    Slept::NotAtAll => (1, NAP),
+                };
             }
         }
         if looks != 0 {
@@ -548,7 +591,7 @@ impl Local {
         let lent = self.resident.get() || self.registry.sleep.is_lent(self.index);
         if !lent
             && self.registry.workers[victim].watch.was_here()
-            && let Some(mut me) = Mover::me()
+            && let Some(mut me) = Mover::me(None)
         {
             me.makes_way();
             me.comes_back();

@@ -11,6 +11,7 @@ mod follow;
 #[cfg(all(test, not(miri)))]
 mod model;
 mod visit;
+pub(crate) mod wake_policy;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Seat: Send + Sync {
@@ -54,6 +55,17 @@ pub(crate) struct Sleep<M: Memory, S> {
     answers: CachePadded<M::Word>,
     /// The index plus one of a worker that [offers](Sleep::offer) its place, or zero.
     offered: CachePadded<M::Word>,
+}
+
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// It has not begun: there was something after all.
+    NotAtAll,
+    /// Somebody has called.
+    Called,
+    /// Its time was over.
+    ToTheEnd,
 }
 
 const BITS: usize = 64;
@@ -231,7 +243,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
     /// something after all; if `time` is given, at most for so long. It is a searcher still, or again, when
-    /// this returns. Returns whether it has slept to the end of that time.
+    /// this returns.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
@@ -243,18 +255,19 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         vacant: bool,
         time: Option<Duration>,
         look_again: impl FnOnce() -> bool,
-    ) -> bool {
+    ) -> Slept {
         self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
         let actor = self.guest[worker].load(Ordering::Relaxed);
         if !self.lie_down(worker, actor, vacant, look_again) {
-            return false;
+            return Slept::NotAtAll;
         }
         if let Some(time) = time {
-            return self.nap(worker, actor, time);
+            let over = self.nap(worker, actor, time);
+            return if over { Slept::ToTheEnd } else { Slept::Called };
         }
         // S6. If the bit was gone, somebody has called already, and this returns at once.
         self.seats[worker][actor as usize].park();
-        false
+        Slept::Called
     }
 
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and

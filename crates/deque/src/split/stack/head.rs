@@ -465,12 +465,21 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// header.
     fn attend(self, header: &Header<M, C>) {
         // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
-        let asked = header.requested.swap(0, Ordering::Relaxed) != 0;
+        let mut asked = header.requested.swap(0, Ordering::Relaxed) != 0;
+        // Relaxed: the owner's alone.
+        if header.hot.put_off.load(Ordering::Relaxed) != 0 {
+            header.hot.put_off.store(0, Ordering::Relaxed);
+            asked = true;
+        }
+        let put_off = asked && {
+            let private = self.index().wrapping_sub(header.bounds.settle());
+            !header.context.answers(private)
+        };
         let mut shared = false;
-        loop {
+        let waits_at_the_split = loop {
             let mut split = header.bounds.settle();
             let private = self.index().wrapping_sub(split);
-            if asked && !shared && private > 0 {
+            if asked && !put_off && !shared && private > 0 {
                 let to = split + private.div_ceil(2);
                 if !header.bounds.share_if(split, to) {
                     continue;
@@ -484,16 +493,21 @@ impl<M: Memory, C: Context> Head<M, C> {
             // Acquire: see "Why a request is not lost". Release: nothing, but a swap that acquires and
             // is part of a thief's release sequence keeps it going.
             header.hot.limit.swap(limit, Ordering::AcqRel);
-            let floor = self.below(self.index().wrapping_sub(split));
+            // Put off, it is looked at again by the pop of the lowest private task.
+            let waits = put_off && private > 0;
+            let lowest = split.wrapping_add(u32::from(waits));
+            let floor = self.below(self.index().wrapping_sub(lowest));
             header.hot.floor.swap(floor.limit(), Ordering::AcqRel);
             // Pairs with the full fence in `expose`: of an exposure whose maximum was overwritten just
             // now, the beginning is visible after it.
             M::full();
             if header.bounds.settle() == split {
-                break;
+                break waits;
             }
-        }
-        if asked && !shared {
+        };
+        if waits_at_the_split && header.requested.load(Ordering::Relaxed) == 0 {
+            header.hot.put_off.store(1, Ordering::Relaxed);
+        } else if asked && !shared {
             // Still hungry: the next push has something for it.
             header.requested.store(1, Ordering::Relaxed);
             header.hot.limit.store(ptr::null_mut(), Ordering::Relaxed);

@@ -139,6 +139,15 @@ pub trait Context {
 
     /// The owner, out of private tasks, has taken some back from the thieves.
     fn took_back(&self) {}
+
+    /// A thief has asked, and `private` tasks stand above the split: whether the owner shares now.
+    ///
+    /// If not, the request stays, and the owner asks again when it comes down to the split, and at its next push
+    /// from there: a few times for a tree of tasks, not at each. Called by the owner, in its cold path.
+    fn answers(&self, private: u32) -> bool {
+        let _ = private;
+        true
+    }
 }
 
 impl Context for () {
@@ -176,6 +185,8 @@ struct Hot<M: Memory> {
     floor: M::Pointer<Limit>,
     /// What `limit` is when no thief asks: the last ready slot. Written by the owner alone.
     own_limit: M::Pointer<Limit>,
+    /// 1 while a request has been put off: `floor` is one slot above the split then. The owner's alone.
+    put_off: M::Word,
 }
 
 /// How often the owner's cold paths ran. Written by the owner alone.
@@ -266,6 +277,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
                 limit: M::Pointer::new(limit),
                 floor: M::Pointer::new(first.as_ptr().cast()),
                 own_limit: M::Pointer::new(limit),
+                put_off: M::Word::new(0),
             }),
             bounds: CachePadded::new(Bounds::new(0)),
             requested: CachePadded::new(M::Word::new(0)),

@@ -1,7 +1,7 @@
 //! Work too small to share: the sum of a tree of 1,000 nodes, again and again, on two workers, against
 //! the sequential program; and, for comparison, one that is worth it.
 //!
-//! `cargo run --release -p poach-runtime --example crumbs -- [ROUNDS] [MILLISECONDS]`
+//! `cargo run --release -p poach-runtime --example small_steals -- [ROUNDS] [MILLISECONDS]`
 //!
 //! Interleaved; a row gives the median, the least and the greatest of all rounds, and what the thief
 //! has done meanwhile.

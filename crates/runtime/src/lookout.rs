@@ -1,0 +1,195 @@
+//! How long an idle worker looks for work before it sleeps, and whether its last wake was worth it.
+//!
+//! It looks for [`BASE`], about as long as a wake takes: more would cost more than to sleep and be woken, if work comes at a
+//! moment that nobody knows. Work that comes at intervals is another matter. A worker that was idle for a time
+//! before it last found something expects to be as long idle again, and looks on until a quarter more than that
+//! is over, if it is no more than [`LONGEST`].
+//!
+//! That takes processor time which others may want. So what goes beyond [`BASE`] is paid out of a budget, to which
+//! stolen work adds [`SHARE`] times what it takes, up to [`MOST`]: in the long run a worker looks for
+//! work, beyond the base, for at most four fifths of the time that it is awake, and not at all in a pool that does nothing.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// How long a worker looks in any case.
+const BASE: Duration = Duration::from_micros(50);
+/// The longest interval between two pieces of work through which a worker looks.
+const LONGEST: Duration = Duration::from_millis(1);
+/// How much longer than the work that it has stolen a worker may look, in the long run.
+const SHARE: u32 = 4;
+/// The largest budget.
+const MOST: Duration = Duration::from_millis(2);
+
+/// What a worker with nothing under way knows of its last pieces of work.
+pub(crate) struct Lookout {
+    /// Since when it is idle.
+    idle: Cell<Option<Instant>>,
+    /// Whether it has slept since.
+    slept: Cell<bool>,
+    /// How long it was idle before it last found something.
+    interval: Cell<Duration>,
+    budget: Cell<Duration>,
+    /// How long it has worked since an owner woke it, if it has been idle only for a moment since.
+    woken: Cell<Option<Duration>>,
+}
+
+impl Lookout {
+    pub(crate) fn new() -> Lookout {
+        Lookout {
+            idle: Cell::new(None),
+            slept: Cell::new(false),
+            interval: Cell::new(Duration::MAX),
+            budget: Cell::new(Duration::ZERO),
+            woken: Cell::new(None),
+        }
+    }
+
+    /// The work of a steal has lasted for so long.
+    pub(crate) fn worked(&self, time: Duration) {
+        self.budget.set((self.budget.get() + time.min(MOST) * SHARE).min(MOST));
+        self.woken.set(self.woken.get().map(|worked| worked + time));
+    }
+
+    /// The worker has found nothing.
+    pub(crate) fn begin(&self) {
+        if self.idle.get().is_none() {
+            self.idle.set(Some(Instant::now()));
+            self.slept.set(false);
+        }
+    }
+
+    /// Whether it looks on, though it has looked often.
+    pub(crate) fn goes_on(&self) -> bool {
+        let idle = self.idle.get().map_or(Duration::MAX, |since| since.elapsed());
+        !self.slept.get() && self.goes_on_after(idle)
+    }
+
+    fn goes_on_after(&self, idle: Duration) -> bool {
+        idle < self.until()
+    }
+
+    /// How long it looks, from the moment at which it became idle.
+    fn until(&self) -> Duration {
+        let interval = self.interval.get();
+        if interval > LONGEST {
+            return BASE;
+        }
+        let expected = interval + interval / 4;
+        if expected <= BASE + self.budget.get() { expected.max(BASE) } else { BASE }
+    }
+
+    /// It sleeps now. Returns how long it has worked since an owner woke it, if one did.
+    pub(crate) fn sleeps(&self) -> Option<Duration> {
+        if !self.slept.replace(true) {
+            self.pay(self.until());
+        }
+        self.woken.take()
+    }
+
+    /// An owner has woken it.
+    pub(crate) fn is_woken(&self) {
+        self.woken.set(Some(Duration::ZERO));
+    }
+
+    /// It has found something, which came from another worker's deque, or not.
+    pub(crate) fn found(&self, stolen: bool) {
+        if let Some(since) = self.idle.take() {
+            self.found_after(since.elapsed());
+        }
+        if !stolen {
+            self.woken.set(None);
+        }
+    }
+
+    fn found_after(&self, idle: Duration) {
+        if !self.slept.get() {
+            self.pay(idle);
+        }
+        self.interval.set(idle);
+    }
+
+    /// It has looked for so long.
+    fn pay(&self, looked: Duration) {
+        self.budget.set(self.budget.get().saturating_sub(looked.saturating_sub(BASE)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(time: u64) -> Duration {
+        Duration::from_micros(time)
+    }
+
+    /// A worker to which work of `work` comes at this interval: through how many of a hundred it looks.
+    fn looks_through(work: Duration, interval: Duration) -> usize {
+        let lookout = Lookout::new();
+        let round = |_: &usize| {
+            let through = lookout.goes_on_after(interval);
+            lookout.slept.set(!through);
+            if !through {
+                lookout.pay(lookout.until());
+            }
+            lookout.found_after(interval);
+            lookout.worked(work);
+            through
+        };
+        (0..100).filter(round).count()
+    }
+
+    #[test]
+    fn a_worker_that_has_found_nothing_looks_for_the_base_alone() {
+        let lookout = Lookout::new();
+        assert!(lookout.goes_on_after(BASE / 2));
+        assert!(!lookout.goes_on_after(BASE));
+    }
+
+    #[test]
+    fn one_looks_through_intervals_that_its_work_pays_for() {
+        // The first comes at an interval that nobody expects.
+        assert_eq!(looks_through(us(64), us(200)), 99);
+        assert_eq!(looks_through(us(1_000), us(2_000)), 0, "the interval is too long");
+        // 150 us beyond the base are paid out of 64 each time.
+        let sometimes = looks_through(us(16), us(200));
+        assert!((38..=44).contains(&sometimes), "{sometimes}");
+    }
+
+    #[test]
+    fn what_it_looks_beyond_the_base_is_at_most_four_times_the_work() {
+        let lookout = Lookout::new();
+        let (mut looked, mut worked) = (Duration::ZERO, Duration::ZERO);
+        for round in 0..1_000_u64 {
+            let work = us(round * 7 % 90);
+            lookout.worked(work);
+            worked += work;
+            // What comes late is not found by looking.
+            let interval = us(round * 31 % 700);
+            let looks = lookout.until().min(interval);
+            lookout.slept.set(lookout.until() < interval);
+            if lookout.slept.get() {
+                lookout.pay(looks);
+            }
+            lookout.found_after(interval);
+            looked += looks.saturating_sub(BASE);
+        }
+        assert!(looked > Duration::ZERO && looked <= worked * SHARE, "{looked:?} of {worked:?}");
+    }
+
+    #[test]
+    fn what_a_woken_worker_has_worked_is_told_once() {
+        let lookout = Lookout::new();
+        lookout.worked(us(5));
+        assert_eq!(lookout.sleeps(), None);
+        lookout.is_woken();
+        lookout.found(true);
+        lookout.worked(us(5));
+        lookout.worked(us(6));
+        assert_eq!(lookout.sleeps(), Some(us(11)));
+        assert_eq!(lookout.sleeps(), None);
+        lookout.is_woken();
+        lookout.found(false);
+        assert_eq!(lookout.sleeps(), None, "what came from outside says nothing of owners");
+    }
+}
