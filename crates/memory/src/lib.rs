@@ -73,6 +73,7 @@ pub use profile::Profile;
 ///   threads that use the memory run under total store order.
 /// - [`pause`](Memory::pause), [`give_way`](Memory::give_way) and [`evict`](Memory::evict) change no memory that
 ///   anybody can see.
+/// - Nothing unwinds but what ends a checker's execution.
 ///
 /// A memory that breaks a promise on purpose, to see that a checker notices, is for that checker alone and for tasks
 /// that may be copied.

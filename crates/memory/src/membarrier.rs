@@ -13,6 +13,21 @@
 //! | Windows | `FlushProcessWriteBuffers` | its reference page |
 //! | others, Miri, feature `portable` | none: [`register`] says why, [`barrier`] is a full fence | |
 //!
+//! # One answer a process
+//!
+//! An owner leaves its fence out because [`register`] has said `Ok` to it, or to the thread that made its queue; a thief
+//! calls [`barrier`] for it on the same ground. Would one of them be told otherwise, the owner would go without a
+//! fence against a thief's local one, and a task would come out twice. But the kernel may answer two threads of
+//! one process differently: a seccomp filter is a thread's own. So the first answer that arrives is the
+//! process's, by a compare-and-swap from "unknown", and every thread takes it, also one whose own request had another
+//! result. If the first is "refused", all use full fences, which need no registration. If it is "granted", the
+//! process is registered, for it is the process that is, not the thread that asked.
+//!
+//! *A barrier that fails* after that (a filter that came later, or was on this thread all the time) leaves nothing
+//! sound to do. The owner may have read the thieves' index already, without a fence, so that a full fence here comes
+//! too late; to unwind would leave the task that is being stolen with nobody, and to refuse the steal cannot undo what
+//! the thief has announced without knowing what the owner saw. So the program is aborted, with a message.
+//!
 //! Miri interprets the C11 memory model, in which a fence in another thread's name has no meaning:
 //! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
 
@@ -45,48 +60,63 @@ impl std::error::Error for Unavailable {}
 /// The first call may take milliseconds, in which the kernel makes sure that every processor has heard
 /// of it; the others cost a load. No call waits for another: a process forked while a thread of its
 /// parent registered is not left waiting for that thread. (Calls at once may all register, which the
-/// kernel allows.)
+/// kernel allows; the first answer is everybody's.)
 ///
 /// # Errors
 ///
 /// [`Unavailable`], where full fences must be used instead.
 #[inline]
 pub fn register() -> Result<(), Unavailable> {
-    // Relaxed: the answer is all there is to know, and each thread that finds none asks the kernel.
-    match ANSWER.load(Ordering::Relaxed) {
-        REGISTERED => Ok(()),
-        NOT_BUILT => Err(Unavailable::NotBuilt),
-        REFUSED => Err(Unavailable::Refused),
-        _ => register_now(),
-    }
+    // Acquire: pairs with the release in `decide`; the process is registered before this thread's first barrier.
+    told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
 }
 
-/// What [`register`] has found out; zero while nobody has asked.
-static ANSWER: AtomicU8 = AtomicU8::new(0);
+/// What this process has been told; never changes once it is not [`UNKNOWN`].
+static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
 const REGISTERED: u8 = 1;
 const NOT_BUILT: u8 = 2;
 const REFUSED: u8 = 3;
 
+/// What an answer says, if it is one.
+#[inline(always)]
+fn told(answer: u8) -> Option<Result<(), Unavailable>> {
+    match answer {
+        REGISTERED => Some(Ok(())),
+        NOT_BUILT => Some(Err(Unavailable::NotBuilt)),
+        REFUSED => Some(Err(Unavailable::Refused)),
+        _ => None,
+    }
+}
+
 #[cold]
 fn register_now() -> Result<(), Unavailable> {
-    let answer = system::register();
-    let word = match answer {
+    decide(&ANSWER, system::register())
+}
+
+/// The process's answer, which is `own` if no other was there before.
+fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavailable> {
+    let word = match own {
         Ok(()) => REGISTERED,
         Err(Unavailable::NotBuilt) => NOT_BUILT,
         Err(Unavailable::Refused) => REFUSED,
     };
-    // Relaxed: as in `register`.
-    ANSWER.store(word, Ordering::Relaxed);
-    answer
+    // Release: pairs with the acquire in `register`. Acquire: as there, of the winner's registration.
+    match process.compare_exchange(UNKNOWN, word, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => own,
+        Err(first) => told(first).unwrap_or(own),
+    }
 }
 
 /// A full fence in every thread of this process, where [`register`] has answered `Ok`; a full fence
-/// in this thread alone elsewhere.
+/// in this thread alone elsewhere, and while nobody has asked.
 ///
-/// Costs one system call: about 0.1 us alone, 0.4 us when it must interrupt another processor.
+/// Costs one system call: about 0.1 us alone, 0.4 us when it must interrupt another processor. Aborts the program if
+/// the system refuses it in spite of its answer, as a seccomp filter that is installed later makes it do.
 #[inline]
 pub fn barrier() {
-    if register().is_ok() {
+    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this load.
+    if ANSWER.load(Ordering::Acquire) == REGISTERED {
         system::barrier();
     } else {
         atomic::fence(Ordering::SeqCst);
@@ -110,10 +140,27 @@ mod system {
     }
 
     pub(super) fn barrier() {
-        // Once a process is registered the command has no way to fail (its manual page, ERRORS).
-        // Going on without the fence would corrupt a queue, so a kernel that thinks otherwise ends
-        // the program here.
-        membarrier(PrivateExpedited).expect("membarrier(2) failed after it had been registered");
+        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but by a filter.
+        if let Err(error) = membarrier(PrivateExpedited) {
+            failed(error);
+        }
+    }
+
+    #[cold]
+    fn failed(error: rustix::io::Errno) -> ! {
+        /// Aborts when the panic below unwinds; its message has been printed then.
+        struct Abort;
+        impl Drop for Abort {
+            fn drop(&mut self) {
+                std::process::abort();
+            }
+        }
+        let _abort = Abort;
+        panic!(
+            "membarrier(2) failed ({error}) after the process had been registered for it, and queues rely on it: \
+             install no seccomp filter against it once Poach is in use, or install it before the first call, so \
+             that full fences are used instead"
+        );
     }
 }
 
@@ -155,6 +202,20 @@ mod tests {
         let first = register();
         barrier();
         assert_eq!(first, register());
+    }
+
+    #[test]
+    fn the_first_answer_is_everybodys() {
+        const ANSWERS: [Result<(), Unavailable>; 3] =
+            [Ok(()), Err(Unavailable::Refused), Err(Unavailable::NotBuilt)];
+        for first in ANSWERS {
+            let process = AtomicU8::new(UNKNOWN);
+            assert_eq!(decide(&process, first), first);
+            for later in ANSWERS {
+                assert_eq!(decide(&process, later), first, "{later:?} came after it");
+                assert_eq!(told(process.load(Ordering::Relaxed)), Some(first));
+            }
+        }
     }
 
     #[test]

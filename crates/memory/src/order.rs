@@ -46,6 +46,7 @@ use crate::{CachePadded, Memory, Ordering, Word};
 /// every thief of the queues that are given the policy. The margin is the same in every call. After
 /// [`resolve`](StoreLoad::resolve) has answered `true`, the calling thief's loads see every store of `tail` that the
 /// owner had issued before the call, and the owner's loads of `head` that come later see the thief's announcement.
+/// No method unwinds: a thief would leave the task that it is about to take with nobody.
 pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// Called by the owner between its store of `tail` and its load of `head`.
     fn owner(&self);

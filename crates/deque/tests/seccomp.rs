@@ -1,0 +1,68 @@
+//! A thief whose barrier fails once it has announced itself does not unwind: the task that it wants would be nobody's.
+// Miri and the feature `portable` have no such barrier.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+#[path = "../../memory/tests/filtered/mod.rs"]
+mod filtered;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use filtered::{Answer, assert_aborted, case, filter, run_alone};
+use poach_deque::split::{Context, Exposure, Stack};
+use poach_deque::{AsymmetricCl, Owner, Steal, The, Thep, Thief};
+use poach_memory::{Asymmetric, Machine, membarrier};
+
+/// Pushes a task, loses the barrier, steals, and shows what there is if the program goes on.
+fn steal_without_barrier<O: Owner<u32>>(owner: O) {
+    owner.push(1);
+    filter(Answer::Refused);
+    let thief = owner.thief();
+    let stolen = catch_unwind(AssertUnwindSafe(|| thief.steal()));
+    let popped = owner.pop();
+    println!("the program goes on: stolen {}, popped {popped:?}", stolen.is_ok());
+    drop(owner);
+    println!("left {:?}", if let Steal::Success(task) = thief.steal() { Some(task) } else { None });
+}
+
+fn expose_without_barrier() {
+    struct Quiet;
+    impl Context for Quiet {
+        fn shared(&self) {}
+    }
+    let task = 7_u64;
+    let descriptor = core::ptr::without_provenance_mut(16);
+    let stack = Stack::<Machine, _>::new(4, Quiet).unwrap();
+    // SAFETY: this thread owns the stack, which lives to the end.
+    let bottom = unsafe { stack.bottom() };
+    // SAFETY: the descriptor is even, nobody steals, and a number need not be popped.
+    let pushed = unsafe { bottom.push(descriptor, &raw const task) };
+    assert!(pushed.is_ok());
+    filter(Answer::Refused);
+    let exposed = catch_unwind(AssertUnwindSafe(|| stack.expose()));
+    println!("the program goes on: exposed {exposed:?}");
+    println!("and then {:?}", stack.expose() != Exposure::Refused);
+}
+
+#[test]
+fn a_thief_without_its_barrier_ends_the_program() {
+    let Some(case) = case() else {
+        if membarrier::register().is_ok() {
+            for case in ["the", "thep", "chase-lev", "stack"] {
+                let output = run_alone("a_thief_without_its_barrier_ends_the_program", case);
+                println!("{case}: {}", String::from_utf8_lossy(&output.stdout));
+                assert_aborted(&output);
+            }
+        }
+        return;
+    };
+    match &*case {
+        "the" => steal_without_barrier(The::<_, Machine, _>::new(Asymmetric::new())),
+        "thep" => steal_without_barrier(Thep::<_, Machine, _>::new(Asymmetric::new())),
+        "chase-lev" => steal_without_barrier(AsymmetricCl::new(Asymmetric::new())),
+        _ => {
+            // The stack asks whether there is a barrier.
+            assert!(membarrier::register().is_ok());
+            expose_without_barrier();
+        }
+    }
+}

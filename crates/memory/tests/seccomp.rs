@@ -1,0 +1,106 @@
+//! What becomes of the process-wide barrier when the kernel answers one thread otherwise than another.
+// Miri and the feature `portable` have no such barrier.
+#![cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
+
+mod filtered;
+
+use std::thread;
+
+use filtered::{Answer, assert_aborted, case, filter, run_alone};
+use poach_memory::membarrier::{self, Unavailable};
+
+/// A thread whose filter refuses the call is held in it until another thread has been granted it: it takes the
+/// other's answer, and everybody's stays that.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_refusal_does_not_replace_an_answer() {
+    use core::sync::atomic::{AtomicBool, Ordering};
+
+    static HELD: AtomicBool = AtomicBool::new(false);
+    static GRANTED: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn hold(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        HELD.store(true, Ordering::SeqCst);
+        while !GRANTED.load(Ordering::SeqCst) {
+            core::hint::spin_loop();
+        }
+        // SAFETY: the kernel gives a handler made with `SA_SIGINFO` a `ucontext_t`, which is the handler's to change.
+        let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+        context.uc_mcontext.gregs[libc::REG_RAX as usize] = i64::from(-libc::EPERM);
+    }
+
+    if case().is_none() {
+        let output = run_alone("a_refusal_does_not_replace_an_answer", "one of two");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    // SAFETY: zeroes are a `sigaction` without flags and with an empty mask.
+    let mut action = unsafe { core::mem::zeroed::<libc::sigaction>() };
+    action.sa_sigaction = hold as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO;
+    // SAFETY: `action` is whole, and its handler does nothing that a handler may not.
+    let set = unsafe { libc::sigaction(libc::SIGSYS, &raw const action, core::ptr::null_mut()) };
+    assert_eq!(set, 0);
+    let refused = thread::spawn(|| {
+        filter(Answer::Trap);
+        membarrier::register()
+    });
+    while !HELD.load(Ordering::SeqCst) {
+        thread::yield_now();
+    }
+    let granted = membarrier::register();
+    GRANTED.store(true, Ordering::SeqCst);
+    let refused = refused.join().unwrap();
+    assert_eq!((granted, refused, membarrier::register()), (Ok(()), Ok(()), Ok(())));
+}
+
+/// The other way about: nobody is granted what the process was refused first.
+#[test]
+fn a_grant_does_not_replace_a_refusal() {
+    if case().is_none() {
+        let output = run_alone("a_grant_does_not_replace_a_refusal", "one of two");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let refused = thread::spawn(|| {
+        filter(Answer::Refused);
+        membarrier::register()
+    });
+    assert_eq!(refused.join().unwrap(), Err(Unavailable::Refused));
+    assert_eq!(membarrier::register(), Err(Unavailable::Refused));
+    membarrier::barrier();
+}
+
+/// A barrier that fails after it was granted leaves nothing to go on with.
+#[test]
+fn a_barrier_that_fails_later_aborts() {
+    if case().is_none() {
+        assert_aborted(&run_alone("a_barrier_that_fails_later_aborts", "alone"));
+        return;
+    }
+    assert_eq!(membarrier::register(), Ok(()));
+    membarrier::barrier();
+    filter(Answer::Refused);
+    // Nobody can go on, who catches panics either.
+    let _ = std::panic::catch_unwind(membarrier::barrier);
+    println!("the program went on");
+}
+
+/// A forked child goes on with its parent's answer.
+#[test]
+fn a_registration_is_inherited_by_a_fork() {
+    if membarrier::register().is_err() {
+        return;
+    }
+    // SAFETY: the child makes a system call and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        membarrier::barrier();
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(7) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made, and writes its status.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+}
