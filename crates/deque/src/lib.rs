@@ -21,6 +21,7 @@ pub mod thep;
 
 use core::alloc::Layout;
 use core::fmt;
+use core::marker::PhantomData;
 
 use poach_memory::{Asymmetric, Bounded, Machine, Resolved};
 
@@ -170,6 +171,38 @@ pub trait Owner<T>: Send {
     fn is_awaited(&self) -> bool {
         false
     }
+
+    /// That the calling thread has this owner's handle, for a thief that would wait for itself.
+    #[doc(hidden)]
+    #[inline]
+    fn here(&self) -> Here<'_> {
+        Here { queue: core::ptr::null(), handle: PhantomData }
+    }
+}
+
+/// Says that the thread which has this has the owner's handle of a queue: it cannot be sent to another thread, nor kept
+/// longer than the handle is borrowed.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    queue: *const (),
+    handle: PhantomData<&'a ()>,
+}
+
+impl<'a> Here<'a> {
+    /// # Safety
+    ///
+    /// The caller has the handle of the owner of the queue whose shared part is at `queue`, and it is not `Sync`.
+    #[inline]
+    pub unsafe fn owner<Q>(_handle: &'a Q, queue: *const ()) -> Here<'a> {
+        Here { queue, handle: PhantomData }
+    }
+
+    /// Whether it is the owner of the queue whose shared part is at `queue`.
+    #[inline]
+    pub fn owns(self, queue: *const ()) -> bool {
+        core::ptr::eq(self.queue, queue)
+    }
 }
 
 /// A thief's end of a queue.
@@ -180,7 +213,8 @@ pub trait Thief<T>: Clone + Send + Sync {
     /// Takes half of the tasks, or as many as the queue gives at once, at least one: returns the oldest and pushes the others to `into`.
     ///
     /// Unless a queue says otherwise this is a sequence of single steals, which ends early where one
-    /// of them fails. `into` may be the owner of this very queue: the tasks then go around.
+    /// of them fails. `into` may be the owner of this very queue: the tasks then go around. Only a [`Private`] deque
+    /// then gives none, and a [`Thep`] must be `into` itself, not within an [`Owner`] of another type, or it waits.
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let half = self.len().div_ceil(2);
         let first = self.steal();

@@ -26,9 +26,22 @@
 //! work-stealing queues pop until the queue is empty; but their task at hand may be long, so `steal`
 //! *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
 //!
-//! An index of 32 bits is enough to order `head` and `tail`, which are never 2^31 apart. A heartbeat
-//! comes back after 2^32 steals; a pop that met a thief under the lock clears `echo` (line 93), and
-//! every other overwrites it, so an echo so old cannot be there still.
+//! *A thief that is the owner's thread* would wait for itself. [`Thief::steal_half`] sees it by the queue that it is to
+//! push to: that thread's loads show its own stores, so `tail` is exact as it is, and there is nothing to wait for.
+//! [`Thief::steal`] cannot see it, and waits for ever.
+//!
+//! *Wrapping.* An index of 32 bits is enough to order `head` and `tail`, which are never 2^31 apart. A heartbeat
+//! comes back after 2^32 steals, and a thief must not take an echo from then for its own. There are three of them:
+//!
+//! - An echo that a pop at work has still to store. That pop read `head` no more than 2^30 heartbeats ago: a steal that
+//!   steps the heartbeat takes a task or finds the queue emptied by a pop, and a queue holds 2^30 at most while its
+//!   owner does not push.
+//! - An echo that was stored and is not seen yet. Whoever has taken a task pushed after it has acquired a `tail` that
+//!   came after it, and thieves hand on what they saw by the lock; so it is not older either.
+//! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears it (line 93); any
+//!   other leaves it, for as long as the owner likes. So a thief whose heartbeat begins a *lap* of 2^16 looks at it, and
+//!   if it lies within that lap, goes on from the heartbeat after it ([`Stealer::beat`]). An echo that comes later is one
+//!   of the other two.
 //!
 //! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own, after it
 //! has stored `tail`; one that does takes the lock, which is a full fence. So between the stores of `tail`
@@ -50,7 +63,7 @@ use crate::handles::handles;
 use crate::lock::{Lock, Wait};
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -69,6 +82,9 @@ struct OwnerLine<T, M: Memory, P> {
 
 /// No heartbeat: they have 32 bits.
 const SILENT: u64 = u64::MAX;
+
+/// Heartbeats after which thieves look whether the echo is one that they are about to come to.
+const LAP: u32 = 1 << 16;
 
 struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
@@ -283,6 +299,11 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
+    fn here(&self) -> Here<'_> {
+        // SAFETY: this is the owner's handle.
+        unsafe { Here::owner(self, Arc::as_ptr(&self.shared).cast()) }
+    }
+
     fn len(&self) -> usize {
         self.shared.len()
     }
@@ -307,6 +328,32 @@ impl<T, M: Memory, P: StoreLoad<M>> Drop for Thep<T, M, P> {
 impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
     #[inline]
     fn steal(&self) -> Steal<T> {
+        self.steal_as::<false>()
+    }
+
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        let own = into.here().owns(Arc::as_ptr(&self.shared).cast());
+        let steal = || if own { self.steal_as::<true>() } else { self.steal() };
+        let half = self.len().div_ceil(2);
+        let first = steal();
+        if first.is_success() {
+            for _ in 1..half {
+                let Steal::Success(task) = steal() else { break };
+                into.push(task);
+            }
+        }
+        first
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    /// A steal, by the owner's own thread (`OWN`) or by any other.
+    #[inline(always)]
+    fn steal_as<const OWN: bool>(&self) -> Steal<T> {
         let shared = &*self.shared;
         if shared.len() == 0 {
             return Steal::Empty;
@@ -314,14 +361,14 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };
         // Relaxed: `head` is written under the lock only.
         let head = shared.thieves.head.load(Ordering::Relaxed);
-        let beat = heartbeat(head).wrapping_add(1);
+        let beat = self.beat(head);
         let index = head as u32;
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
         // fence, or the echo, orders it before the load of `tail`.
         shared.thieves.head.swap(pack(beat, index.wrapping_add(1)), Ordering::SeqCst);
         shared.owner.policy.thief();
         let (mut tail, mut length) = self.tail(head);
-        if length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {
+        if !OWN && length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {
             (tail, length) = self.within_margin(head, beat);
         }
         if length <= 0 {
@@ -339,12 +386,23 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
         Steal::Success(unsafe { shared.thieves.rings.take(index) })
     }
 
-    fn len(&self) -> usize {
-        self.shared.len()
+    /// The heartbeat after that of `head`, and not that of the echo: see "Wrapping". For the holder of the lock.
+    #[inline(always)]
+    fn beat(&self, head: u64) -> u32 {
+        let next = heartbeat(head).wrapping_add(1);
+        if next.is_multiple_of(LAP) { self.lap(next) } else { next }
     }
-}
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+    #[cold]
+    #[inline(never)]
+    fn lap(&self, next: u32) -> u32 {
+        // Relaxed: an echo that is not seen here is too young to be met.
+        match u32::try_from(self.shared.echo.load(Ordering::Relaxed)) {
+            Ok(echo) if echo.wrapping_sub(next) < LAP => echo.wrapping_add(1),
+            _ => next,
+        }
+    }
+
     /// `tail`, and how far it is ahead of `head`.
     #[inline(always)]
     fn tail(&self, head: u64) -> (u64, i32) {
@@ -379,3 +437,48 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
 }
 
 handles!([T, M: Memory, P: StoreLoad<M>] Thep<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Unbounded;
+
+    type Queue = Thep<u64, Machine, Unbounded>;
+
+    /// A queue whose last pop has echoed `echo`, and whose next heartbeat is `next`.
+    fn after(echo: u64, next: u32) -> Queue {
+        let queue = Queue::new(Unbounded);
+        queue.shared.echo.store(echo, Ordering::Relaxed);
+        queue.shared.thieves.head.store(pack(next.wrapping_sub(1), 0), Ordering::Relaxed);
+        queue
+    }
+
+    /// The heartbeats of `steals` steals by an owner's own thread, which waits for nobody.
+    fn beats(queue: &Queue, steals: u32) -> impl Iterator<Item = u32> {
+        let thief = queue.thief();
+        (0..steals).map(move |task| {
+            queue.push(task.into());
+            assert_eq!(thief.steal_as::<true>(), Steal::Success(task.into()));
+            heartbeat(queue.shared.thieves.head.load(Ordering::Relaxed))
+        })
+    }
+
+    #[test]
+    fn an_old_echo_is_never_met() {
+        // Anywhere in a lap, at its ends, and where heartbeats wrap around.
+        for lap in [0, LAP, 7 * LAP, u32::MAX - (LAP - 1)] {
+            for echo in [lap, lap + 1, lap + LAP / 2, lap + (LAP - 2), lap + (LAP - 1)] {
+                let queue = after(echo.into(), lap);
+                assert!(beats(&queue, LAP + 2).all(|beat| beat != echo), "{echo:#x} was met");
+            }
+        }
+    }
+
+    #[test]
+    fn an_echo_of_late_skips_nothing() {
+        for echo in [SILENT, 7 * u64::from(LAP) - 1, 8 * u64::from(LAP)] {
+            let queue = after(echo, 7 * LAP);
+            assert!(beats(&queue, 100).eq(7 * LAP..7 * LAP + 100));
+        }
+    }
+}

@@ -23,7 +23,7 @@ const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 
 // What the copies find at the root of their own crates, but for the rooms that the build script copies.
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
-pub(crate) use poach_deque::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use poach_pool::mechanism;
 

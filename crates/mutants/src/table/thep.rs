@@ -59,8 +59,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-same-heartbeat",
         why: "a steal does not step up the heartbeat, and takes an old echo for its own",
-        was: "let beat = heartbeat(head).wrapping_add(1);",
-        is: "let beat = heartbeat(head);",
+        was: "let next = heartbeat(head).wrapping_add(1);
+        if",
+        is: "let next = heartbeat(head);
+        if",
         ..HERE
     },
     Mutant {
@@ -89,7 +91,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-margin-less-one",
         why: "off by one: a thief does not wait where `tail` is delta ahead",
-        was: "if length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {",
+        was: "if !OWN && length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {",
         is: "if length > 0 && u64::from(length as u32) < shared.owner.policy.margin() {",
         queue: Queue::FfThep,
         ..HERE

@@ -1,0 +1,79 @@
+//! A thief that steals half of a queue into that very queue: nothing is lost, and nobody waits for himself.
+
+#![forbid(unsafe_code)]
+
+use poach_deque::{
+    AsymmetricCl, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Private,
+    Split, Steal, The, Thep, Thief,
+};
+use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+
+/// Steals half of a queue of `tasks` into itself and pops the rest: what came out, sorted.
+fn around<O: Owner<u64>>(owner: &O, tasks: u64) -> Vec<u64> {
+    (0..tasks).for_each(|task| owner.push(task));
+    let thief = owner.thief();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        match thief.steal_half(owner) {
+            Steal::Success(task) => seen.push(task),
+            // A split deque's thief has asked; the next push or pop shares.
+            Steal::Empty => seen.extend(owner.pop()),
+            Steal::Retry | Steal::Abort => {}
+        }
+    }
+    seen.extend(std::iter::from_fn(|| owner.pop()));
+    assert!(owner.is_empty());
+    seen.sort_unstable();
+    seen
+}
+
+fn once<O: Owner<u64>>(make: impl Fn() -> O) {
+    for tasks in [0, 1, 2, 3, 10, 1000] {
+        assert_eq!(around(&make(), tasks), (0..tasks).collect::<Vec<_>>());
+    }
+}
+
+fn at_least_once<O: Owner<u64>>(make: impl Fn() -> O) {
+    for tasks in [0, 1, 2, 3, 10, 1000] {
+        let mut seen = around(&make(), tasks);
+        seen.dedup();
+        assert_eq!(seen, (0..tasks).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn chase_lev() {
+    once(|| ChaseLev::<_, Machine, _>::new(Full));
+    once(|| AsymmetricCl::new(Asymmetric::new()));
+    // Each steal aborts.
+    once(|| ChaseLev::<_, Machine, _>::new(Unbounded));
+}
+
+#[test]
+fn the() {
+    once(|| The::<_, Machine, _>::new(Full));
+    once(|| The::<_, Machine, _>::new(Asymmetric::new()));
+    once(|| The::<_, Machine, _>::new(Unbounded));
+}
+
+#[test]
+fn thep() {
+    once(|| Thep::<_, Machine, _>::new(Full));
+    once(|| Thep::<_, Machine, _>::new(Asymmetric::new()));
+    // Nobody but this thread can answer the thief.
+    once(|| Thep::<_, Machine, _>::new(Unbounded));
+}
+
+#[test]
+fn split_private_and_mutex() {
+    once(Split::<_, Machine>::new);
+    once(Private::<_, Machine>::new);
+    once(Mutex::<_, Machine>::new);
+}
+
+#[test]
+fn idempotent() {
+    at_least_once(IdempotentLifo::<_, Machine>::new);
+    at_least_once(IdempotentFifo::<_, Machine>::new);
+    at_least_once(IdempotentDeque::<_, Machine>::new);
+}
