@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use poach_deque::{CapacityError, ChaseLev};
 use poach_memory::displace::CannotDisplace;
 use poach_memory::profile::ProfileError;
-use poach_memory::{Delta, Displaced, Machine, Profile, Unfenced};
+use poach_memory::{Delta, Displaced, Profile, Unfenced};
 
 /// The bound that is known of this processor, or an ample one, for a client that makes `stores` stores between two
 /// pops (0: the queue makes one).
@@ -41,7 +41,7 @@ pub(crate) fn spaced(pops: NonZeroU64) -> Delta {
 /// # Errors
 ///
 /// [`CapacityError`] if there is no memory.
-pub(crate) fn unfenced() -> Result<ChaseLev<u64, Machine, Unfenced>, CapacityError> {
+pub(crate) fn unfenced() -> Result<ChaseLev<u64, Unfenced>, CapacityError> {
     // SAFETY: kept where the owner is alone. Where there are thieves it is not, on purpose: the tasks are numbers, and
     // the suite does not ask that each comes out once.
     let policy = unsafe { Unfenced::new() };

@@ -21,7 +21,7 @@ use std::time::Instant;
 use crossbeam_epoch as epoch;
 use crossbeam_utils::CachePadded;
 use haphazard::HazardPointer;
-use poach_deque::{ChaseLev, Owner, Steal, Thief};
+use poach_deque::{ChaseLev, Steal};
 use poach_memory::{Full, Machine, Memory};
 
 /// Samples of each figure.
@@ -323,7 +323,7 @@ fn classic<R: Reclaim>(figures: &mut Figures) -> Option<usize> {
 }
 
 fn poach(figures: &mut Figures) {
-    let queue: ChaseLev<u64, Machine, Full> = ChaseLev::new(Full);
+    let queue: ChaseLev<u64, Full> = ChaseLev::new();
     let thief = queue.thief();
     figures.grow.push(nanoseconds(TASKS, || (0..TASKS).for_each(|task| queue.push(task))));
     figures.steal.push(nanoseconds(TASKS, || {

@@ -12,8 +12,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use poach_deque::{CapacityError, ChaseLev, Owner, Steal, The, Thief};
-use poach_memory::{Bounded, Delta, Full, Machine, Unfenced};
+use poach_deque::{Bounded, CapacityError, ChaseLev, Delta, Owner, Steal, The, Thief, Unfenced};
 
 /// Tasks a round: more than any delta, so that a thief of FF-CL has something to steal.
 const BATCH: u32 = 256;
@@ -89,12 +88,8 @@ fn bound(pops: NonZeroU64) -> Delta {
     unsafe { Delta::exactly(pops) }
 }
 
-/// A queue that has room for all tasks of a round, twice.
-macro_rules! roomy {
-    ($queue:ident, $policy:expr) => {
-        $queue::<_, Machine, _>::with_capacity($policy, 2 * BATCH as usize)
-    };
-}
+/// Room for all tasks of a round, twice.
+const ROOM: usize = 2 * BATCH as usize;
 
 fn main() -> Result<(), CapacityError> {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok());
@@ -103,16 +98,16 @@ fn main() -> Result<(), CapacityError> {
         println!("{name:24} {twice:>9} twice {never:>9} never");
     };
     println!("of {} tasks, each to come out once:", BATCH * rounds);
-    show("chase-lev", off(&ChaseLev::<_, Machine, _>::new(Full), rounds));
-    show("chase-lev, no fence", off(&roomy!(ChaseLev, unfenced())?, rounds));
-    show("the", off(&The::<_, Machine, _>::new(Full), rounds));
-    show("the, no fence", off(&roomy!(The, unfenced())?, rounds));
+    show("chase-lev", off(&ChaseLev::new(), rounds));
+    show("chase-lev, no fence", off(&ChaseLev::with_capacity(unfenced(), ROOM)?, rounds));
+    show("the", off(&The::new(), rounds));
+    show("the, no fence", off(&The::with_capacity(unfenced(), ROOM)?, rounds));
     // SAFETY: as in `bound`.
     let documented = unsafe { Delta::documented(0) };
     let documented = documented.unwrap_or_else(|_| bound(LARGEST));
     for (name, delta) in [("ff-cl", documented), ("ff-cl, delta 1", bound(NonZeroU64::MIN))] {
         match Bounded::new(delta) {
-            Ok(policy) => show(name, off(&roomy!(ChaseLev, policy)?, rounds)),
+            Ok(policy) => show(name, off(&ChaseLev::with_capacity(policy, ROOM)?, rounds)),
             Err(refused) => println!("{name}: {refused}"),
         }
     }

@@ -40,7 +40,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::handles;
+use crate::handles::{handles, methods};
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
@@ -93,9 +93,9 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// | [`steal`](Thief::steal) | lock-free: `Retry` means that another thread got a task | the policy's and one compare-and-swap |
 ///
 /// ```
-/// use poach_deque::{ChaseLev, Owner, Steal, Thief};
+/// use poach_deque::{ChaseLev, Steal};
 ///
-/// let owner: ChaseLev<String> = ChaseLev::default();
+/// let owner = ChaseLev::<String>::new();
 /// owner.push("old".into());
 /// owner.push("new".into());
 /// let thief = owner.thief();
@@ -105,26 +105,33 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// assert_eq!(owner.pop(), Some("new".into()));
 /// assert_eq!(owner.pop(), None);
 /// ```
-pub struct ChaseLev<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct ChaseLev<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new(policy: P) -> Self {
+impl<T: Send> ChaseLev<T> {
+    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        Self::with_policy(Full)
+    }
+}
+
+impl<T: Send, P: StoreLoad<Machine>> ChaseLev<T, P> {
+    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+    pub fn with_policy(policy: P) -> Self {
         match Self::with_capacity(policy, DEFAULT_CAPACITY) {
             Ok(queue) => queue,
             Err(_) => crate::out_of_memory::<T>(),
         }
     }
 
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
     ///
     /// # Errors
     ///
@@ -132,13 +139,16 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(policy, capacity, 0)
     }
+}
 
-    /// As [`with_capacity`](ChaseLev::with_capacity), with the first task at `index`: for tests of
-    /// indices that wrap around.
+impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
+    /// As [`with_capacity`](ChaseLev::with_capacity), in any memory, with the first task at `index`: for models, and for tests
+    /// of indices that wrap around.
     ///
     /// # Errors
     ///
     /// As [`with_capacity`](ChaseLev::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
@@ -197,8 +207,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> ChaseLev<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
-    type Thief = Stealer<T, M, P>;
+impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
+    type Thief = Stealer<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -237,7 +247,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
         Some(unsafe { self.room().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, M, P> {
+    fn thief(&self) -> Stealer<T, P, M> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
@@ -246,22 +256,22 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for ChaseLev<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for ChaseLev<T, M, P> {}
+impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for ChaseLev<T, P, M> {}
 
-impl<T, M: Memory, P: StoreLoad<M>> Drop for ChaseLev<T, M, P> {
+impl<T, P: StoreLoad<M>, M: Memory> Drop for ChaseLev<T, P, M> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Stealer::resolve`; see "The end of the owner".
         self.shared.closed.store(1, Ordering::Release);
     }
 }
 
-impl<T: Send, P: StoreLoad<Machine> + Default> Default for ChaseLev<T, Machine, P> {
+impl<T: Send, P: StoreLoad<Machine> + Default> Default for ChaseLev<T, P> {
     fn default() -> Self {
-        Self::new(P::default())
+        Self::with_policy(P::default())
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -305,9 +315,9 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     /// Whether `owner` owns this queue.
-    pub(crate) fn belongs_to(&self, owner: &ChaseLev<T, M, P>) -> bool {
+    pub(crate) fn belongs_to(&self, owner: &ChaseLev<T, P, M>) -> bool {
         Arc::ptr_eq(&self.shared, &owner.shared)
     }
 
@@ -326,4 +336,5 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-handles!([T, M: Memory, P: StoreLoad<M>] ChaseLev<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);
+handles!([T, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);

@@ -31,7 +31,7 @@
 
 use core::fmt;
 
-use poach_memory::{Asymmetric, Machine};
+use poach_memory::Asymmetric;
 
 use crate::{AsymmetricCl, Fifo, Owner, Thief, chase_lev, fifo};
 
@@ -57,7 +57,7 @@ impl<T: Send> Worker<T> {
 
     /// A queue whose worker takes the youngest task, and thieves the oldest.
     pub fn new_lifo() -> Worker<T> {
-        Worker { queue: Queue::Lifo(AsymmetricCl::new(Asymmetric::new())) }
+        Worker { queue: Queue::Lifo(AsymmetricCl::with_policy(Asymmetric::new())) }
     }
 
     /// A handle for thieves.
@@ -119,7 +119,7 @@ impl<T: Send> fmt::Debug for Worker<T> {
     }
 }
 
-type LifoThief<T> = chase_lev::Stealer<T, Machine, Asymmetric<Machine>>;
+type LifoThief<T> = chase_lev::Stealer<T, Asymmetric>;
 
 enum Thieves<T: Send> {
     Fifo(fifo::Stealer<T>),

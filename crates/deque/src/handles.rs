@@ -31,4 +31,76 @@ macro_rules! handles {
     };
 }
 
+/// The methods of [`Owner`](crate::Owner) and [`Thief`](crate::Thief) on a queue's own types, so that nobody has to
+/// import a trait who names one queue.
+///
+/// Each handle comes after its generic parameters.
+macro_rules! methods {
+    ($task:ty; [$($owners:tt)*] $owner:ty; [$($thieves:tt)*] $thief:ty) => {
+        impl<$($owners)*> $owner {
+            /// Adds a task: [`Owner::push`](crate::Owner::push).
+            #[inline(always)]
+            pub fn push(&self, task: $task) {
+                crate::Owner::push(self, task);
+            }
+
+            /// Adds a task: [`Owner::try_push`](crate::Owner::try_push).
+            ///
+            /// # Errors
+            ///
+            /// [`OutOfMemory`](crate::OutOfMemory), with the task, if the queue had to grow and could not.
+            #[inline(always)]
+            pub fn try_push(&self, task: $task) -> Result<(), crate::OutOfMemory<$task>> {
+                crate::Owner::try_push(self, task)
+            }
+
+            /// Takes a task: [`Owner::pop`](crate::Owner::pop).
+            #[inline(always)]
+            pub fn pop(&self) -> Option<$task> {
+                crate::Owner::pop(self)
+            }
+
+            /// A handle for thieves: [`Owner::thief`](crate::Owner::thief).
+            pub fn thief(&self) -> $thief {
+                crate::Owner::thief(self)
+            }
+
+            /// The number of tasks: [`Owner::len`](crate::Owner::len).
+            pub fn len(&self) -> usize {
+                crate::Owner::len(self)
+            }
+
+            /// Whether there is no task: [`Owner::is_empty`](crate::Owner::is_empty).
+            pub fn is_empty(&self) -> bool {
+                crate::Owner::is_empty(self)
+            }
+        }
+
+        impl<$($thieves)*> $thief {
+            /// Takes a task: [`Thief::steal`](crate::Thief::steal).
+            #[inline(always)]
+            pub fn steal(&self) -> crate::Steal<$task> {
+                crate::Thief::steal(self)
+            }
+
+            /// Takes half of the tasks: [`Thief::steal_half`](crate::Thief::steal_half).
+            #[inline(always)]
+            pub fn steal_half<O: crate::Owner<$task>>(&self, into: &O) -> crate::Steal<$task> {
+                crate::Thief::steal_half(self, into)
+            }
+
+            /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
+            pub fn len(&self) -> usize {
+                crate::Thief::len(self)
+            }
+
+            /// Whether this thief sees no task: [`Thief::is_empty`](crate::Thief::is_empty).
+            pub fn is_empty(&self) -> bool {
+                crate::Thief::is_empty(self)
+            }
+        }
+    };
+}
+
 pub(crate) use handles;
+pub(crate) use methods;

@@ -5,11 +5,14 @@
 //! over a fence policy, [`StoreLoad`](poach_memory::StoreLoad).
 
 pub mod chase_lev;
+#[cfg(doctest)]
+mod compile_fail;
 pub mod crossbeam;
 pub mod fifo;
 mod handles;
 pub mod idempotent;
 pub mod injector;
+mod lap;
 mod lock;
 pub mod mutex;
 mod owned;
@@ -23,13 +26,14 @@ use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 
-use poach_memory::{Asymmetric, Bounded, Machine, Resolved};
-
 pub use chase_lev::ChaseLev;
 pub use fifo::Fifo;
 pub use idempotent::{IdempotentDeque, IdempotentFifo, IdempotentLifo};
 pub use injector::Injector;
 pub use mutex::Mutex;
+pub use poach_memory::{
+    Asymmetric, Bounded, Delta, Displaced, Full, Resolved, StoreLoad, Unbounded, Unfenced,
+};
 pub use private::Private;
 pub use ring::CapacityError;
 pub use split::Split;
@@ -37,16 +41,16 @@ pub use the::The;
 pub use thep::Thep;
 
 /// Morrison and Afek's FF-THE: [`The`] without the owner's fence.
-pub type FfThe<T> = The<T, Machine, Bounded<Machine>>;
+pub type FfThe<T> = The<T, Bounded>;
 
 /// Morrison and Afek's FF-CL: [`ChaseLev`] without the owner's fence.
-pub type FfCl<T> = ChaseLev<T, Machine, Bounded<Machine>>;
+pub type FfCl<T> = ChaseLev<T, Bounded>;
 
 /// [`ChaseLev`] whose thieves pay a process-wide barrier in the owner's stead.
-pub type AsymmetricCl<T> = ChaseLev<T, Machine, Asymmetric<Machine>>;
+pub type AsymmetricCl<T> = ChaseLev<T, Asymmetric>;
 
 /// [`ChaseLev`] whose thieves pay a process-wide barrier only within delta of the owner.
-pub type ResolvedCl<T> = ChaseLev<T, Machine, Resolved<Machine>>;
+pub type ResolvedCl<T> = ChaseLev<T, Resolved>;
 
 /// What came of an attempt to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

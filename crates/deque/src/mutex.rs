@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Machine, Memory};
 
+use crate::handles::methods;
 use crate::lock::Lock;
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
@@ -48,17 +49,17 @@ pub struct Stealer<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
-impl<T: Send, M: Memory> Mutex<T, M> {
+impl<T: Send> Mutex<T> {
     /// An empty queue.
     pub fn new() -> Self {
-        let lock = CachePadded::new(Lock::new());
-        Mutex { shared: Arc::new(Shared { lock, tasks: M::Cell::new(VecDeque::new()) }) }
+        Self::default()
     }
 }
 
 impl<T: Send, M: Memory> Default for Mutex<T, M> {
     fn default() -> Self {
-        Self::new()
+        let lock = CachePadded::new(Lock::new());
+        Mutex { shared: Arc::new(Shared { lock, tasks: M::Cell::new(VecDeque::new()) }) }
     }
 }
 
@@ -120,3 +121,5 @@ impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
         f.debug_struct("Stealer").finish_non_exhaustive()
     }
 }
+
+methods!(T; [T: Send, M: Memory] Mutex<T, M>; [T: Send, M: Memory] Stealer<T, M>);

@@ -20,12 +20,12 @@
 //!
 //! ```compile_fail
 //! fn shared<T: Sync>(_: T) {}
-//! shared(poach_deque::The::<u32, poach_memory::Machine, _>::new(poach_memory::Full));
+//! shared(poach_deque::The::<u32, _>::with_policy(poach_memory::Full));
 //! ```
 //!
 //! ```compile_fail
 //! fn shared<T: Sync>(_: T) {}
-//! shared(poach_deque::Thep::<u32, poach_memory::Machine, _>::new(poach_memory::Full));
+//! shared(poach_deque::Thep::<u32, _>::with_policy(poach_memory::Full));
 //! ```
 
 /// For the owner only.

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
 
+use crate::handles::methods;
 use crate::lock::Wait;
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
@@ -82,7 +83,7 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 /// | [`steal`](Thief::steal) | waits for the owner's next push or pop, or gives up with `Retry` | two compare-and-swaps |
 ///
 /// ```
-/// use poach_deque::{Owner, Private, Steal, Thief};
+/// use poach_deque::{Private, Steal};
 ///
 /// let owner: Private<u32> = Private::new();
 /// owner.push(0);
@@ -116,20 +117,14 @@ pub struct Stealer<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
-impl<T: Send, M: Memory> Private<T, M> {
+impl<T: Send> Private<T> {
     /// An empty deque.
     pub fn new() -> Self {
-        Private {
-            not_sync: PhantomData,
-            tasks: M::Cell::new(VecDeque::new()),
-            shared: Arc::new(Shared {
-                mailbox: CachePadded::new(M::Word::new(IDLE)),
-                task: M::Cell::new(MaybeUninit::uninit()),
-                told: CachePadded::new(M::Word::new(0)),
-            }),
-        }
+        Self::default()
     }
+}
 
+impl<T: Send, M: Memory> Private<T, M> {
     #[inline(always)]
     #[expect(clippy::mut_from_ref, reason = "the owner's one reference, made anew in each method")]
     fn tasks(&self) -> &mut VecDeque<T> {
@@ -182,7 +177,15 @@ impl<T: Send, M: Memory> Private<T, M> {
 
 impl<T: Send, M: Memory> Default for Private<T, M> {
     fn default() -> Self {
-        Self::new()
+        Private {
+            not_sync: PhantomData,
+            tasks: M::Cell::new(VecDeque::new()),
+            shared: Arc::new(Shared {
+                mailbox: CachePadded::new(M::Word::new(IDLE)),
+                task: M::Cell::new(MaybeUninit::uninit()),
+                told: CachePadded::new(M::Word::new(0)),
+            }),
+        }
     }
 }
 
@@ -300,3 +303,5 @@ impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
         f.debug_struct("Stealer").finish_non_exhaustive()
     }
 }
+
+methods!(T; [T: Send, M: Memory] Private<T, M>; [T: Send, M: Memory] Stealer<T, M>);

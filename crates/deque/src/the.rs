@@ -44,7 +44,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::handles;
+use crate::handles::{handles, methods};
 use crate::lock::Lock;
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
@@ -136,14 +136,13 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// | [`steal`](Thief::steal) | `Retry` while another thief steals, else wait-free | a lock, a swap, and the policy's |
 ///
 /// ```
-/// use poach_deque::{FfThe, Owner, Steal, Thief};
-/// use poach_memory::{Bounded, Delta};
+/// use poach_deque::{Bounded, Delta, FfThe, Steal};
 ///
 /// // A processor with 56 store buffer entries, and no promise about stores between pops.
 /// // SAFETY: owner and thief are one thread here, whose loads see its own stores.
 /// let delta = unsafe { Delta::new(56, 0) }?;
 /// let Ok(policy) = Bounded::new(delta) else { return Ok(()) };
-/// let owner: FfThe<u32> = FfThe::new(policy);
+/// let owner: FfThe<u32> = FfThe::with_policy(policy);
 /// let thief = owner.thief();
 /// owner.push(0);
 /// // Within delta of the owner the thief cannot know that the owner has not taken the task.
@@ -152,26 +151,33 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// assert_eq!(thief.steal(), Steal::Success(0));
 /// # Ok::<(), poach_memory::delta::DeltaError>(())
 /// ```
-pub struct The<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct The<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`The`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new(policy: P) -> Self {
+impl<T: Send> The<T> {
+    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        Self::with_policy(Full)
+    }
+}
+
+impl<T: Send, P: StoreLoad<Machine>> The<T, P> {
+    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+    pub fn with_policy(policy: P) -> Self {
         match Self::with_capacity(policy, DEFAULT_CAPACITY) {
             Ok(queue) => queue,
             Err(_) => crate::out_of_memory::<T>(),
         }
     }
 
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
     ///
     /// # Errors
     ///
@@ -179,13 +185,16 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
     pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(policy, capacity, 0)
     }
+}
 
-    /// As [`with_capacity`](The::with_capacity), with the first task at `index`: for tests of indices
-    /// that wrap around.
+impl<T: Send, P: StoreLoad<M>, M: Memory> The<T, P, M> {
+    /// As [`with_capacity`](The::with_capacity), in any memory, with the first task at `index`: for models, and for tests
+    /// of indices that wrap around.
     ///
     /// # Errors
     ///
     /// As [`with_capacity`](The::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
@@ -222,8 +231,14 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> The<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
-    type Thief = Stealer<T, M, P>;
+impl<T: Send, P: StoreLoad<Machine> + Default> Default for The<T, P> {
+    fn default() -> Self {
+        Self::with_policy(P::default())
+    }
+}
+
+impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
+    type Thief = Stealer<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -261,7 +276,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
         Some(unsafe { self.room().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, M, P> {
+    fn thief(&self) -> Stealer<T, P, M> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
@@ -270,16 +285,16 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for The<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for The<T, M, P> {}
+impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for The<T, P, M> {}
 
-impl<T, M: Memory, P: StoreLoad<M>> Drop for The<T, M, P> {
+impl<T, P: StoreLoad<M>, M: Memory> Drop for The<T, P, M> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Stealer::certain`: who sees it sees the last `tail`.
         self.shared.closed.store(1, Ordering::Release);
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -316,7 +331,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     #[inline(always)]
     fn length(&self, head: u64) -> i64 {
         // Acquire: pairs with the owner's release stores of `tail`.
@@ -332,4 +347,5 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-handles!([T, M: Memory, P: StoreLoad<M>] The<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);
+handles!([T, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);

@@ -40,7 +40,7 @@
 //!   came after it, and thieves hand on what they saw by the lock; so it is not older either.
 //! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears it (line 93); any
 //!   other leaves it, for as long as the owner likes. So a thief whose heartbeat begins a *lap* of 2^16 looks at it, and
-//!   if it lies within that lap, goes on from the heartbeat after it ([`Stealer::beat`]). An echo that comes later is one
+//!   if it lies within that lap, goes on from the heartbeat after it (`lap.rs`). An echo that comes later is one
 //!   of the other two.
 //!
 //! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own, after it
@@ -59,7 +59,8 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::handles;
+use crate::handles::{handles, methods};
+use crate::lap::{SILENT, beat_after};
 use crate::lock::{Lock, Wait};
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
@@ -79,12 +80,6 @@ struct OwnerLine<T, M: Memory, P> {
     room: Owned<Room<T, M>>,
     policy: P,
 }
-
-/// No heartbeat: they have 32 bits.
-const SILENT: u64 = u64::MAX;
-
-/// Heartbeats after which thieves look whether the echo is one that they are about to come to.
-const LAP: u32 = 1 << 16;
 
 struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
@@ -144,11 +139,10 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's margin of it | a lock, a swap, and the policy's |
 ///
 /// ```
-/// use poach_deque::{Owner, Steal, Thep, Thief};
-/// use poach_memory::{Machine, Unbounded};
+/// use poach_deque::{Steal, Thep, Unbounded};
 ///
 /// // No bound is known, so a thief always waits for the echo.
-/// let owner: Thep<u32, Machine, Unbounded> = Thep::new(Unbounded);
+/// let owner = Thep::<u32, Unbounded>::with_policy(Unbounded);
 /// let thief = owner.thief();
 /// (0..1000).for_each(|task| owner.push(task));
 /// std::thread::scope(|scope| {
@@ -160,26 +154,33 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 ///     }
 /// });
 /// ```
-pub struct Thep<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct Thep<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// A thief's handle to a [`Thep`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine, P: StoreLoad<M> = Full> {
+pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new(policy: P) -> Self {
+impl<T: Send> Thep<T> {
+    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        Self::with_policy(Full)
+    }
+}
+
+impl<T: Send, P: StoreLoad<Machine>> Thep<T, P> {
+    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+    pub fn with_policy(policy: P) -> Self {
         match Self::with_capacity(policy, DEFAULT_CAPACITY) {
             Ok(queue) => queue,
             Err(_) => crate::out_of_memory::<T>(),
         }
     }
 
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
     ///
     /// # Errors
     ///
@@ -187,13 +188,16 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
     pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(policy, capacity, 0)
     }
+}
 
-    /// As [`with_capacity`](Thep::with_capacity), with the first task at `index`: for tests of indices
-    /// that wrap around.
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
+    /// As [`with_capacity`](Thep::with_capacity), in any memory, with the first task at `index`: for models, and for tests
+    /// of indices that wrap around.
     ///
     /// # Errors
     ///
     /// As [`with_capacity`](Thep::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
@@ -252,8 +256,14 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thep<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
-    type Thief = Stealer<T, M, P>;
+impl<T: Send, P: StoreLoad<Machine> + Default> Default for Thep<T, P> {
+    fn default() -> Self {
+        Self::with_policy(P::default())
+    }
+}
+
+impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
+    type Thief = Stealer<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -295,7 +305,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
         Some(unsafe { self.room().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, M, P> {
+    fn thief(&self) -> Stealer<T, P, M> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
@@ -316,16 +326,16 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Owner<T> for Thep<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> ExactlyOnce<T> for Thep<T, M, P> {}
+impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Thep<T, P, M> {}
 
-impl<T, M: Memory, P: StoreLoad<M>> Drop for Thep<T, M, P> {
+impl<T, P: StoreLoad<M>, M: Memory> Drop for Thep<T, P, M> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Stealer::within_margin`: who sees it sees the last `tail`.
         self.shared.closed.store(1, Ordering::Release);
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         self.steal_as::<false>()
@@ -350,7 +360,7 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Thief<T> for Stealer<T, M, P> {
     }
 }
 
-impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     /// A steal, by the owner's own thread (`OWN`) or by any other.
     #[inline(always)]
     fn steal_as<const OWN: bool>(&self) -> Steal<T> {
@@ -361,7 +371,8 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
         let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };
         // Relaxed: `head` is written under the lock only.
         let head = shared.thieves.head.load(Ordering::Relaxed);
-        let beat = self.beat(head);
+        // Relaxed: an echo that is not seen here is too young to be met.
+        let beat = beat_after(heartbeat(head), || shared.echo.load(Ordering::Relaxed));
         let index = head as u32;
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
         // fence, or the echo, orders it before the load of `tail`.
@@ -384,23 +395,6 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
         // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
         // out until this returns, and a tail above it was acquired.
         Steal::Success(unsafe { shared.thieves.rings.take(index) })
-    }
-
-    /// The heartbeat after that of `head`, and not that of the echo: see "Wrapping". For the holder of the lock.
-    #[inline(always)]
-    fn beat(&self, head: u64) -> u32 {
-        let next = heartbeat(head).wrapping_add(1);
-        if next.is_multiple_of(LAP) { self.lap(next) } else { next }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lap(&self, next: u32) -> u32 {
-        // Relaxed: an echo that is not seen here is too young to be met.
-        match u32::try_from(self.shared.echo.load(Ordering::Relaxed)) {
-            Ok(echo) if echo.wrapping_sub(next) < LAP => echo.wrapping_add(1),
-            _ => next,
-        }
     }
 
     /// `tail`, and how far it is ahead of `head`.
@@ -436,49 +430,5 @@ impl<T: Send, M: Memory, P: StoreLoad<M>> Stealer<T, M, P> {
     }
 }
 
-handles!([T, M: Memory, P: StoreLoad<M>] Thep<T, M, P>; [T, M: Memory, P: StoreLoad<M>] Stealer<T, M, P>);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use poach_memory::Unbounded;
-
-    type Queue = Thep<u64, Machine, Unbounded>;
-
-    /// A queue whose last pop has echoed `echo`, and whose next heartbeat is `next`.
-    fn after(echo: u64, next: u32) -> Queue {
-        let queue = Queue::new(Unbounded);
-        queue.shared.echo.store(echo, Ordering::Relaxed);
-        queue.shared.thieves.head.store(pack(next.wrapping_sub(1), 0), Ordering::Relaxed);
-        queue
-    }
-
-    /// The heartbeats of `steals` steals by an owner's own thread, which waits for nobody.
-    fn beats(queue: &Queue, steals: u32) -> impl Iterator<Item = u32> {
-        let thief = queue.thief();
-        (0..steals).map(move |task| {
-            queue.push(task.into());
-            assert_eq!(thief.steal_as::<true>(), Steal::Success(task.into()));
-            heartbeat(queue.shared.thieves.head.load(Ordering::Relaxed))
-        })
-    }
-
-    #[test]
-    fn an_old_echo_is_never_met() {
-        // Anywhere in a lap, at its ends, and where heartbeats wrap around.
-        for lap in [0, LAP, 7 * LAP, u32::MAX - (LAP - 1)] {
-            for echo in [lap, lap + 1, lap + LAP / 2, lap + (LAP - 2), lap + (LAP - 1)] {
-                let queue = after(echo.into(), lap);
-                assert!(beats(&queue, LAP + 2).all(|beat| beat != echo), "{echo:#x} was met");
-            }
-        }
-    }
-
-    #[test]
-    fn an_echo_of_late_skips_nothing() {
-        for echo in [SILENT, 7 * u64::from(LAP) - 1, 8 * u64::from(LAP)] {
-            let queue = after(echo, 7 * LAP);
-            assert!(beats(&queue, 100).eq(7 * LAP..7 * LAP + 100));
-        }
-    }
-}
+handles!([T, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);

@@ -81,10 +81,10 @@ fn refusals<Q>(with_capacity: impl Fn(usize) -> Result<Q, CapacityError>) {
 
 #[test]
 fn capacities_that_cannot_be_are_refused() {
-    refusals(|capacity| ChaseLev::<u64, Machine, _>::with_capacity(Full, capacity));
+    refusals(|capacity| ChaseLev::<u64, _>::with_capacity(Full, capacity));
     refusals(|capacity| AsymmetricCl::<u64>::with_capacity(Asymmetric::new(), capacity));
-    refusals(|capacity| The::<u64, Machine, _>::with_capacity(Full, capacity));
-    refusals(|capacity| Thep::<u64, Machine, _>::with_capacity(Full, capacity));
+    refusals(|capacity| The::<u64, _>::with_capacity(Full, capacity));
+    refusals(|capacity| Thep::<u64, _>::with_capacity(Full, capacity));
     refusals(Split::<u64>::with_capacity);
     refusals(Fifo::<u64>::with_capacity);
     refusals(Injector::<u64>::with_capacity);
@@ -129,9 +129,9 @@ fn growth_fails_and_goes_on<O: Owner<Box<u64>>>(queue: &O) {
 
 #[test]
 fn out_of_memory_on_growth_gives_the_task_back() {
-    growth_fails_and_goes_on(&ChaseLev::<_, Machine, _>::new(Full));
-    growth_fails_and_goes_on(&The::<_, Machine, _>::new(Full));
-    growth_fails_and_goes_on(&Thep::<_, Machine, _>::new(Full));
+    growth_fails_and_goes_on(&ChaseLev::new());
+    growth_fails_and_goes_on(&The::new());
+    growth_fails_and_goes_on(&Thep::new());
     growth_fails_and_goes_on(&Split::<_, Machine>::new());
     growth_fails_and_goes_on(&Mutex::<_, Machine>::new());
     growth_fails_and_goes_on(&Private::<_, Machine>::new());
@@ -210,8 +210,8 @@ fn a_thief_within_delta_aborts_until_the_owner_is_gone() {
     // SAFETY: owner and thief are one thread, whose loads see its own stores.
     let delta = || unsafe { Delta::new(56, 0) }.unwrap();
     let policy = || Bounded::new(delta()).unwrap();
-    aborts(ChaseLev::<_, Machine, _>::new(policy()));
-    aborts(The::<_, Machine, _>::new(policy()));
+    aborts(ChaseLev::with_policy(policy()));
+    aborts(The::with_policy(policy()));
 }
 
 /// A private deque takes its tasks with it.

@@ -135,19 +135,18 @@ behaviour!(fifo, |capacity, index| Fifo::<_, Machine>::starting_at(capacity, ind
     half_moves_to_another_owner
 ]);
 
-behaviour!(the, |capacity, index| The::<_, Machine, Full>::starting_at(Full, capacity, index)
-    .unwrap());
+behaviour!(the, |capacity, index| The::<_, Full>::starting_at(Full, capacity, index).unwrap());
 behaviour!(the_asymmetric, |capacity, index| {
-    The::<_, Machine, _>::starting_at(Asymmetric::new(), capacity, index).unwrap()
+    The::<_, _>::starting_at(Asymmetric::new(), capacity, index).unwrap()
 });
 behaviour!(chase_lev, |capacity, index| {
-    ChaseLev::<_, Machine, Full>::starting_at(Full, capacity, index).unwrap()
+    ChaseLev::<_, Full>::starting_at(Full, capacity, index).unwrap()
 });
 behaviour!(asymmetric_cl, |capacity, index| {
     AsymmetricCl::starting_at(Asymmetric::new(), capacity, index).unwrap()
 });
 behaviour!(thep_full, |capacity, index| {
-    Thep::<_, Machine, _>::starting_at(Full, capacity, index).unwrap()
+    Thep::<_, _>::starting_at(Full, capacity, index).unwrap()
 });
 
 /// The policies that rest on total store order, where there is one; Miri has C11's memory.
@@ -172,12 +171,12 @@ mod bounded {
     behaviour!(ff_the, |capacity, index| FfThe::starting_at(bounded(), capacity, index).unwrap());
     behaviour!(ff_cl, |capacity, index| FfCl::starting_at(bounded(), capacity, index).unwrap());
     behaviour!(thep, |capacity, index| {
-        Thep::<_, Machine, _>::starting_at(bounded(), capacity, index).unwrap()
+        Thep::<_, _>::starting_at(bounded(), capacity, index).unwrap()
     });
     behaviour!(resolved, |capacity, index| {
         ResolvedCl::starting_at(Resolved::new(delta()).unwrap(), capacity, index).unwrap()
     });
     behaviour!(resolved_the, |capacity, index| {
-        The::<_, Machine, _>::starting_at(Resolved::new(delta()).unwrap(), capacity, index).unwrap()
+        The::<_, _>::starting_at(Resolved::new(delta()).unwrap(), capacity, index).unwrap()
     });
 }

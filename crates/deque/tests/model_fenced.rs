@@ -15,12 +15,12 @@ const LAST: &[Do] = &[Do::Push, Do::Pop];
 /// A ring of one slot grows twice while a thief is at it, and its slots are used again.
 const GROW: &[Do] = &[Do::Push, Do::Push, Do::Push, Do::Pop];
 
-fn chase_lev() -> ChaseLev<u64, Loom, Full> {
-    ChaseLev::with_capacity(Full, 2).unwrap()
+fn chase_lev() -> ChaseLev<u64, Full, Loom> {
+    ChaseLev::starting_at(Full, 2, 0).unwrap()
 }
 
-fn the() -> The<u64, Loom, Full> {
-    The::with_capacity(Full, 2).unwrap()
+fn the() -> The<u64, Full, Loom> {
+    The::starting_at(Full, 2, 0).unwrap()
 }
 
 #[test]
@@ -35,13 +35,13 @@ fn chase_lev_with_two_thieves() {
 
 #[test]
 fn chase_lev_grows_under_a_thief() {
-    play(|| ChaseLev::<u64, Loom, Full>::with_capacity(Full, 1).unwrap(), GROW, 1, 2, true);
+    play(|| ChaseLev::<u64, Full, Loom>::starting_at(Full, 1, 0).unwrap(), GROW, 1, 2, true);
 }
 
 #[test]
 #[should_panic(expected = "how often each came out")]
 fn chase_lev_without_its_fences_is_caught() {
-    play(|| ChaseLev::<u64, Loom, _>::with_capacity(unfenced(), 2).unwrap(), SHORT, 1, 2, true);
+    play(|| ChaseLev::<u64, _, Loom>::starting_at(unfenced(), 2, 0).unwrap(), SHORT, 1, 2, true);
 }
 
 /// No fence.
@@ -63,16 +63,16 @@ fn the_with_two_thieves() {
 #[test]
 #[should_panic(expected = "how often each came out")]
 fn the_without_its_fences_is_caught() {
-    play(|| The::<u64, Loom, _>::with_capacity(unfenced(), 2).unwrap(), LAST, 1, 1, true);
+    play(|| The::<u64, _, Loom>::starting_at(unfenced(), 2, 0).unwrap(), LAST, 1, 1, true);
 }
 
 #[test]
 fn thep_at_the_last_task() {
-    play(|| Thep::<u64, Loom, _>::with_capacity(Full, 2).unwrap(), LAST, 1, 1, true);
+    play(|| Thep::<u64, _, Loom>::starting_at(Full, 2, 0).unwrap(), LAST, 1, 1, true);
 }
 
 /// No fence on either side, and no bound: the thief waits for the echo, which any memory model gives.
 #[test]
 fn thep_by_its_echo_alone() {
-    play(|| Thep::<u64, Loom, _>::with_capacity(Unbounded, 2).unwrap(), LAST, 1, 1, true);
+    play(|| Thep::<u64, _, Loom>::starting_at(Unbounded, 2, 0).unwrap(), LAST, 1, 1, true);
 }

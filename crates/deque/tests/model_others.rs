@@ -9,9 +9,7 @@ mod model;
 mod storage;
 
 use model::{Do, explore, play};
-use poach_deque::{
-    Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Owner, Private, Split, Steal, Thief,
-};
+use poach_deque::{Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Private, Split, Steal};
 use poach_memory::Loom;
 use storage::EvenBeside;
 
@@ -82,7 +80,7 @@ fn fifo_with_two_thieves() {
 
 #[test]
 fn mutex() {
-    play(Mutex::<u64, Loom>::new, MEET, 1, 2, true);
+    play(Mutex::<u64, Loom>::default, MEET, 1, 2, true);
 }
 
 #[test]
@@ -116,10 +114,10 @@ fn an_idempotent_queue_is_not_exact() {
 
 #[test]
 fn private() {
-    play(Private::<u64, Loom>::new, MEET, 1, 1, true);
+    play(Private::<u64, Loom>::default, MEET, 1, 1, true);
 }
 
 #[test]
 fn private_with_two_thieves() {
-    play(Private::<u64, Loom>::new, MEET, 2, 1, true);
+    play(Private::<u64, Loom>::default, MEET, 2, 1, true);
 }

@@ -4,8 +4,8 @@
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
+use poach_deque::Steal;
 use poach_deque::split::{Split, Stealer};
-use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{Loom, Ordering};
 
 fn check(model: impl Fn() + Sync + Send + 'static) {

@@ -6,7 +6,7 @@ use poach_deque::{
     AsymmetricCl, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Private,
     Split, Steal, The, Thep, Thief,
 };
-use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+use poach_memory::{Asymmetric, Machine, Unbounded};
 
 /// Steals half of a queue of `tasks` into itself and pops the rest: what came out, sorted.
 fn around<O: Owner<u64>>(owner: &O, tasks: u64) -> Vec<u64> {
@@ -43,25 +43,25 @@ fn at_least_once<O: Owner<u64>>(make: impl Fn() -> O) {
 
 #[test]
 fn chase_lev() {
-    once(|| ChaseLev::<_, Machine, _>::new(Full));
-    once(|| AsymmetricCl::new(Asymmetric::new()));
+    once(|| ChaseLev::new());
+    once(|| AsymmetricCl::with_policy(Asymmetric::new()));
     // Each steal aborts.
-    once(|| ChaseLev::<_, Machine, _>::new(Unbounded));
+    once(|| ChaseLev::with_policy(Unbounded));
 }
 
 #[test]
 fn the() {
-    once(|| The::<_, Machine, _>::new(Full));
-    once(|| The::<_, Machine, _>::new(Asymmetric::new()));
-    once(|| The::<_, Machine, _>::new(Unbounded));
+    once(|| The::new());
+    once(|| The::with_policy(Asymmetric::new()));
+    once(|| The::with_policy(Unbounded));
 }
 
 #[test]
 fn thep() {
-    once(|| Thep::<_, Machine, _>::new(Full));
-    once(|| Thep::<_, Machine, _>::new(Asymmetric::new()));
+    once(|| Thep::new());
+    once(|| Thep::with_policy(Asymmetric::new()));
     // Nobody but this thread can answer the thief.
-    once(|| Thep::<_, Machine, _>::new(Unbounded));
+    once(|| Thep::with_policy(Unbounded));
 }
 
 #[test]

@@ -56,9 +56,9 @@ fn a_thief_without_its_barrier_ends_the_program() {
         return;
     };
     match &*case {
-        "the" => steal_without_barrier(The::<_, Machine, _>::new(Asymmetric::new())),
-        "thep" => steal_without_barrier(Thep::<_, Machine, _>::new(Asymmetric::new())),
-        "chase-lev" => steal_without_barrier(AsymmetricCl::new(Asymmetric::new())),
+        "the" => steal_without_barrier(The::with_policy(Asymmetric::new())),
+        "thep" => steal_without_barrier(Thep::with_policy(Asymmetric::new())),
+        "chase-lev" => steal_without_barrier(AsymmetricCl::with_policy(Asymmetric::new())),
         _ => {
             // The stack asks whether there is a barrier.
             assert!(membarrier::register().is_ok());

@@ -1,6 +1,6 @@
 //! What is the split deque's own: thieves get what the owner shares, in halves if they like.
 
-use poach_deque::{Owner, Split, Steal, Thief};
+use poach_deque::{Split, Steal};
 
 /// Asks, and lets the owner answer with a push.
 fn request(owner: &Split<u64>, next: u64) {

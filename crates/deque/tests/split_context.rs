@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use poach_deque::split::Context;
-use poach_deque::{Owner, Split, Steal, Thief};
+use poach_deque::{Split, Steal};
 use poach_memory::Machine;
 
 type Queue = Split<Box<u64>, Machine, CallsBack>;

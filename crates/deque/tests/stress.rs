@@ -12,7 +12,7 @@ use poach_deque::{
 };
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
-use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+use poach_memory::{Asymmetric, Machine, Unbounded};
 use storage::EvenBeside;
 
 /// Tasks for each number of thieves. Under a sanitizer or an interpreter each costs a hundred times more.
@@ -52,12 +52,12 @@ macro_rules! stress {
 
 stress! {
     mutex: exactly_once(Mutex::<_, Machine>::new());
-    the: exactly_once(The::<_, Machine, Full>::new(Full));
-    the_asymmetric: exactly_once(The::<_, Machine, _>::new(Asymmetric::new()));
-    thep_full: exactly_once(Thep::<_, Machine, _>::new(Full));
-    thep_by_echo_alone: exactly_once(Thep::<_, Machine, _>::new(Unbounded));
-    chase_lev: exactly_once(ChaseLev::<_, Machine, Full>::new(Full));
-    asymmetric_cl: exactly_once(AsymmetricCl::new(Asymmetric::new()));
+    the: exactly_once(The::new());
+    the_asymmetric: exactly_once(The::with_policy(Asymmetric::new()));
+    thep_full: exactly_once(Thep::new());
+    thep_by_echo_alone: exactly_once(Thep::with_policy(Unbounded));
+    chase_lev: exactly_once(ChaseLev::new());
+    asymmetric_cl: exactly_once(AsymmetricCl::with_policy(Asymmetric::new()));
     split: exactly_once(Split::<_, Machine>::new());
     split_even_beside: exactly_once(Split::<_, Machine, (), EvenBeside>::with_context(1, 0, ()).unwrap());
     private: exactly_once(Private::<_, Machine>::new());
@@ -73,7 +73,7 @@ stress! {
 fn displaced() {
     // SAFETY: this thread owns the queue to its end, and nobody binds it elsewhere.
     let policy = unsafe { Displaced::bind_owner() }.unwrap();
-    let queue = ChaseLev::<_, Machine, _>::new(policy);
+    let queue = ChaseLev::with_policy(policy);
     suite::every_task_comes_out_once(&queue, 1, 2000, 1);
 }
 
@@ -97,10 +97,10 @@ mod bounded {
     }
 
     stress! {
-        ff_the: exactly_once(FfThe::new(bounded()));
-        ff_cl: exactly_once(FfCl::new(bounded()));
-        thep: exactly_once(Thep::<_, Machine, _>::new(bounded()));
-        resolved: exactly_once(ResolvedCl::new(Resolved::new(delta()).unwrap()));
-        resolved_the: exactly_once(The::<_, Machine, _>::new(Resolved::new(delta()).unwrap()));
+        ff_the: exactly_once(FfThe::with_policy(bounded()));
+        ff_cl: exactly_once(FfCl::with_policy(bounded()));
+        thep: exactly_once(Thep::with_policy(bounded()));
+        resolved: exactly_once(ResolvedCl::with_policy(Resolved::new(delta()).unwrap()));
+        resolved_the: exactly_once(The::with_policy(Resolved::new(delta()).unwrap()));
     }
 }

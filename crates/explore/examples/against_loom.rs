@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use poach_deque::{ChaseLev, Owner as _, Steal, Thief as _};
+use poach_deque::{ChaseLev, Steal};
 use poach_explore::queues::{Algorithm, Policy, Scenario, Step, check};
 use poach_explore::{Config, Verdict};
 use poach_memory::{Full, Loom};
@@ -52,7 +52,7 @@ fn with_loom(script: &'static [Step], steals: u32) -> (u64, Duration) {
     builder.check(move || {
         // Relaxed: loom runs one execution after another.
         count.fetch_add(1, Ordering::Relaxed);
-        let queue = ChaseLev::<u64, Loom, Full>::with_capacity(Full, 2).expect("a power of two");
+        let queue = ChaseLev::<u64, Full, Loom>::starting_at(Full, 2, 0).expect("a power of two");
         let thief = queue.thief();
         let other = loom::thread::spawn(move || {
             (0..steals).filter_map(|_| Steal::success(thief.steal())).collect::<Vec<_>>()

@@ -4,8 +4,8 @@ use core::num::NonZeroU64;
 use std::hint::black_box;
 use std::time::Instant;
 
-use poach_deque::{Owner, The};
-use poach_memory::{Full, StoreLoad};
+use poach_deque::The;
+use poach_memory::StoreLoad;
 use serde::Serialize;
 
 use crate::litmus::CannotTest;
@@ -32,7 +32,7 @@ const ROUNDS: usize = 41;
 /// [`CannotTest`] where there is no total store order.
 pub fn measure(pops: NonZeroU64) -> Result<Cost, CannotTest> {
     let queue = |fill| Trial { pops, fill }.queue(BATCH as usize);
-    let (full, filling, bare) = (The::new(Full), queue(true)?, queue(false)?);
+    let (full, filling, bare) = (The::new(), queue(true)?, queue(false)?);
     let mut samples = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         samples[0].push(sample(&full));
@@ -46,7 +46,7 @@ pub fn measure(pops: NonZeroU64) -> Result<Cost, CannotTest> {
     Ok(Cost { full, bounded, bounded_without_fill })
 }
 
-fn sample<P: StoreLoad<poach_memory::Machine>>(queue: &The<u32, poach_memory::Machine, P>) -> f64 {
+fn sample<P: StoreLoad<poach_memory::Machine>>(queue: &The<u32, P>) -> f64 {
     const BATCHES: u32 = 64;
     let start = Instant::now();
     for _ in 0..BATCHES {

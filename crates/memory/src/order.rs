@@ -24,7 +24,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::delta::Delta;
-use crate::{CachePadded, Memory, Ordering, Word};
+use crate::{CachePadded, Machine, Memory, Ordering, Word};
 
 /// How an owner's store stays ahead of its next load, and what a thief pays for it.
 ///
@@ -93,7 +93,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 /// [`in_force`](Asymmetric::in_force) tells which it is. The choice is made when the policy is made
 /// and kept in it, so the owner tests a flag on its own cache line.
 #[derive(Debug)]
-pub struct Asymmetric<M> {
+pub struct Asymmetric<M = Machine> {
     expedited: bool,
     memory: PhantomData<fn() -> M>,
 }
@@ -163,7 +163,7 @@ fn full_instead<M: Memory>() {
 /// delta is large enough. If the client has not promised such stores ([`Delta::fills`]), the policy
 /// makes one at each pop, between the owner's store of `tail` and its load of `head`, to a cache line
 /// of its own.
-pub struct Bounded<M: Memory> {
+pub struct Bounded<M: Memory = Machine> {
     delta: Delta,
     elsewhere: CachePadded<M::Word>,
 }
@@ -251,7 +251,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
 ///
 /// After the barrier every pop that the owner had begun is visible, and every pop that it begins later
 /// sees the thief's announcement; so the thief decides on the exact `tail`.
-pub struct Resolved<M: Memory> {
+pub struct Resolved<M: Memory = Machine> {
     bounded: Bounded<M>,
 }
 

@@ -116,7 +116,7 @@ macro_rules! with {
         |scenario, config| {
             use $queue as Made;
             let make =
-                |n| Deque(Made::<u64, Simulated, _>::with_capacity($policy, n).expect(POWER));
+                |n| Deque(Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER));
             explore(&config.clone().against(spec($algorithm, $named)), &model(scenario, &[], make))
         }
     };
@@ -141,7 +141,7 @@ macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
         |scenario, config| {
             use $queue as Made;
-            let make = |_| Deque(Made::<u64, Simulated>::new());
+            let make = |_| Deque(Made::<u64, Simulated>::default());
             explore(
                 &config.clone().against(spec($algorithm, Policy::Full)),
                 &model(scenario, &[], make),

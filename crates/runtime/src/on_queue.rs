@@ -40,14 +40,14 @@ impl<Q: Owner<Job> + sealed::Sealed + 'static> Queue for Q {}
 /// Names the policies under which a queue is exact.
 macro_rules! exact {
     ($($queue:ident: $($policy:ty),*;)*) => {
-        $($(impl sealed::Sealed for $queue<Job, Machine, $policy> {})*)*
+        $($(impl sealed::Sealed for $queue<Job, $policy> {})*)*
     };
 }
 
 exact! {
-    ChaseLev: Full, Asymmetric<Machine>, Bounded<Machine>, Resolved<Machine>;
-    The: Full, Asymmetric<Machine>, Bounded<Machine>, Resolved<Machine>;
-    Thep: Full, Bounded<Machine>, Resolved<Machine>, Unbounded;
+    ChaseLev: Full, Asymmetric, Bounded, Resolved;
+    The: Full, Asymmetric, Bounded, Resolved;
+    Thep: Full, Bounded, Resolved, Unbounded;
 }
 impl sealed::Sealed for poach_deque::Mutex<Job, Machine> {}
 impl sealed::Sealed for Private<Job, Machine> {}

@@ -8,7 +8,6 @@ use std::panic;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use poach_deque::Owner;
 use poach_deque::split::{MAX_SLOTS, Split, Stack};
 use poach_memory::{CachePadded, Machine, Memory};
 

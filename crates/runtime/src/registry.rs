@@ -15,7 +15,6 @@
 use std::ptr;
 use std::sync::Arc;
 
-use poach_deque::Thief;
 use poach_deque::split::{Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
 

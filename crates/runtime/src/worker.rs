@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use poach_deque::Steal;
 use poach_deque::split::{Claim, Exposure, Stolen};
-use poach_deque::{Owner, Steal, Thief};
 use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::affinity::Mover;

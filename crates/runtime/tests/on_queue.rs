@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use poach_deque::{ChaseLev, Mutex, Private, Split, The, Thep};
-use poach_memory::{Asymmetric, Full, Machine, Unbounded};
+use poach_memory::{Asymmetric, Machine, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 
 fn fib<Q: Queue>(worker: &QueueWorker<Q>, n: u64) -> u64 {
@@ -72,19 +72,19 @@ fn on_split() {
 
 #[test]
 fn on_chase_lev() {
-    all(|| ChaseLev::<Job>::new(Full));
-    all(|| ChaseLev::<Job, Machine, _>::new(Asymmetric::new()));
+    all(|| ChaseLev::<Job>::new());
+    all(|| ChaseLev::<Job, _>::with_policy(Asymmetric::new()));
 }
 
 #[test]
 fn on_the() {
-    all(|| The::<Job>::new(Full));
-    all(|| The::<Job, Machine, _>::new(Asymmetric::new()));
+    all(|| The::<Job>::new());
+    all(|| The::<Job, _>::with_policy(Asymmetric::new()));
 }
 
 #[test]
 fn on_thep_of_unknown_bound() {
-    all(|| Thep::<Job, Machine, _>::new(Unbounded));
+    all(|| Thep::<Job, _>::with_policy(Unbounded));
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn on_queues_of_bounded_machines() {
     use poach_memory::{Bounded, Delta, Resolved};
     // SAFETY: more than any processor of the table is known to hold back, as the processors that run these tests.
     let delta = || unsafe { Delta::new(128, 0) }.unwrap();
-    all(|| ChaseLev::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));
-    all(|| The::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));
-    all(|| Thep::<Job, Machine, _>::new(Bounded::new(delta()).unwrap()));
-    all(|| ChaseLev::<Job, Machine, _>::new(Resolved::new(delta()).unwrap()));
+    all(|| ChaseLev::<Job, _>::with_policy(Bounded::new(delta()).unwrap()));
+    all(|| The::<Job, _>::with_policy(Bounded::new(delta()).unwrap()));
+    all(|| Thep::<Job, _>::with_policy(Bounded::new(delta()).unwrap()));
+    all(|| ChaseLev::<Job, _>::with_policy(Resolved::new(delta()).unwrap()));
 }
 
 #[test]

@@ -5,11 +5,9 @@ use std::cell::Cell;
 use anyhow::Result;
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, Private, ResolvedCl, Split, Steal, The, Thep, Thief as _,
+    Owner, Private, ResolvedCl, Split, Steal, The, Thep,
 };
-use poach_memory::{
-    Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Word,
-};
+use poach_memory::{Asymmetric, Bounded, CachePadded, Machine, Memory, Ordering, Resolved, Word};
 
 use crate::promise::{self, delta};
 
@@ -44,14 +42,14 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("array-fenced", || Ok(Array::<true>::default()));
     visitor.visit("unfenced", || Ok(Family::<_, false>(promise::unfenced()?)));
     visitor.visit("mutex", || exact(Mutex::<u64, Machine>::new()));
-    visitor.visit("the", || exact(The::<u64, Machine, Full>::new(Full)));
-    visitor.visit("ff-the", || exact(FfThe::new(bounded()?)));
+    visitor.visit("the", || exact(The::<u64>::new()));
+    visitor.visit("ff-the", || exact(FfThe::with_policy(bounded()?)));
     // Its echo is the store between two pops that the others have to make for their bound alone.
-    visitor.visit("thep", || exact(Thep::<u64, Machine, _>::new(Bounded::new(delta(1))?)));
-    visitor.visit("chase-lev", || exact(ChaseLev::<u64, Machine, Full>::new(Full)));
-    visitor.visit("ff-cl", || exact(FfCl::new(bounded()?)));
-    visitor.visit("asymmetric-cl", || exact(AsymmetricCl::new(Asymmetric::new())));
-    visitor.visit("resolved", || exact(ResolvedCl::new(Resolved::new(delta(0))?)));
+    visitor.visit("thep", || exact(Thep::<u64, _>::with_policy(Bounded::new(delta(1))?)));
+    visitor.visit("chase-lev", || exact(ChaseLev::<u64>::new()));
+    visitor.visit("ff-cl", || exact(FfCl::with_policy(bounded()?)));
+    visitor.visit("asymmetric-cl", || exact(AsymmetricCl::with_policy(Asymmetric::new())));
+    visitor.visit("resolved", || exact(ResolvedCl::with_policy(Resolved::new(delta(0))?)));
     visitor.visit("split", || exact(Split::<u64>::new()));
     visitor.visit("split-half", || Ok(Half(Split::new())));
     visitor.visit("private", || exact(Private::<u64>::new()));

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
 use poach_memory::delta::{Bound, Processor, largest_known};
 use poach_memory::profile::Profile;
-use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Full, Machine, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
@@ -319,17 +319,17 @@ macro_rules! kinds {
 
 kinds! {
     MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
-    TheKind = "the": The<Job>, The::new(Full);
-    FfTheKind = "ff-the": FfThe<Job>, The::new(Bounded::new(delta())?);
-    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::new(Bounded::new(measured()?)?);
-    FfTheFourKind = "ff-the-4": FfThe<Job>, The::new(spaced()?), spaced: true;
-    AsymmetricTheKind = "asymmetric-the": The<Job, Machine, Asymmetric<Machine>>, The::new(Asymmetric::new());
-    ThepKind = "thep": Thep<Job, Machine, Bounded<Machine>>, Thep::new(Bounded::new(delta())?);
-    ThepInfiniteKind = "thep-infinite": Thep<Job, Machine, Unbounded>, Thep::new(Unbounded);
-    ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new(Full);
-    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::new(Bounded::new(delta())?);
-    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::new(Asymmetric::new());
-    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::new(Resolved::new(delta())?);
+    TheKind = "the": The<Job>, The::new();
+    FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta())?);
+    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(measured()?)?);
+    FfTheFourKind = "ff-the-4": FfThe<Job>, The::with_policy(spaced()?), spaced: true;
+    AsymmetricTheKind = "asymmetric-the": The<Job, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
+    ThepKind = "thep": Thep<Job, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta())?);
+    ThepInfiniteKind = "thep-infinite": Thep<Job, Unbounded>, Thep::with_policy(Unbounded);
+    ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new();
+    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::with_policy(Bounded::new(delta())?);
+    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::with_policy(Asymmetric::new());
+    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::with_policy(Resolved::new(delta())?);
     PrivateKind = "private": Private<Job, Machine>, Private::new();
     SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
 }

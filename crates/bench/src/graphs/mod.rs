@@ -22,7 +22,7 @@ use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
     Owner, Private, ResolvedCl, Split, The, Thep,
 };
-use poach_memory::{Asymmetric, Bounded, Full, Machine, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Bounded, Machine, Resolved, Unbounded};
 
 use self::graph::{Graph, Shape};
 use self::search::{Search, Task};
@@ -135,15 +135,15 @@ impl Input {
 fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     type Resolving = ResolvedCl<Task>;
     type Expedited = AsymmetricCl<Task>;
-    input.on("chase-lev", workers, || Ok(ChaseLev::<Task>::new(Full)), cases);
-    input.on("ff-cl", workers, || Ok(FfCl::<Task>::new(Bounded::new(delta())?)), cases);
-    input.on("asymmetric-cl", workers, || Ok(Expedited::new(Asymmetric::new())), cases);
-    input.on("resolved", workers, || Ok(Resolving::new(Resolved::new(delta())?)), cases);
-    input.on("the", workers, || Ok(The::<Task>::new(Full)), cases);
-    input.on("ff-the", workers, || Ok(FfThe::<Task>::new(Bounded::new(delta())?)), cases);
-    let thep = || Ok(Thep::<Task, Machine, Bounded<Machine>>::new(Bounded::new(delta())?));
+    input.on("chase-lev", workers, || Ok(ChaseLev::<Task>::new()), cases);
+    input.on("ff-cl", workers, || Ok(FfCl::<Task>::with_policy(Bounded::new(delta())?)), cases);
+    input.on("asymmetric-cl", workers, || Ok(Expedited::with_policy(Asymmetric::new())), cases);
+    input.on("resolved", workers, || Ok(Resolving::with_policy(Resolved::new(delta())?)), cases);
+    input.on("the", workers, || Ok(The::<Task>::new()), cases);
+    input.on("ff-the", workers, || Ok(FfThe::<Task>::with_policy(Bounded::new(delta())?)), cases);
+    let thep = || Ok(Thep::<Task, Bounded<Machine>>::with_policy(Bounded::new(delta())?));
     input.on("thep", workers, thep, cases);
-    let thep_infinite = || Ok(Thep::<Task, Machine, Unbounded>::new(Unbounded));
+    let thep_infinite = || Ok(Thep::<Task, Unbounded>::with_policy(Unbounded));
     input.on("thep-infinite", workers, thep_infinite, cases);
     input.on("split", workers, || Ok(Split::<Task, Machine>::new()), cases);
     input.on("private", workers, || Ok(Private::<Task, Machine>::new()), cases);

@@ -25,7 +25,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::anchor::{MOST, Span};
 use super::{Repeatable, slots::Slots};
-use crate::handles::handles;
+use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
 use crate::{OutOfMemory, Owner, Steal, Thief};
 
@@ -60,15 +60,14 @@ pub struct Stealer<T, M: Memory = Machine> {
     tasks: PhantomData<fn() -> T>,
 }
 
-impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
+impl<T: Repeatable> IdempotentDeque<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
+        Self::default()
     }
+}
 
+impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
     /// An empty queue with room for `capacity` tasks before it grows.
     ///
     /// # Errors
@@ -84,6 +83,7 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
     /// # Errors
     ///
     /// As [`with_capacity`](IdempotentDeque::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
         if capacity.is_power_of_two() && capacity > MOST {
             return Err(CapacityError::TooLarge(capacity));
@@ -97,7 +97,10 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
 
 impl<T: Repeatable, M: Memory> Default for IdempotentDeque<T, M> {
     fn default() -> Self {
-        Self::new()
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
     }
 }
 
@@ -109,6 +112,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
     /// [`OutOfMemory`] also if the queue holds 2^21 tasks.
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        // Before anything of the queue is read: it is the client's code, which may use this queue.
+        let word = task.into_word();
         let shared = &*self.shared;
         // Relaxed: what thieves do to it meanwhile may be undone.
         let Span { head, size, tag } = Span::unpack(shared.anchor.load(Ordering::Relaxed));
@@ -117,7 +122,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
         {
             return Err(OutOfMemory(task));
         }
-        shared.slots.write(head + size, task.into_word());
+        shared.slots.write(head + size, word);
         // Release: the slot is seen by who acquires this.
         let next = Span { head, size: size + 1, tag: tag + 1 };
         shared.anchor.store(next.pack(), Ordering::Release);
@@ -168,3 +173,4 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
 }
 
 handles!([T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);
+methods!(T; [T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T: Repeatable, M: Memory] Stealer<T, M>);

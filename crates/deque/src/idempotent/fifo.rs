@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, slots::Slots};
-use crate::handles::handles;
+use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
 use crate::{OutOfMemory, Owner, Steal, Thief};
 
@@ -61,15 +61,14 @@ pub struct Stealer<T, M: Memory = Machine> {
     tasks: PhantomData<fn() -> T>,
 }
 
-impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
+impl<T: Repeatable> IdempotentFifo<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
+        Self::default()
     }
+}
 
+impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
     /// An empty queue with room for `capacity` tasks before it grows.
     ///
     /// # Errors
@@ -85,6 +84,7 @@ impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
     /// # Errors
     ///
     /// As [`with_capacity`](IdempotentFifo::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
         let shared = Arc::new(Shared {
             tail: CachePadded::new(M::Word::new(index)),
@@ -97,7 +97,10 @@ impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
 
 impl<T: Repeatable, M: Memory> Default for IdempotentFifo<T, M> {
     fn default() -> Self {
-        Self::new()
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
     }
 }
 
@@ -106,6 +109,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        // Before anything of the queue is read: it is the client's code, which may use this queue.
+        let word = task.into_word();
         let shared = &*self.shared;
         // Acquire: pairs with the thieves' exchanges; their reads of the slots below are over. (A thief
         // that reads one later fails its exchange.)
@@ -117,7 +122,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         {
             return Err(OutOfMemory(task));
         }
-        shared.slots.write(tail, task.into_word());
+        shared.slots.write(tail, word);
         // Release: the slot is seen by who acquires this.
         shared.tail.store(tail.wrapping_add(1), Ordering::Release);
         Ok(())
@@ -174,3 +179,4 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
 }
 
 handles!([T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);
+methods!(T; [T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T: Repeatable, M: Memory] Stealer<T, M>);

@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, anchor::Top, slots::Slots};
-use crate::handles::handles;
+use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
 use crate::{OutOfMemory, Owner, Steal, Thief};
 
@@ -58,15 +58,14 @@ pub struct Stealer<T, M: Memory = Machine> {
     tasks: PhantomData<fn() -> T>,
 }
 
-impl<T: Repeatable, M: Memory> IdempotentLifo<T, M> {
+impl<T: Repeatable> IdempotentLifo<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
+        Self::default()
     }
+}
 
+impl<T: Repeatable, M: Memory> IdempotentLifo<T, M> {
     /// An empty queue with room for `capacity` tasks before it grows.
     ///
     /// # Errors
@@ -81,7 +80,10 @@ impl<T: Repeatable, M: Memory> IdempotentLifo<T, M> {
 
 impl<T: Repeatable, M: Memory> Default for IdempotentLifo<T, M> {
     fn default() -> Self {
-        Self::new()
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
     }
 }
 
@@ -90,6 +92,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        // Before anything of the queue is read: it is the client's code, which may use this queue.
+        let word = task.into_word();
         let shared = &*self.shared;
         // Relaxed: thieves only step the number down, and what they do to it may be undone.
         let Top { tail, tag } = Top::unpack(shared.anchor.load(Ordering::Relaxed));
@@ -98,7 +102,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
         {
             return Err(OutOfMemory(task));
         }
-        shared.slots.write(u64::from(tail), task.into_word());
+        shared.slots.write(u64::from(tail), word);
         // Release: the slot is seen by who acquires this.
         let next = Top { tail: tail + 1, tag: tag.wrapping_add(1) };
         shared.anchor.store(next.pack(), Ordering::Release);
@@ -150,3 +154,4 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
 }
 
 handles!([T: Repeatable, M: Memory] IdempotentLifo<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);
+methods!(T; [T: Repeatable, M: Memory] IdempotentLifo<T, M>; [T: Repeatable, M: Memory] Stealer<T, M>);

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Bounds, Claim, Context};
+use crate::handles::methods;
 use crate::owned::Owned;
 use crate::ring::{
     CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room, Storage, Whole,
@@ -87,7 +88,7 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
 /// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got tasks | one compare-and-swap |
 ///
 /// ```
-/// use poach_deque::{Owner, Split, Steal, Thief};
+/// use poach_deque::{Split, Steal};
 ///
 /// let (owner, mine): (Split<u32>, Split<u32>) = (Split::new(), Split::new());
 /// let thief = owner.thief();
@@ -111,15 +112,14 @@ pub struct Stealer<T, M: Memory = Machine, S: Storage<T> = Whole> {
     shared: Arc<Shared<T, M, S>>,
 }
 
-impl<T: Send, M: Memory> Split<T, M> {
+impl<T: Send> Split<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
+        Self::default()
     }
+}
 
+impl<T: Send, M: Memory> Split<T, M> {
     /// An empty queue with room for `capacity` tasks before it grows.
     ///
     /// # Errors
@@ -135,6 +135,7 @@ impl<T: Send, M: Memory> Split<T, M> {
     /// # Errors
     ///
     /// As [`with_capacity`](Split::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
         Self::with_context(capacity, index, ())
     }
@@ -248,7 +249,10 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
 
 impl<T: Send, M: Memory> Default for Split<T, M> {
     fn default() -> Self {
-        Self::new()
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
     }
 }
 
@@ -388,3 +392,5 @@ impl<T: Send, M: Memory, S: Storage<T>> fmt::Debug for Stealer<T, M, S> {
         f.debug_struct("Stealer").field("shared", &self.len()).finish_non_exhaustive()
     }
 }
+
+methods!(T; [T: Send, M: Memory, C: Context + Send, S: Storage<T>] Split<T, M, C, S>; [T: Send, M: Memory, S: Storage<T>] Stealer<T, M, S>);

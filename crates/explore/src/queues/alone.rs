@@ -95,16 +95,33 @@ pub fn five_runs() -> Vec<Law> {
     let bounded = || Bounded::<Simulated>::new(least()).expect(TSO);
     let resolved = || Resolved::<Simulated>::new(least()).expect(TSO);
     let law = |name, expected, (fate, report)| Law { name, expected, fate, report };
-    let chase_lev = || Deque(ChaseLev::<u64, Simulated, Full>::new(Full));
+    let chase_lev =
+        || Deque(ChaseLev::<u64, Full, Simulated>::starting_at(Full, 64, 0).expect(TSO));
     vec![
         law("chase-lev", Fate::Took, alone(chase_lev)),
         law(
             "resolved",
             Fate::Took,
-            alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(resolved()))),
+            alone(|| {
+                Deque(ChaseLev::<u64, _, Simulated>::starting_at(resolved(), 64, 0).expect(TSO))
+            }),
         ),
-        law("ff-the", Fate::Aborted, alone(|| Deque(The::<u64, Simulated, _>::new(bounded())))),
-        law("ff-cl", Fate::Aborted, alone(|| Deque(ChaseLev::<u64, Simulated, _>::new(bounded())))),
-        law("thep", Fate::NeverReturns, alone(|| Deque(Thep::<u64, Simulated, _>::new(bounded())))),
+        law(
+            "ff-the",
+            Fate::Aborted,
+            alone(|| Deque(The::<u64, _, Simulated>::starting_at(bounded(), 64, 0).expect(TSO))),
+        ),
+        law(
+            "ff-cl",
+            Fate::Aborted,
+            alone(|| {
+                Deque(ChaseLev::<u64, _, Simulated>::starting_at(bounded(), 64, 0).expect(TSO))
+            }),
+        ),
+        law(
+            "thep",
+            Fate::NeverReturns,
+            alone(|| Deque(Thep::<u64, _, Simulated>::starting_at(bounded(), 64, 0).expect(TSO))),
+        ),
     ]
 }

@@ -180,16 +180,17 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
     match algorithm {
         Algorithm::ChaseLev => {
             let queue =
-                |n| Deque(ChaseLev::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+                |n| Deque(ChaseLev::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::The => {
-            let queue = |n| Deque(The::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+            let queue =
+                |n| Deque(The::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Thep => {
             let queue =
-                |n| Deque(Thep::<u64, Simulated, P>::with_capacity(make(), n).expect(POWER));
+                |n| Deque(Thep::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Split => {
@@ -197,7 +198,7 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Private => {
-            let queue = |_| Deque(Private::<u64, Simulated>::new());
+            let queue = |_| Deque(Private::<u64, Simulated>::default());
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Fifo => {
@@ -218,7 +219,7 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Mutex => {
-            let queue = |_| Deque(Mutex::<u64, Simulated>::new());
+            let queue = |_| Deque(Mutex::<u64, Simulated>::default());
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Injector => {

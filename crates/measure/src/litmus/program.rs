@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use poach_deque::{FfThe, Owner, Steal, Thief};
+use poach_deque::{FfThe, Owner, Steal};
 use poach_memory::{CachePadded, Machine, Memory, Ordering};
 use serde::{Deserialize, Serialize};
 

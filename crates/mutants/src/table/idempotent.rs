@@ -29,13 +29,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ilifo-push-shows-first",
         why: "two stores swapped: a push counts its task before it has written it",
-        was: "shared.slots.write(u64::from(tail), task.into_word());
+        was: "shared.slots.write(u64::from(tail), word);
         // Release: the slot is seen by who acquires this.
         let next = Top { tail: tail + 1, tag: tag.wrapping_add(1) };
         shared.anchor.store(next.pack(), Ordering::Release);",
         is: "let next = Top { tail: tail + 1, tag: tag.wrapping_add(1) };
         shared.anchor.store(next.pack(), Ordering::Release);
-        shared.slots.write(u64::from(tail), task.into_word());",
+        shared.slots.write(u64::from(tail), word);",
         caught: Caught::Invented,
         ..LIFO
     },
@@ -87,11 +87,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ififo-push-shows-first",
         why: "two stores swapped: a push moves `tail` before it has written its task",
-        was: "shared.slots.write(tail, task.into_word());
+        was: "shared.slots.write(tail, word);
         // Release: the slot is seen by who acquires this.
         shared.tail.store(tail.wrapping_add(1), Ordering::Release);",
         is: "shared.tail.store(tail.wrapping_add(1), Ordering::Release);
-        shared.slots.write(tail, task.into_word());",
+        shared.slots.write(tail, word);",
         caught: Caught::Invented,
         ..FIFO
     },
@@ -138,13 +138,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ideque-push-shows-first",
         why: "two stores swapped: a push counts its task before it has written it",
-        was: "shared.slots.write(head + size, task.into_word());
+        was: "shared.slots.write(head + size, word);
         // Release: the slot is seen by who acquires this.
         let next = Span { head, size: size + 1, tag: tag + 1 };
         shared.anchor.store(next.pack(), Ordering::Release);",
         is: "let next = Span { head, size: size + 1, tag: tag + 1 };
         shared.anchor.store(next.pack(), Ordering::Release);
-        shared.slots.write(head + size, task.into_word());",
+        shared.slots.write(head + size, word);",
         caught: Caught::Invented,
         ..DEQUE
     },

@@ -59,10 +59,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-same-heartbeat",
         why: "a steal does not step up the heartbeat, and takes an old echo for its own",
-        was: "let next = heartbeat(head).wrapping_add(1);
-        if",
-        is: "let next = heartbeat(head);
-        if",
+        was: "let beat = beat_after(heartbeat(head), || shared.echo.load(Ordering::Relaxed));",
+        is: "let beat = heartbeat(head);",
         ..HERE
     },
     Mutant {

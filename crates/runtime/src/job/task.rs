@@ -9,7 +9,6 @@
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
-use poach_deque::Owner;
 use poach_deque::split::{Context, Split, Storage};
 use poach_memory::Machine;
 

@@ -16,7 +16,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// [`push`](crate::Owner::push) has made some) it does nothing and gives `value` back.
     ///
     /// ```
-    /// use poach_deque::{Owner, Split};
+    /// use poach_deque::Split;
     ///
     /// let queue: Split<[u64; 8]> = Split::new();
     /// // SAFETY: a whole task is written.
