@@ -259,6 +259,8 @@ pub enum Incomplete {
     Random(u64),
     /// It ran one execution.
     Replay,
+    /// A thread waits in rounds that write, and gave up only so often in a row.
+    Waits(u32),
     /// It found a violation and looked no further.
     Found,
 }
@@ -273,6 +275,9 @@ impl fmt::Display for Incomplete {
             Incomplete::Preemptions(bound) => write!(f, "only up to {bound} preemptions"),
             Incomplete::Random(seed) => write!(f, "at random, seed {seed}"),
             Incomplete::Replay => f.write_str("one execution"),
+            Incomplete::Waits(count) => {
+                write!(f, "only up to {count} rounds in a row of a wait whose rounds write")
+            }
             Incomplete::Found => f.write_str("stopped at a violation"),
         }
     }

@@ -133,6 +133,15 @@ impl Recording {
         self.row(machine, Column::Buffer(thread), text);
     }
 
+    pub(crate) fn give_up(&mut self, machine: &Machine, thread: usize, pauses: u32) {
+        let text = match pauses {
+            1 => "looks once more, in vain".to_owned(),
+            _ => format!("looks {pauses} times more, in vain"),
+        };
+        let at = place(machine.threads[thread].site);
+        self.row_at(machine, Column::Thread(thread), text, at);
+    }
+
     pub(crate) fn call(&mut self, thread: usize, call: Call) {
         let text = match call {
             Call::Push(task) => format!("push({task})"),
@@ -216,7 +225,7 @@ impl Recording {
 }
 
 /// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing in
-/// it; `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because nobody can
+/// it, `i` that the thread gives up waiting; `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because nobody can
 /// notice when it happens; a number repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
@@ -226,7 +235,7 @@ pub fn write_choices(events: &[u8]) -> String {
         let forced = event & EAGER != 0;
         let event = usize::from(event & !EAGER);
         let thread = (event % MAX_THREADS) as u8;
-        let letter = [b'a', b'A', b's'][event / MAX_THREADS] + thread;
+        let letter = [b'a', b'A', b's', b'i'][event / MAX_THREADS] + thread;
         text.push(char::from(letter));
         if forced {
             text.push('\'');
@@ -252,10 +261,12 @@ pub fn parse_choices(text: &str) -> Result<Vec<u8>, String> {
             'a'..='h' => letter as u8 - b'a',
             'A'..='H' => MAX_THREADS as u8 + (letter as u8 - b'A'),
             's'..='z' => 2 * MAX_THREADS as u8 + (letter as u8 - b's'),
+            'i'..='p' => 3 * MAX_THREADS as u8 + (letter as u8 - b'i'),
             _ => {
                 return Err(format!(
                     "character {} of the choice string is {letter:?}; it should be a letter a-h (a \
-                     thread's step), A-H (its buffer drains) or s-z (its egress slot coalesces)",
+                     thread's step), A-H (its buffer drains), s-z (its egress slot coalesces) or i-p (it \
+                     gives up waiting)",
                     at + 1
                 ));
             }
@@ -281,9 +292,9 @@ mod tests {
 
     #[test]
     fn a_choice_string_says_what_it_was_made_of() {
-        let events = [0, 0, 0x80, 1, 8, 8, 8, 9, 16, 17, 7, 15, 23, 0x81, 0x81];
+        let events = [0, 0, 0x80, 1, 8, 8, 8, 9, 16, 17, 7, 15, 23, 24, 31, 0x81, 0x81];
         let text = write_choices(&events);
-        assert_eq!(text, "a2a'bA3BsthHzb'2");
+        assert_eq!(text, "a2a'bA3BsthHzipb'2");
         assert_eq!(parse_choices(&text), Ok(events.to_vec()));
     }
 

@@ -17,7 +17,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::history::{Call, History, Outcome};
-use crate::machine::{CALLED, Kind, MAX_THREADS, Machine, Op, RETURNED, decode};
+use crate::machine::{
+    CALLED, Kind, Look, MAX_THREADS, Machine, Op, Patience, Probe, RETURNED, decode,
+};
 use crate::search::{EAGER, End, Search};
 use crate::spec;
 use crate::trace::Recording;
@@ -43,10 +45,13 @@ const MAX_OPERATIONS: usize = 250;
 /// Steps that a thread of a cut execution may still take before it is unwound.
 const TEARDOWN_STEPS: u32 = 2_000;
 
-/// How often waiting threads are let go on although nothing they have read has changed, before that
-/// is called a deadlock: for a loop that gives up after many rounds (the private deque's thief, after
-/// a thousand).
-const FORCED_WAKES: u32 = 1_100;
+/// A thread that runs alone for a while, without choices, from a pause on.
+enum Alone {
+    /// To find out when it gives up.
+    Probe(Probe),
+    /// It gives up: so many pauses are still to be passed.
+    Rounds(u32),
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -74,8 +79,7 @@ pub(crate) struct Engine {
     jobs: [Option<Job>; MAX_THREADS],
     next: Option<usize>,
     teardown_steps: u32,
-    forced_wakes: u32,
-    forced_at: u64,
+    alone: Option<Alone>,
     closing: bool,
     pub(crate) observed: Vec<u64>,
     pub(crate) recording: Option<Recording>,
@@ -207,7 +211,7 @@ pub fn observe(place: usize, value: u64) {
 /// The clock of the running thread, if this execution keeps clocks; for the cells.
 pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
     with(|engine| {
-        if engine.mode != Mode::Run {
+        if engine.mode != Mode::Run || engine.probes() {
             return None;
         }
         if !engine.machine.clocks {
@@ -238,8 +242,7 @@ impl Engine {
             jobs: [const { None }; MAX_THREADS],
             next: None,
             teardown_steps: 0,
-            forced_wakes: 0,
-            forced_at: 0,
+            alone: None,
             closing: false,
             observed: Vec::new(),
             recording: None,
@@ -270,6 +273,12 @@ impl Engine {
         let thread = &mut self.machine.threads[current];
         thread.pending = op;
         thread.site = site;
+        if op == Op::Pause {
+            self.machine.arrives_at_pause(current);
+        }
+        if self.alone.is_some() {
+            return self.request_alone(op, site);
+        }
         match self.advance() {
             Some(chosen) if chosen == current => Turn::Done(self.perform(current)),
             next => {
@@ -312,11 +321,71 @@ impl Engine {
         }
     }
 
+    /// The step of a thread that runs alone; see `machine::waits`.
+    #[cold]
+    fn request_alone(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
+        let current = self.current;
+        let Some(Alone::Probe(probe)) = &mut self.alone else {
+            return Turn::Done(self.perform(current));
+        };
+        let found = if probe.over {
+            Some(probe.patience())
+        } else if op == Op::Pause {
+            probe.pause()
+        } else {
+            match self.machine.only_looks(current, op) {
+                Ok(Some(loc)) if !probe.look(Look { loc, value: 0, site }) => {
+                    Some(probe.patience())
+                }
+                Ok(_) => None,
+                Err(()) => Some(probe.patience()),
+            }
+        };
+        match found {
+            None => Turn::Done(self.perform(current)),
+            Some(patience) => {
+                self.probed(patience);
+                self.next = None;
+                Turn::Suspend
+            }
+        }
+    }
+
+    /// What a probe was for is known.
+    fn probed(&mut self, patience: Patience) {
+        if let Some(Alone::Probe(probe)) = self.alone.take() {
+            self.machine.learn_patience(probe.hash, patience);
+            self.search.end = Some(End::Probed);
+        }
+    }
+
+    /// The running thread does something that is no step. It has given up, if it is being probed.
+    fn probes(&mut self) -> bool {
+        match &mut self.alone {
+            Some(Alone::Probe(probe)) => {
+                probe.over = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn perform(&mut self, thread: usize) -> u64 {
         let op = self.machine.threads[thread].pending;
+        let looked = self.machine.has_looked(thread);
         let result = self.machine.perform(thread);
+        if op == Op::Pause
+            && looked
+            && let Some(Alone::Rounds(left)) = &mut self.alone
+        {
+            *left -= 1;
+            if *left == 0 {
+                self.alone = None;
+            }
+            return result;
+        }
         if let Some(recording) = &mut self.recording
-            && self.forced_wakes < 2
+            && self.alone.is_none()
         {
             recording.step(&self.machine, thread, op, result);
         }
@@ -334,13 +403,15 @@ impl Engine {
                 self.search.end = Some(End::Restart);
                 return None;
             }
-            let Some(chosen) = self.search.next(&mut self.machine) else {
-                if self.search.end.is_some() {
-                    return None;
-                }
-                // Nothing can move. A waiting loop may yet give up; a deadlock will not.
-                let thread = self.force()?;
+            if let Some(thread) = self.machine.unknown_patience() {
+                self.alone = Some(Alone::Probe(Probe::new(&self.machine, thread)));
                 return Some(thread);
+            }
+            let Some(chosen) = self.search.next(&mut self.machine) else {
+                if self.search.end.is_none() {
+                    self.stuck();
+                }
+                return None;
             };
             let event = chosen & !EAGER;
             let (kind, thread) = decode(event);
@@ -372,6 +443,17 @@ impl Engine {
                         recording.coalesce(&self.machine, thread, entry);
                     }
                 }
+                Kind::GiveUp => {
+                    if chosen & EAGER == 0 {
+                        self.settle(thread);
+                    }
+                    let pauses = self.machine.give_up(thread);
+                    if let Some(recording) = &mut self.recording {
+                        recording.give_up(&self.machine, thread, pauses);
+                    }
+                    self.alone = Some(Alone::Rounds(pauses));
+                    return Some(thread);
+                }
             }
         }
     }
@@ -385,26 +467,9 @@ impl Engine {
         self.machine.settle(thread);
     }
 
-    /// Nobody can move: lets a thread go another round of its waiting loop, a few times, and then
-    /// calls it a deadlock.
+    /// Nobody can move, and not everybody has ended.
     #[cold]
-    fn force(&mut self) -> Option<usize> {
-        if self.machine.writes != self.forced_at {
-            self.forced_at = self.machine.writes;
-            self.forced_wakes = 0;
-        }
-        let mut waiting =
-            (0..self.machine.count).filter(|&i| self.machine.threads[i].pending == Op::Pause);
-        let all = waiting.clone().count() as u32;
-        if all > 0 && self.forced_wakes < FORCED_WAKES * all {
-            let thread = waiting.nth((self.forced_wakes % all) as usize)?;
-            if self.forced_wakes == 0 {
-                self.search.note_stuck();
-            }
-            self.forced_wakes += 1;
-            self.search.forced(thread);
-            return Some(thread);
-        }
+    fn stuck(&mut self) {
         let stuck = (0..self.machine.count)
             .filter(|&thread| self.machine.threads[thread].pending != Op::Finished)
             .map(|thread| {
@@ -418,7 +483,6 @@ impl Engine {
             })
             .collect::<Vec<_>>();
         self.search.violate(Violation::Deadlock(stuck.join("; ")));
-        None
     }
 
     fn begin(&mut self, call: Call) {
@@ -426,9 +490,10 @@ impl Engine {
             // The set-up does what the first thread would have done before.
             self.history.call(0, call, 0);
         }
-        if self.mode == Mode::Run {
+        if self.mode == Mode::Run && !self.probes() {
             let thread = &mut self.machine.threads[self.current];
             thread.operation += 1;
+            thread.vain = 0;
             thread.call_waits = true;
             self.waiting_calls[self.current] = call;
             if let Some(recording) = &mut self.recording {
@@ -465,7 +530,7 @@ impl Engine {
             self.history.ret(0, outcome);
             self.history.show(0);
         }
-        if self.mode != Mode::Run {
+        if self.mode != Mode::Run || self.probes() {
             return;
         }
         if self.history.operations().len() > MAX_OPERATIONS {
@@ -526,6 +591,15 @@ impl Engine {
         let current = self.current;
         self.machine.threads[current].pending = Op::Finished;
         if self.mode != Mode::Run {
+            return;
+        }
+        if self.probes() {
+            // That it ends, or panics, will be seen when it gives up.
+            if let Some(Alone::Probe(probe)) = &self.alone {
+                let patience = probe.patience();
+                self.probed(patience);
+            }
+            self.next = None;
             return;
         }
         if let Some(message) = panic {

@@ -57,8 +57,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         engine.machine.reset();
         engine.history.clear();
         engine.observed.clear();
-        engine.forced_wakes = 0;
-        engine.forced_at = 0;
+        engine.alone = None;
         engine.mode = Mode::SetUp;
     });
     let mut threads = Threads::default();

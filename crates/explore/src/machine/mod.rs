@@ -34,11 +34,15 @@
 //!
 //! [`coalesce`]: Machine::coalesce
 
+use std::collections::HashMap;
 use std::panic::Location;
+
 mod parts;
+mod waits;
 
 pub(crate) use parts::*;
 pub use parts::{MAX_THREADS, MAX_WORDS};
+pub(crate) use waits::{Look, MOST_IN_VAIN, Patience, Probe};
 
 pub(crate) struct Machine {
     pub(crate) size: Size,
@@ -65,6 +69,8 @@ pub(crate) struct Machine {
     pub(crate) flushed: [u8; MAX_THREADS],
     /// Bumped by every write to memory.
     pub(crate) writes: u64,
+    /// What is known of waiting threads, by their fingerprints.
+    patiences: HashMap<u64, Patience>,
 }
 
 impl Machine {
@@ -87,6 +93,7 @@ impl Machine {
             returned: [0; MAX_THREADS],
             flushed: [0; MAX_THREADS],
             writes: 0,
+            patiences: HashMap::new(),
         }
     }
 
@@ -97,6 +104,7 @@ impl Machine {
         self.memory.resize(MAX_WORDS * (MAX_THREADS + 1), 0);
         self.memory_clocks.resize(self.memory.len(), [0; MAX_THREADS]);
         self.versions.resize(self.memory.len(), 0);
+        self.patiences.clear();
         self.knowledge_grew = false;
         self.clocks = false;
         self.clocks_wanted = false;
@@ -128,6 +136,8 @@ impl Machine {
                 site: Location::caller(),
                 hash: 0,
                 reads: Vec::new(),
+                patience: Patience::Unknown,
+                vain: 0,
                 operation: 0,
                 call_waits: false,
                 clock: [0; MAX_THREADS],
@@ -143,6 +153,7 @@ impl Machine {
         thread.pending = Op::Start;
         thread.hash = index as u64;
         thread.reads.clear();
+        thread.vain = 0;
         thread.operation = 0;
         thread.call_waits = false;
         thread.clock = [0; MAX_THREADS];
@@ -278,7 +289,7 @@ impl Machine {
                 .iter()
                 .zip(thread.targets)
                 .all(|(other, target)| other.head >= target as usize),
-            Op::Pause => thread.reads.iter().any(|&(loc, value)| self.visible(index, loc) != value),
+            Op::Pause => !self.in_vain(index),
         }
     }
 
@@ -347,6 +358,7 @@ impl Machine {
                     Footprint {
                         loc: Some(entry.loc),
                         writes: true,
+                        looks: 0,
                         all: false,
                         steps: false,
                         marks: if calls { CALLED } else { 0 }
@@ -356,6 +368,11 @@ impl Machine {
                 None => Footprint::default(),
             },
             Kind::Coalesce => Footprint::default(),
+            Kind::GiveUp => {
+                let marks = if thread.call_waits { CALLED } else { 0 };
+                let looks = thread.reads.iter().fold(0, |all, look| all | 1 << (look.loc % 64));
+                Footprint { steps: true, marks, looks, ..Footprint::default() }
+            }
         }
     }
 
@@ -401,7 +418,8 @@ impl Machine {
                     }
                     self.memory[loc as usize]
                 };
-                self.threads[index].reads.push((loc, value));
+                let thread = &mut self.threads[index];
+                thread.reads.push(Look { loc, value, site: thread.site });
                 value
             }
             Op::Store(loc, value) => {
@@ -447,7 +465,8 @@ impl Machine {
                         self.release(loc, index, u64::from(clock[index]), clock);
                     }
                 }
-                self.threads[index].reads.push((loc, old));
+                let thread = &mut self.threads[index];
+                thread.reads.push(Look { loc, value: old, site: thread.site });
                 old
             }
             Op::HeavyStart => {
@@ -459,7 +478,12 @@ impl Machine {
                 0
             }
             Op::Pause => {
-                self.threads[index].reads.clear();
+                let woken = !self.in_vain(index);
+                let thread = &mut self.threads[index];
+                if woken && !thread.reads.is_empty() {
+                    thread.vain = 0;
+                }
+                thread.reads.clear();
                 0
             }
             Op::Start | Op::Full | Op::HeavyFinish | Op::Mark | Op::Finished => 0,

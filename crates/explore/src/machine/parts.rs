@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+use super::waits::{Look, Patience};
+
 /// The most threads that a model may have.
 pub const MAX_THREADS: usize = 8;
 
@@ -48,7 +50,7 @@ pub(crate) enum Op {
     Full,
     HeavyStart,
     HeavyFinish,
-    /// It waits until something that it has read since its last pause has changed.
+    /// It waits for something that it has looked at since its last pause to change; see `waits`.
     Pause,
     /// An operation that nobody could observe returns: its place in the history is chosen here.
     Mark,
@@ -84,7 +86,11 @@ pub(crate) struct Thread {
     /// that: it is deterministic, and reads are all it takes in.
     pub(crate) hash: u64,
     /// What it has read since its last pause.
-    pub(super) reads: Vec<(Loc, u64)>,
+    pub(super) reads: Vec<Look>,
+    /// While it pauses: how long it would go on, if nothing changed.
+    pub(crate) patience: Patience,
+    /// How often in a row it has given up.
+    pub(crate) vain: u32,
     /// The number of operations that it has begun, and whether the last one's call awaits its place
     /// in the history.
     pub(crate) operation: u32,
@@ -112,7 +118,7 @@ pub(crate) type Event = u8;
 /// A set of events.
 pub(crate) type Events = u32;
 
-/// The three kinds of event.
+/// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A thread performs its pending step.
@@ -121,6 +127,8 @@ pub(crate) enum Kind {
     Drain,
     /// The two oldest entries of a thread's buffer, to one word, become one.
     Coalesce,
+    /// A thread that pauses goes on although nothing that it has looked at has changed.
+    GiveUp,
 }
 
 pub(crate) const fn step(thread: usize) -> Event {
@@ -135,6 +143,10 @@ pub(crate) const fn coalesce(thread: usize) -> Event {
     (2 * MAX_THREADS + thread) as u8
 }
 
+pub(crate) const fn give_up(thread: usize) -> Event {
+    (3 * MAX_THREADS + thread) as u8
+}
+
 pub(crate) const fn bit(event: Event) -> Events {
     1 << event
 }
@@ -144,7 +156,8 @@ pub(crate) fn decode(event: Event) -> (Kind, usize) {
     match event as usize / MAX_THREADS {
         0 => (Kind::Step, thread),
         1 => (Kind::Drain, thread),
-        _ => (Kind::Coalesce, thread),
+        2 => (Kind::Coalesce, thread),
+        _ => (Kind::GiveUp, thread),
     }
 }
 
@@ -153,6 +166,9 @@ pub(crate) fn decode(event: Event) -> (Kind, usize) {
 pub(crate) struct Footprint {
     pub(crate) loc: Option<Loc>,
     pub(crate) writes: bool,
+    /// The words that a thread which gives up has looked at: bit `i` for those whose number is `i`
+    /// modulo 64.
+    pub(crate) looks: u64,
     /// It is a process-wide barrier: it notices how far every thread has come.
     pub(crate) all: bool,
     /// A thread's step, not a drain.
@@ -166,7 +182,12 @@ impl Footprint {
     pub(crate) fn conflicts(&self, other: &Footprint) -> bool {
         let same_word =
             self.loc.is_some() && self.loc == other.loc && (self.writes || other.writes);
+        let looked_at = |looks: u64, other: &Footprint| {
+            other.writes && other.loc.is_some_and(|loc| looks >> (loc % 64) & 1 == 1)
+        };
         same_word
+            || looked_at(self.looks, other)
+            || looked_at(other.looks, self)
             || (self.all && other.steps)
             || (other.all && self.steps)
             || (self.marks & RETURNED != 0 && other.marks & CALLED != 0)

@@ -1,12 +1,16 @@
 //! What an execution's end means for the search, and what is reported in the end.
 
 use super::{
-    EAGER, End, Incomplete, MAX_THREADS, Report, Search, Shortest, Strategy, Verdict, Violation,
+    EAGER, End, Incomplete, Kind, Report, Search, Shortest, Strategy, Verdict, Violation, decode,
 };
+use crate::machine::MOST_IN_VAIN;
 
 impl Search {
     /// Counts an execution.
     pub(crate) fn conclude(&mut self, observed: &[u64]) {
+        if self.end == Some(End::Probed) {
+            return;
+        }
         self.executions += 1;
         self.steps += (self.trace.len() - self.fixed.min(self.trace.len())) as u64;
         self.depth = self.depth.max(self.trace.len());
@@ -17,14 +21,14 @@ impl Search {
             }
         }
         if let Some(violation) = self.found.take() {
-            if matches!(violation, Violation::Deadlock(_)) && self.stuck_at > 0 {
-                // A replay finds the rounds of waiting by itself.
-                self.trace.truncate(self.stuck_at);
-            }
             let length = self.trace.len();
             let steps = self.trace.iter().map(|event| event & !EAGER);
-            let steps: Vec<u8> = steps.filter(|event| (*event as usize) < MAX_THREADS).collect();
-            let switches = steps.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let threads: Vec<usize> = steps
+                .map(decode)
+                .filter(|(kind, _)| matches!(kind, Kind::Step | Kind::GiveUp))
+                .map(|(_, thread)| thread)
+                .collect();
+            let switches = threads.windows(2).filter(|pair| pair[0] != pair[1]).count();
             let better = self
                 .shortest
                 .as_ref()
@@ -42,7 +46,7 @@ impl Search {
     pub(crate) fn report(&mut self) -> (Report, Option<(Violation, Vec<u8>)>) {
         let limit = self.limit();
         let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
-        let complete = exhaustive && limit.is_none() && !self.bounded;
+        let complete = exhaustive && limit.is_none() && !self.bounded && !self.held;
         let verdict = if let Some(best) = &self.shortest {
             Verdict::Violation(best.violation.clone())
         } else if complete {
@@ -52,8 +56,11 @@ impl Search {
                 (Some(limit), _) => limit,
                 (None, Strategy::Random { seed, .. }) => Incomplete::Random(*seed),
                 (None, Strategy::Replay(_)) => Incomplete::Replay,
-                (None, Strategy::Exhaustive { preemptions, .. }) => {
-                    Incomplete::Preemptions(preemptions.unwrap_or_default())
+                (None, Strategy::Exhaustive { preemptions: Some(bound), .. }) => {
+                    Incomplete::Preemptions(*bound)
+                }
+                (None, Strategy::Exhaustive { preemptions: None, .. }) => {
+                    Incomplete::Waits(MOST_IN_VAIN)
                 }
             })
         };

@@ -23,6 +23,10 @@
 //! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
 //! come again within one execution, and nothing is put off for ever.
 //!
+//! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and that
+//! it may give up at any of them: see [`machine::waits`](crate::machine) for the argument. Giving up
+//! conflicts with every write to a word that the thread has looked at.
+//!
 //! Fingerprints have 64 bits: among n states the odds that two share one are n^2 / 2^65 (for ten
 //! million states, three in a million).
 //!
@@ -40,7 +44,7 @@ use std::time::Instant;
 
 use crate::machine::{
     Event, Events, Footprint, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, coalesce, decode,
-    drain, mix, step,
+    drain, give_up, mix, step,
 };
 use crate::spec::Spec;
 use crate::{Config, Incomplete, Report, Strategy, Verdict, Violation};
@@ -76,8 +80,8 @@ pub(crate) struct Search {
     front_changed: Events,
     preemptions: u32,
     bounded: bool,
-    /// The length of the trace when nobody could move any more.
-    stuck_at: usize,
+    /// A waiting thread was not let give up any more.
+    held: bool,
     pub(crate) end: Option<End>,
     found: Option<Violation>,
     shortest: Option<Shortest>,
@@ -88,7 +92,7 @@ pub(crate) struct Search {
     stop: Arc<AtomicBool>,
     begun: bool,
     random: fastrand::Rng,
-    priorities: [u32; 3 * MAX_THREADS],
+    priorities: [u32; 4 * MAX_THREADS],
     drops: Vec<usize>,
     lowest: u32,
     executions: u64,
@@ -122,7 +126,7 @@ impl Search {
             front_changed: 0,
             preemptions: 0,
             bounded: false,
-            stuck_at: 0,
+            held: false,
             end: None,
             found: None,
             shortest: None,
@@ -133,7 +137,7 @@ impl Search {
             stop: Arc::new(AtomicBool::new(false)),
             begun: false,
             random: fastrand::Rng::with_seed(0),
-            priorities: [0; 3 * MAX_THREADS],
+            priorities: [0; 4 * MAX_THREADS],
             drops: Vec::new(),
             lowest: 0,
             executions: 0,
@@ -162,10 +166,15 @@ impl Search {
         if self.limit().is_some() {
             return false;
         }
+        let again = matches!(self.end, Some(End::Restart | End::Probed));
         match self.config.strategy {
+            Strategy::Exhaustive { .. } if self.end == Some(End::Probed) => {
+                self.fixed = self.trace.len();
+                true
+            }
             // Which words two threads share is only found out by running.
-            Strategy::Replay(_) if self.end == Some(End::Restart) => {
-                self.restarts += 1;
+            Strategy::Replay(_) if again => {
+                self.restarts += u32::from(self.end == Some(End::Restart));
                 self.rewind();
                 true
             }
@@ -262,7 +271,6 @@ impl Search {
         self.last_at_node = false;
         self.preemptions = 0;
         self.front_changed = 0;
-        self.stuck_at = 0;
         if self.fixed == 0 {
             self.sleep = 0;
             self.returns = 0;
@@ -304,9 +312,15 @@ impl Search {
             machine.marks = 0;
             self.front_changed = 0;
             self.last_at_node = self.nodes.last().is_some_and(|node| node.at + 1 == self.position);
-            if (chosen as usize) < MAX_THREADS {
-                self.note_switch(machine, chosen as usize);
+            let (kind, thread) = decode(chosen);
+            if matches!(kind, Kind::Step | Kind::GiveUp) {
+                self.note_switch(machine, thread);
             }
+        } else if let (Kind::Step, thread) = decode(chosen & !EAGER)
+            && machine.threads[thread].pending == Op::Pause
+        {
+            // What it could have given up is over.
+            self.front_changed |= bit(give_up(thread));
         }
         Some(chosen)
     }
@@ -373,6 +387,7 @@ impl Search {
             self.over(machine);
             return None;
         }
+        self.held |= (0..machine.count).any(|thread| machine.held(thread));
         if self.shortest.as_ref().is_some_and(|best| self.trace.len() >= best.length) {
             self.end = Some(End::TooLong);
             return None;
@@ -449,8 +464,11 @@ impl Search {
         let (kind, thread) = decode(event);
         let (last_kind, last_thread) = decode(self.last);
         if thread == last_thread {
-            // A drain and a merging of the same two entries.
-            return kind == Kind::Coalesce || last_kind == Kind::Coalesce || kind == last_kind;
+            // A drain and a merging of the same two entries; two steps.
+            let steps = |kind| matches!(kind, Kind::Step | Kind::GiveUp);
+            return kind == Kind::Coalesce
+                || last_kind == Kind::Coalesce
+                || steps(kind) == steps(last_kind);
         }
         let mut footprint = machine.footprint(event);
         if self.returns & bit(event) != 0 {
@@ -475,7 +493,8 @@ impl Search {
         if self.preemptions < bound || last >= MAX_THREADS || !machine.enabled(last) {
             return enabled;
         }
-        let others: Events = (0..MAX_THREADS).filter(|&i| i != last).map(|i| bit(step(i))).sum();
+        let others = (0..MAX_THREADS).filter(|&i| i != last);
+        let others: Events = others.map(|i| bit(step(i)) | bit(give_up(i))).sum();
         enabled & !others
     }
 
@@ -486,7 +505,7 @@ impl Search {
             return None;
         }
         let highest = |priorities: &[u32]| {
-            (0..3 * MAX_THREADS as u8)
+            (0..4 * MAX_THREADS as u8)
                 .filter(|event| enabled & bit(*event) != 0)
                 .max_by_key(|event| priorities[*event as usize])
                 .unwrap_or_default()
@@ -507,17 +526,6 @@ impl Search {
         if finished {
             self.end = Some(End::Complete);
         }
-    }
-
-    /// Nobody can move from here on.
-    pub(crate) fn note_stuck(&mut self) {
-        self.stuck_at = self.trace.len();
-    }
-
-    /// A waiting thread goes on although nothing has changed.
-    pub(crate) fn forced(&mut self, thread: usize) {
-        self.trace.push(step(thread) | EAGER);
-        self.position += 1;
     }
 
     /// A return has changed what draining the front of a buffer means.

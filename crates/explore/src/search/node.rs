@@ -1,8 +1,8 @@
 //! What the search keeps of a state at which there was a choice, and what can come next in one.
 
 use super::{
-    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Op, Violation, bit, coalesce,
-    decode, drain, mix, step,
+    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Violation, bit, coalesce,
+    decode, drain, give_up, mix, step,
 };
 
 /// A hasher for keys that are fingerprints already.
@@ -42,6 +42,8 @@ pub(crate) enum End {
     Violation,
     /// What the reduction relied on does not hold: from the beginning again.
     Restart,
+    /// It was spent to learn when a waiting thread gives up: once more up to there.
+    Probed,
 }
 
 /// A state at which there was a choice.
@@ -73,6 +75,13 @@ pub(super) fn enabled(machine: &Machine) -> Events {
         if machine.can_coalesce(thread) {
             events |= bit(coalesce(thread));
         }
+        if machine.can_give_up(thread, false) {
+            events |= bit(give_up(thread));
+        }
+    }
+    if events == 0 {
+        let alone = (0..machine.count).filter(|&thread| machine.can_give_up(thread, true));
+        return alone.fold(0, |events, thread| events | bit(give_up(thread)));
     }
     events
 }
@@ -84,6 +93,8 @@ pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
             Some(step(thread))
         } else if machine.drains_unnoticed(thread) {
             Some(drain(thread))
+        } else if machine.can_give_up(thread, false) && !machine.gives_up_noticeably(thread) {
+            Some(give_up(thread))
         } else {
             None
         }
@@ -95,8 +106,9 @@ pub(super) fn possible(machine: &Machine, event: Event) -> bool {
     let (kind, thread) = decode(event & !EAGER);
     thread < machine.count
         && match kind {
-            Kind::Step => machine.enabled(thread) || machine.threads[thread].pending == Op::Pause,
+            Kind::Step => machine.enabled(thread),
             Kind::Drain => !machine.buffer(thread).is_empty(),
             Kind::Coalesce => machine.can_coalesce(thread),
+            Kind::GiveUp => machine.can_give_up(thread, true),
         }
 }

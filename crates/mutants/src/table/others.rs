@@ -44,13 +44,28 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..PRIVATE
     },
     Mutant {
+        name: "private-withdraws-by-a-store",
+        why: "a thief that is tired of waiting withdraws without asking whether the owner has begun to \
+              answer",
+        was: "&& shared
+                            .mailbox
+                            .compare_exchange(ASKED, IDLE, Ordering::Release, Ordering::Relaxed)
+                            .is_ok() =>",
+        is: "&& {
+                            shared.mailbox.store(IDLE, Ordering::Release);
+                            true
+                        } =>",
+        caught: Caught::Lost,
+        ..PRIVATE
+    },
+    Mutant {
         name: "private-asks-regardless",
         why: "a thief waits in a mailbox where another has asked",
         was: ".compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
             .is_err()",
         is: ".compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok_and(|_| false)",
-        scene: Scene::Pushes,
+        scene: Scene::Hands,
         caught: Caught::Deadlock,
         ..PRIVATE
     },

@@ -1,0 +1,216 @@
+//! Waiting, and giving up.
+//!
+//! [`Op::Pause`] says that a thread waits: what it has looked at since its last pause, its *round*, was not
+//! what it waits for. It changes nothing, and may return at any time. To explore each round of each wait
+//! would never end, so two things are left out.
+//!
+//! *A round that sees what the last one saw.* A paused thread goes on at once when something that it has
+//! looked at has changed. Otherwise it stays, or it *gives up*: this is an event like any other, which the
+//! search may choose whoever else can move. So a stretch of equal rounds is one round, or is all that the
+//! thread's patience has left. A loop that carries nothing from a round to the next but their count sees
+//! no difference between one round and several, as long as its patience lasts; and when it ends, it has
+//! ended after as many rounds as it always does.
+//!
+//! *A wait that never ends by itself.* A thread that goes through [`ENDLESS`] rounds without doing anything but
+//! look will do so for ever, so it has nothing to give up to.
+//!
+//! Which of the two a thread is in is found by running it, alone, in a copy of the execution that is thrown
+//! away (a *probe*, once for each local state): until it does something other than to look, or looks
+//! elsewhere than in the round before. The number of pauses up to there is its patience. Giving up takes so
+//! many pauses in one event. The rounds between them are not choices, for they see what the first one saw,
+//! and no other thread notices a look; all that follows the last pause is scheduled as ever.
+//!
+//! A thread that would give up after [`SINGLE_ROUNDS`] rounds or fewer goes one round only, whose every look
+//! is a choice: such short waits are explored in full. Of longer ones it is relied on that (1) what a round
+//! leaves to the next is no more than a count, and (2) two waits in a row, with nothing but looks between
+//! them, do not look at the same words from the same lines of the source.
+//!
+//! A thread whose rounds write never comes to an end of its looking: each of its pauses gives up to one
+//! round more. After [`MOST_IN_VAIN`] of these in a row it is held until something changes, and the search
+//! says that it was not complete ([`Incomplete::Waits`](crate::Incomplete::Waits)).
+
+use super::{Change, Loc, Location, Machine, Op, mix};
+
+/// Rounds after which a wait is taken for one that never ends by itself.
+pub(crate) const ENDLESS: u32 = 1_100;
+
+/// The longest patience whose every round is explored.
+pub(crate) const SINGLE_ROUNDS: u32 = 12;
+
+/// So often in a row a thread gives up while others can move.
+pub(crate) const MOST_IN_VAIN: u32 = 16;
+
+/// So often in a row it gives up when nobody else can.
+const MOST_ALONE: u32 = 200;
+
+/// A look of a waiting thread: at which word, what it saw, and where in the source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) loc: Loc,
+    pub(crate) value: u64,
+    pub(crate) site: &'static Location<'static>,
+}
+
+impl Look {
+    fn same(&self, other: &Look) -> bool {
+        self.loc == other.loc && core::ptr::eq(self.site, other.site)
+    }
+}
+
+/// How many pauses a thread passes before it gives up, if nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Nobody has looked.
+    Unknown,
+    /// So many.
+    Rounds(u32),
+    /// It never does.
+    Endless,
+}
+
+/// A thread that runs alone to find out its patience.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    /// The thread's fingerprint at the pause.
+    pub(crate) hash: u64,
+    /// The looks before the first pause, then those of the last round.
+    before: Vec<Look>,
+    now: Vec<Look>,
+    pauses: u32,
+    /// It has done something else than look.
+    pub(crate) over: bool,
+}
+
+impl Probe {
+    pub(crate) fn new(machine: &Machine, thread: usize) -> Self {
+        let thread = &machine.threads[thread];
+        Probe { hash: thread.hash, before: thread.reads.clone(), pauses: 1, ..Probe::default() }
+    }
+
+    /// The thread looks; whether it does so as in the round before.
+    pub(crate) fn look(&mut self, look: Look) -> bool {
+        let place = self.now.len();
+        self.now.push(look);
+        // The first round is compared when it is whole: more was looked at before it.
+        self.pauses == 1 || self.before.get(place).is_some_and(|known| known.same(&look))
+    }
+
+    /// The thread pauses again; its patience, if it is known now.
+    pub(crate) fn pause(&mut self) -> Option<Patience> {
+        if self.now.is_empty() {
+            return None;
+        }
+        let round = std::mem::take(&mut self.now);
+        let start = self.before.len().checked_sub(round.len());
+        let same = start.is_some_and(|start| {
+            (self.pauses == 1 || start == 0)
+                && self.before[start..].iter().zip(&round).all(|(old, new)| old.same(new))
+        });
+        if !same {
+            return Some(Patience::Rounds(self.pauses));
+        }
+        self.before = round;
+        self.pauses += 1;
+        (self.pauses > ENDLESS).then_some(Patience::Endless)
+    }
+
+    /// The pauses that it has passed.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::Rounds(self.pauses)
+    }
+}
+
+impl Machine {
+    /// Whether a thread pauses and nothing that it has looked at has changed. A pause after which it has
+    /// looked at nothing waits for nothing.
+    #[inline]
+    pub(crate) fn in_vain(&self, index: usize) -> bool {
+        let thread = &self.threads[index];
+        thread.pending == Op::Pause
+            && !thread.reads.is_empty()
+            && thread.reads.iter().all(|look| self.visible(index, look.loc) == look.value)
+    }
+
+    /// Whether a thread has looked at something since its last pause.
+    #[inline]
+    pub(crate) fn has_looked(&self, index: usize) -> bool {
+        !self.threads[index].reads.is_empty()
+    }
+
+    /// Whether a thread may give up its waiting; `alone` if nothing else can happen.
+    pub(crate) fn can_give_up(&self, index: usize, alone: bool) -> bool {
+        let thread = &self.threads[index];
+        thread.pending == Op::Pause
+            && matches!(thread.patience, Patience::Rounds(_))
+            && thread.vain < if alone { MOST_ALONE } else { MOST_IN_VAIN }
+            && self.in_vain(index)
+    }
+
+    /// Whether [`MOST_IN_VAIN`] keeps a thread from giving up.
+    pub(crate) fn held(&self, index: usize) -> bool {
+        let thread = &self.threads[index];
+        thread.vain >= MOST_IN_VAIN
+            && matches!(thread.patience, Patience::Rounds(_))
+            && self.in_vain(index)
+    }
+
+    /// Whether another thread could notice that this one gives up: whether one writes what it looks at.
+    pub(crate) fn gives_up_noticeably(&self, index: usize) -> bool {
+        self.threads[index].reads.iter().any(|look| self.written_by_others(index, look.loc))
+    }
+
+    /// A thread that pauses in vain and of which it is not known when it gives up.
+    #[inline]
+    pub(crate) fn unknown_patience(&self) -> Option<usize> {
+        (0..self.count).find(|&index| {
+            let thread = &self.threads[index];
+            thread.pending == Op::Pause
+                && thread.patience == Patience::Unknown
+                && self.in_vain(index)
+        })
+    }
+
+    /// A thread comes to a pause.
+    pub(crate) fn arrives_at_pause(&mut self, index: usize) {
+        let hash = self.threads[index].hash;
+        let known = self.patiences.get(&hash).copied();
+        self.threads[index].patience = known.unwrap_or(Patience::Unknown);
+    }
+
+    pub(crate) fn learn_patience(&mut self, hash: u64, patience: Patience) {
+        self.patiences.insert(hash, patience);
+    }
+
+    /// The pauses that a thread passes when it gives up now; from here on it has given up once more.
+    pub(crate) fn give_up(&mut self, index: usize) -> u32 {
+        let thread = &mut self.threads[index];
+        thread.vain += 1;
+        // A thread that gives up is in another state than one that has seen a change.
+        thread.hash = mix(thread.hash, u64::from(thread.vain));
+        match thread.patience {
+            Patience::Rounds(rounds) if rounds > SINGLE_ROUNDS => rounds,
+            _ => 1,
+        }
+    }
+
+    /// Whether a step of a thread that runs alone is no more than a look: which look, if it is one.
+    pub(crate) fn only_looks(&self, index: usize, op: Op) -> Result<Option<Loc>, ()> {
+        let empty = self.buffered(index) == 0;
+        match op {
+            Op::Load(loc) => Ok(Some(loc)),
+            Op::Change(loc, change) if empty => {
+                let old = self.memory[loc as usize];
+                let same = match change {
+                    Change::Swap(value) => value == old,
+                    Change::Add(value) => value == 0,
+                    Change::Or(value) => old | value == old,
+                    Change::And(value) => old & value == old,
+                    Change::CompareExchange(expected, value) => old != expected || value == old,
+                };
+                if same { Ok(Some(loc)) } else { Err(()) }
+            }
+            Op::Full if empty => Ok(None),
+            _ => Err(()),
+        }
+    }
+}
