@@ -9,6 +9,10 @@
 //! A verb is a module with `Arguments` and `run`, and one line in [`Verb`] and in `main`. What they
 //! all do with the terminal is in `output`.
 
+#[cfg(feature = "bench")]
+mod bench;
+#[cfg(not(feature = "bench"))]
+#[path = "without_bench.rs"]
 mod bench;
 mod check;
 mod measure;

@@ -23,7 +23,10 @@ pub(crate) fn run() -> Result<()> {
                 .args([target])
                 .env("RUSTFLAGS", "-D warnings")
         };
-        check().run("the workspace does not compile, or not silently, for another platform")?;
+        // With the suites here, and without them below, as the program is built by default.
+        check()
+            .args(["--features", "bench"])
+            .run("the workspace does not compile, or not silently, for another platform")?;
         check()
             .args(["--features", &portable])
             .run("the portable path does not compile, or not silently, for another platform")?;

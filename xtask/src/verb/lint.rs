@@ -12,7 +12,7 @@ pub(crate) fn run() -> Result<()> {
         eprintln!("{finding}");
     }
     need_component("clippy", "clippy")?;
-    Step::cargo("clippy --workspace --all-targets --quiet -- -D warnings")
+    Step::cargo("clippy --workspace --all-targets --features bench --quiet -- -D warnings")
         .run("clippy has something to say")?;
     eprintln!("lint: clippy has nothing to say");
 
