@@ -1,9 +1,12 @@
 //! The direct task stack when a thief exposes private tasks: every task runs once, whether the owner
 //! comes back or not; and without the thief's barrier it does not.
 
+mod barrierless;
+
 use std::cell::Cell as Count;
 use std::rc::Rc;
 
+use barrierless::Barrierless;
 use poach_deque::split::{Head, Popped, Stack, Status};
 use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::{Memory, Ordering, Word};
@@ -103,34 +106,6 @@ fn every_task_is_run_once() {
         let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
         assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
         println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
-    }
-}
-
-/// The simulated machine, whose barrier does nothing.
-#[derive(Clone, Copy)]
-struct Barrierless;
-
-// SAFETY: the simulated machine's but for its barrier, which is none on purpose: for this model alone, whose tasks are
-// numbers.
-unsafe impl Memory for Barrierless {
-    type Word = <Simulated as Memory>::Word;
-    type Pointer<T> = <Simulated as Memory>::Pointer<T>;
-    type Cell<T> = <Simulated as Memory>::Cell<T>;
-
-    fn full() {
-        Simulated::full();
-    }
-
-    fn light() {}
-
-    fn heavy() {}
-
-    fn asymmetric() -> bool {
-        true
-    }
-
-    fn pause() {
-        Simulated::pause();
     }
 }
 

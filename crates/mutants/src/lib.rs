@@ -6,8 +6,9 @@
 //! nothing: `tests/killed.rs` asks that every mutant is caught, in the way that the table says, and
 //! that no original is.
 
+use poach_explore::history::Outcome;
 use poach_explore::queues::shared::salsa;
-use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, model, spec};
+use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
 use poach_explore::{Config, Report, Simulated, Verdict, Violation, explore};
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 
@@ -77,6 +78,9 @@ macro_rules! subject {
     ($at:ident, $room:ident, Split) => {
         sized!($at::$room::Split, Algorithm::Split)
     };
+    ($at:ident, $room:ident, Exposed) => {
+        exposed!($at::$room::Split)
+    };
     ($at:ident, $room:ident, Fifo) => {
         sized!($at::$room::Fifo, Algorithm::Fifo)
     };
@@ -136,6 +140,44 @@ macro_rules! sized {
     };
 }
 
+/// The split deque, whose thieves expose private tasks when they find nothing shared.
+macro_rules! exposed {
+    ($queue:path) => {
+        |scenario, config| {
+            use $queue as Made;
+            /// The queue, and what only thieves of this one do.
+            struct Exposing(Made<u64, Simulated>);
+            impl Subject for Exposing {
+                type Thief = <Made<u64, Simulated> as Owner<u64>>::Thief;
+
+                fn push(&self, task: u64) {
+                    Owner::push(&self.0, task);
+                }
+
+                fn pop(&self) -> Option<u64> {
+                    Owner::pop(&self.0)
+                }
+
+                fn is_awaited(&self) -> bool {
+                    Owner::is_awaited(&self.0)
+                }
+
+                fn thief(&self) -> Self::Thief {
+                    Owner::thief(&self.0)
+                }
+
+                fn steal(thief: &Self::Thief) -> Outcome {
+                    thief.expose();
+                    Deque::<Made<u64, Simulated>>::steal(thief)
+                }
+            }
+            let make = |n| Exposing(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
+            let specification = spec(Algorithm::Split, Policy::Full);
+            explore(&config.clone().against(specification), &model(scenario, &[], make))
+        }
+    };
+}
+
 /// A queue that has no capacity to begin with.
 macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
@@ -170,6 +212,7 @@ impl Queue {
             Queue::Thep => subject!(poach_deque, thep, Thep),
             Queue::FfThep => subject!(poach_deque, thep, FfThep),
             Queue::Split => subject!(poach_deque, split, Split),
+            Queue::Exposed => subject!(poach_deque, split, Exposed),
             Queue::Private => subject!(poach_deque, private, Private),
             Queue::Fifo => subject!(poach_deque, fifo, Fifo),
             Queue::Mutex => subject!(poach_deque, mutex, Mutex),

@@ -128,8 +128,9 @@ impl Builder {
     /// Makes the thread that calls [`build`](Builder::build) worker 0 of the pool, for ever.
     ///
     /// It takes the pool's tasks whenever it waits for some, or [yields](crate::yield_now), and at no
-    /// other time: what it spawns may wait until then, and so do a [broadcast](crate::broadcast()) and an
-    /// [interrupt](crate::interrupt()). Start and exit handlers are not called for it. Its part of
+    /// other time: a [broadcast](crate::broadcast()) and an [interrupt](crate::interrupt()) wait until then. What it
+    /// spawns the others run meanwhile, if there are any (and if the system has a [process-wide
+    /// barrier](poach_memory::membarrier); elsewhere that, too, may wait). Start and exit handlers are not called for it. Its part of
     /// the pool's memory is never freed. When it drops the pool, it runs what it has spawned and not
     /// started, and does not wait for the others.
     ///

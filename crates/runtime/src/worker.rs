@@ -470,7 +470,7 @@ impl Local {
                 continue;
             }
             looks += 1;
-            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.chain(thief)) {
+            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose_forks(self.chain(thief)) {
                 // Something to steal now.
             } else if looks < LOOKS {
                 Local::breathe(looks);
@@ -571,17 +571,29 @@ impl Local {
     }
 
     /// Nobody has answered this worker's requests for a while: moves the split of one of these workers that
-    /// has private tasks and does not come back to its deque.
+    /// has private forks or spawned tasks and does not come back to its deque.
     #[cold]
     fn expose(&self, victims: impl IntoIterator<Item = usize>) -> bool {
         victims.into_iter().any(|victim| {
-            let exposure = self.registry.workers[victim].forks.expose();
-            self.watch.exposes(victim, exposure);
-            if exposure != Exposure::Refused {
-                self.make_room_for(victim);
-            }
-            exposure == Exposure::Done
+            let spawns = &self.registry.workers[victim].spawns;
+            self.expose_forks([victim]) || self.has_exposed(victim, spawns.expose())
         })
+    }
+
+    /// [`expose`](Local::expose), for a worker that takes nothing but forks.
+    #[cold]
+    fn expose_forks(&self, victims: impl IntoIterator<Item = usize>) -> bool {
+        let forks = |victim: usize| self.registry.workers[victim].forks.expose();
+        victims.into_iter().any(|victim| self.has_exposed(victim, forks(victim)))
+    }
+
+    /// Whether something of the victim's can be stolen now.
+    fn has_exposed(&self, victim: usize, exposure: Exposure) -> bool {
+        self.watch.exposes(victim, exposure);
+        if exposure != Exposure::Refused {
+            self.make_room_for(victim);
+        }
+        exposure == Exposure::Done
     }
 
     /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for

@@ -2,11 +2,14 @@
 //! sees all the rest, looks for no leaks here.
 
 use std::panic::catch_unwind;
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
+use poach_memory::{Machine, Memory};
 use poach_runtime::{
-    BuildError, ThreadPool, Yield, broadcast, current_num_threads, current_thread_index, join,
-    scope, spawn, yield_now,
+    BuildError, ThreadPool, Yield, broadcast, current_num_threads, current_thread_index,
+    in_place_scope, join, scope, spawn, yield_now,
 };
 
 #[test]
@@ -44,3 +47,39 @@ fn a_pool_uses_the_thread_that_builds_it() {
     .join()
     .unwrap();
 }
+
+/// The pool's other worker runs what this thread has spawned, though this one waits by means of its own and does
+/// not look for work.
+#[test]
+fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
+    if !Machine::asymmetric() {
+        // Documented: without a process-wide barrier private tasks wait for their owner.
+        return;
+    }
+    thread::spawn(|| {
+        let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
+        for round in 0..if cfg!(miri) { 2 } else { 100 } {
+            let tasks = [2, 3, 8, 100][round % 4];
+            let (sender, receiver) = mpsc::channel();
+            let wait = || (0..tasks).for_each(|_| assert!(receiver.recv_timeout(LONG).is_ok()));
+            for _ in 0..tasks {
+                let sender = sender.clone();
+                drop(spawn(move || sender.send(())));
+            }
+            wait();
+            in_place_scope(|s| {
+                for _ in 0..tasks {
+                    let sender = sender.clone();
+                    s.spawn(move |_| sender.send(()).unwrap());
+                }
+                wait();
+            });
+        }
+        drop(pool);
+    })
+    .join()
+    .unwrap();
+}
+
+/// Whatever should have happened before it is over never will.
+const LONG: Duration = Duration::from_secs(20);

@@ -91,8 +91,9 @@ impl<M: Memory> Bounds<M> {
     /// Lock-free; one locked instruction if there is a task, none if not.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
-        // Relaxed: the compare-and-swap below validates what is read here.
-        let seen = self.word.load(Ordering::Relaxed);
+        // Acquire: whoever finds nothing sees the alarm as the owner had it when it moved the split there, and so
+        // knows whether to raise it. (What it claims, it claims by the compare-and-swap below.)
+        let seen = self.word.load(Ordering::Acquire);
         let (tail, split) = unpack(seen);
         let shared = count(tail, split);
         if shared == 0 {

@@ -1,24 +1,30 @@
 //! The split deque as one of the family: any task, any number of them, [`Owner`] and [`Thief`].
 //!
-//! Source: as [`Queue`](super::Queue); the tasks lie in the growing ring of [`ring`](crate::ring).
+//! Source: as [`Stack`](super::Stack); the tasks lie in the growing ring of [`ring`](crate::ring).
 //!
 //! # How it works
 //!
-//! The owner's head and its idea of the split are private, and so are all tasks between them. To push and
-//! to pop it loads one word that others write, the *alarm*, and compares its head with it. The alarm
-//! stands at the split, so that a head that has come down to it stops there; a thief that finds nothing
-//! shared raises it above any head, and so stops the owner at its next push or pop. The owner then shares
-//! the older half of what it has. At the split it takes the younger half of the shared tasks back.
+//! The tasks between the split and the owner's head are private. A push writes a task, stores the head above it,
+//! and compares that with one word that others write, the *alarm*; a pop stores the head below the task, compares
+//! that, and takes the task. The alarm stands at the split, so that a head that comes down to it stops there; a
+//! thief that finds nothing shared raises it above any head, and so stops the owner at its next push or pop. The
+//! owner then shares the older half of what it has. At the split it takes the younger half of the shared tasks back.
+//! [`sharing`](super::sharing) says how alarms are raised and answered, and how a thief exposes private tasks: it
+//! sees them by the head.
 //!
 //! # Why it is correct
 //!
-//! Who takes which index is [`Bounds`]' affair: a thief by stepping the tail over it, the owner by
-//! pulling the split below it, both by a compare-and-swap of one word. Hence no fence policy. A claimed
-//! index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
-//! visible to the claim: `share` releases, a claim acquires. And a thief that claims an index pushed
-//! after the ring was exchanged must see the new ring: it does, since the `share` that made the index
-//! claimable came later than the exchange. Indices are handed out by `Bounds` in 32 bits, which is all
-//! that a ring needs to know of them.
+//! Who takes which index is [`Bounds`](super::Bounds)' affair: a thief by stepping the tail over it, the owner by
+//! pulling the split below it, both by a compare-and-swap of one word. Hence no fence policy. Above the split
+//! an index is the owner's, if it has compared its head with the alarm, or settled: see `sharing`, "Exposure".
+//!
+//! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
+//! visible to the claim. If the owner has shared the index, `share_if` releases and a claim acquires. If a thief has
+//! exposed it, that one has acquired a head above the index: each store of the head releases, those
+//! of pops too, since a thief may see a task by the head that a pop of the one above has left. And a thief that
+//! claims an index pushed after the ring was exchanged must see the new ring: it does, since the share came later
+//! than the exchange, and so did the head that an exposing thief has acquired. Indices are handed out by `Bounds`
+//! in 32 bits, which is all that a ring needs to know of them.
 
 mod emplace;
 
@@ -29,7 +35,8 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
-use super::{Bounds, Claim, Context};
+use super::sharing::{Alarm, Exposure, Sharing};
+use super::{Claim, Context};
 use crate::handles::methods;
 use crate::owned::Owned;
 use crate::ring::{
@@ -46,40 +53,98 @@ const RAISED: u64 = 1 << 62;
 
 struct Shared<T, M: Memory, S: Storage<T>> {
     thieves: CachePadded<ThievesLine<T, M, S>>,
-    /// The split as the owner sees it, or [`RAISED`].
-    alarm: CachePadded<M::Word>,
-    owner: CachePadded<Owned<Private<T, M, S>>>,
+    alarm: CachePadded<Bell<M>>,
+    owner: CachePadded<OwnersLine<T, M, S>>,
 }
 
-/// What only the owner touches.
-struct Private<T, M: Memory, S: Storage<T>> {
-    head: Cell<u64>,
-    /// The split: tasks from here to `head` are private.
-    bottom: Cell<u64>,
-    room: Room<T, M, S>,
+/// The index of the split, as the owner has last seen it, or [`RAISED`].
+struct Bell<M: Memory>(M::Word);
+
+/// What the owner writes.
+struct OwnersLine<T, M: Memory, S: Storage<T>> {
+    /// The index of the next task: those from the split up to it are private. The owner writes it, and a thief that
+    /// exposes reads it. For the length of a pop it may stand one below the split.
+    head: M::Word,
+    room: Owned<Room<T, M, S>>,
 }
 
 /// What thieves write, and an owner that meets them.
 struct ThievesLine<T, M: Memory, S: Storage<T>> {
-    bounds: Bounds<M>,
+    sharing: Sharing<M>,
     rings: Rings<T, M, S>,
 }
 
+impl<M: Memory> Alarm for Bell<M> {
+    type Place = u64;
+
+    #[inline]
+    fn is_asked(&self) -> bool {
+        // Relaxed: as the trait says.
+        self.0.load(Ordering::Relaxed) == RAISED
+    }
+
+    #[inline]
+    fn ask(&self) {
+        // Release: nothing but what the trait says; one word is overwritten or not.
+        if !self.is_asked() {
+            self.0.store(RAISED, Ordering::Release);
+        }
+    }
+
+    fn ask_again(&self) {
+        // Relaxed: the owner's own request, seen by itself.
+        self.0.store(RAISED, Ordering::Relaxed);
+    }
+
+    fn stop_pops(&self) {
+        // Relaxed: fences on both sides order it.
+        self.0.store(RAISED, Ordering::Relaxed);
+    }
+
+    fn take_down(&self, split: u64) -> bool {
+        // AcqRel: acquires what it overwrites, and keeps a thief's release sequence going.
+        self.0.swap(split, Ordering::AcqRel) == RAISED
+    }
+}
+
 impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
-    /// Whether a push or pop that has left the head at `head` may go its way: no thief has asked, and
-    /// `head` is above the split.
+    /// The owner's own store.
+    #[inline(always)]
+    fn head(&self) -> u64 {
+        // Relaxed: only the owner, which asks, stores it.
+        self.owner.head.load(Ordering::Relaxed)
+    }
+
+    /// The owner's: U1 of a push, O1 of a pop.
+    #[inline(always)]
+    fn set_head(&self, head: u64) {
+        // Release: pairs with the acquire in `private_from`.
+        self.owner.head.store(head, Ordering::Release);
+    }
+
+    /// Whether a push or pop of the task below `head`, which has stored its head, may go its way: no thief has
+    /// asked, and the task is above the split. U2 and U3, or O2 and O3, of `sharing`.
     #[inline(always)]
     fn undisturbed(&self, head: u64) -> bool {
-        // Relaxed: a request seen late is answered late, and the owner knows its split by itself.
-        head > self.alarm.load(Ordering::Relaxed)
+        // Pairs with the heavy fence of a thief.
+        M::light();
+        // Relaxed: the owner's own value, or an alarm.
+        head > self.alarm.0.load(Ordering::Relaxed)
+    }
+
+    /// How many tasks stand from index `first` up to the head, to a thief's knowledge.
+    fn private_from(&self, first: u32) -> u32 {
+        // Acquire: pairs with the release of the owner's stores; the tasks are handed on.
+        let head = self.owner.head.load(Ordering::Acquire);
+        (head as u32).wrapping_sub(first).cast_signed().max(0).cast_unsigned()
     }
 }
 
 /// The owner of a split deque.
 ///
 /// Thieves can take only what it has shared, and it shares when one has asked: the first steal from a
-/// deque of private tasks finds it empty, and so do all until the owner's next push or pop. An owner
-/// that is dropped shares all that is left.
+/// deque of private tasks finds it empty, and so do all until the owner's next push or pop, or until a thief
+/// [exposes](Stealer::expose) private tasks itself. An owner that is dropped shares all that is left.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
@@ -152,98 +217,70 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let index = u64::from(index as u32);
         let (rings, room) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
-            thieves: CachePadded::new(ThievesLine { bounds: Bounds::new(index as u32), rings }),
-            alarm: CachePadded::new(M::Word::new(index)),
-            owner: CachePadded::new(Owned::new(Private {
-                head: Cell::new(index),
-                bottom: Cell::new(index),
-                room,
-            })),
+            thieves: CachePadded::new(ThievesLine { sharing: Sharing::new(index as u32), rings }),
+            alarm: CachePadded::new(Bell(M::Word::new(index))),
+            owner: CachePadded::new(OwnersLine {
+                head: M::Word::new(index),
+                room: Owned::new(room),
+            }),
         });
         Ok(Split { shared, context, not_sync: PhantomData })
     }
 
+    /// The owner's view, and what it shares, found by one look at the handle: no compiler has to look it up again
+    /// after a fence.
     #[inline(always)]
-    fn private(&self) -> &Private<T, M, S> {
+    fn owned(&self) -> (&Shared<T, M, S>, &Room<T, M, S>) {
+        let shared = &*self.shared;
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        unsafe { self.shared.owner.get() }
+        (shared, unsafe { shared.owner.room.get() })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.private().room.capacity()
+        self.owned().1.capacity()
     }
 
-    /// Answers a request, if it has something to share. The caller does nothing more with the queue.
+    /// A push that a thief has stopped; the task stands below the head.
     #[cold]
     #[inline(never)]
-    fn share(&self) {
-        if self.share_half() {
+    fn push_disturbed(&self) {
+        if self.attend(self.shared.head()) {
+            // Last: the context may use this queue.
             self.context.shared();
         }
     }
 
-    /// Shares the older half of the private tasks, if there are any.
-    fn share_half(&self) -> bool {
-        let Private { bottom, head, .. } = self.private();
-        let (bottom, head) = (bottom.get(), head.get());
-        let private = head.wrapping_sub(bottom);
-        if private > 0 {
-            self.share_up_to(bottom.wrapping_add(private.div_ceil(2)));
-        }
-        private > 0
+    /// Puts the alarm back, and answers a thief that asks. Returns whether it has shared something.
+    fn attend(&self, head: u64) -> bool {
+        let place = |split| head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)));
+        self.shared.thieves.sharing.attend(head as u32, &*self.shared.alarm, place, |_| true)
     }
 
-    fn share_up_to(&self, to: u64) {
-        // Relaxed: a flag without data. It comes down before the tasks are there to be taken: who takes
-        // them all and asks again is not overlooked.
-        self.shared.alarm.store(to, Ordering::Relaxed);
-        let bottom = &self.private().bottom;
-        self.shared.thieves.bounds.share(bottom.get() as u32, to as u32);
-        bottom.set(to);
-    }
-
-    /// A pop that has come down to the split, or that a thief has stopped.
+    /// The rest of a pop that has left the head at `index`, and has come down to the split, or was stopped by a
+    /// thief.
     #[cold]
     #[inline(never)]
-    fn pop_disturbed(&self) -> Option<T> {
-        // Relaxed: as in `undisturbed`.
-        let asked = self.shared.alarm.load(Ordering::Relaxed) == RAISED;
-        let private = self.private();
-        let old = private.bottom.get();
-        let at_the_split = private.head.get() == old;
-        if at_the_split {
-            let split = self.shared.thieves.bounds.take_back()?;
-            let bottom = old.wrapping_sub(u64::from((old as u32).wrapping_sub(split)));
-            private.bottom.set(bottom);
-            // Relaxed: as in `share_up_to`. It fails on a raised alarm, which stays until it is answered.
-            let _ = self.shared.alarm.compare_exchange(
-                old,
-                bottom,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+    fn pop_disturbed(&self, index: u64) -> Option<T> {
+        let (shared, room) = self.owned();
+        let bounds = &shared.thieves.sharing.bounds;
+        let below = |split: u32| (index as u32).wrapping_sub(split).cast_signed() < 0;
+        let at_the_split = below(bounds.settle());
+        if at_the_split && bounds.take_back().is_none() {
+            shared.set_head(index.wrapping_add(1));
+            return None;
         }
-        let task = self.pop_private();
-        let shared = asked && self.share_half();
+        // SAFETY: the task at `index` is above the split, and the owner has settled since the head came down.
+        let task = unsafe { room.read(index) };
+        let has_shared = self.attend(index);
         // Last, both: the context may use this queue.
         if at_the_split {
             self.context.took_back();
         }
-        if shared {
+        if has_shared {
             self.context.shared();
         }
         Some(task)
-    }
-
-    /// Only with `head` above the split.
-    #[inline(always)]
-    fn pop_private(&self) -> T {
-        let Private { head, room, .. } = self.private();
-        let index = head.get().wrapping_sub(1);
-        head.set(index);
-        // SAFETY: `bottom <= index < head`: a task, and no thief can claim it.
-        unsafe { room.read(index) }
     }
 }
 
@@ -261,29 +298,35 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let Private { head, room, .. } = self.private();
-        let index = head.get();
+        let (shared, room) = self.owned();
+        let index = shared.head();
         if !room.has(index)
-            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, index)
+            && let Err(NoMemory) = room.make(&shared.thieves.rings, index)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at the head, above which there is no task, and `shared` keeps the rings.
         unsafe { room.write(index, task) };
         let next = index.wrapping_add(1);
-        head.set(next);
-        if !self.shared.undisturbed(next) {
-            self.share();
+        shared.set_head(next);
+        if !shared.undisturbed(next) {
+            self.push_disturbed();
         }
         Ok(())
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        if !self.shared.undisturbed(self.private().head.get()) {
-            return self.pop_disturbed();
+        let (shared, room) = self.owned();
+        let head = shared.head();
+        let index = head.wrapping_sub(1);
+        shared.set_head(index);
+        if !shared.undisturbed(head) {
+            return self.pop_disturbed(index);
         }
-        Some(self.pop_private())
+        // SAFETY: a task of the owner's, and no thief can claim it: it is above the split, or a thief that exposes
+        // has seen the head below it.
+        Some(unsafe { room.read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, S> {
@@ -291,9 +334,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
     }
 
     fn len(&self) -> usize {
-        let Private { head, bottom, .. } = self.private();
-        head.get().wrapping_sub(bottom.get()) as usize
-            + self.shared.thieves.bounds.shared() as usize
+        let tail = self.shared.thieves.sharing.bounds.tail();
+        (self.shared.head() as u32).wrapping_sub(tail) as usize
     }
 }
 
@@ -301,14 +343,16 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> ExactlyOnce<T> for Sp
 
 impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Drop for Split<T, M, C, S> {
     fn drop(&mut self) {
-        self.share_up_to(self.private().head.get());
+        let bounds = &self.shared.thieves.sharing.bounds;
+        // It fails only if a thief has exposed tasks meanwhile.
+        while !bounds.share_if(bounds.settle(), self.shared.head() as u32) {}
     }
 }
 
 impl<T, M: Memory, S: Storage<T>> Drop for Shared<T, M, S> {
     fn drop(&mut self) {
-        let tail = u64::from(self.thieves.bounds.tail());
-        let shared = u64::from(self.thieves.bounds.shared());
+        let tail = u64::from(self.thieves.sharing.bounds.tail());
+        let shared = u64::from(self.thieves.sharing.bounds.shared());
         // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its tasks
         // when it was dropped. Slots are found by the low bits of an index, which `tail` has.
         unsafe { self.thieves.rings.drop_tasks(tail, tail + shared) };
@@ -318,19 +362,30 @@ impl<T, M: Memory, S: Storage<T>> Drop for Shared<T, M, S> {
 impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
     /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
     pub fn request(&self) {
-        // Relaxed, both: a flag without data. It is only written if it must change, so that the owner's
-        // copy of the line stays good.
-        if self.shared.alarm.load(Ordering::Relaxed) != RAISED {
-            self.shared.alarm.store(RAISED, Ordering::Relaxed);
-        }
+        self.shared.alarm.ask();
+    }
+
+    /// A thief makes private tasks of an owner that does not come back visible: the older half of them. All that
+    /// [`Stack::expose`](super::Stack::expose) says holds here.
+    #[cold]
+    pub fn expose(&self) -> Exposure {
+        let Shared { thieves, alarm, .. } = &*self.shared;
+        thieves.sharing.expose(&**alarm, |first| self.shared.private_from(first))
+    }
+
+    /// Whether there is something to [`expose`](Stealer::expose). All that
+    /// [`Stack::has_private_tasks`](super::Stack::has_private_tasks) says holds here.
+    #[cold]
+    pub fn has_private_tasks(&self) -> bool {
+        self.shared.thieves.sharing.has_private_tasks(|first| self.shared.private_from(first))
     }
 
     #[inline]
     fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
         let shared = &*self.shared;
-        match shared.thieves.bounds.claim(want) {
+        match shared.thieves.sharing.bounds.claim(want) {
             Claim::Taken { first, count } => {
-                // SAFETY: claimed for this call alone, and the claim acquired the `share` that came after
+                // SAFETY: claimed for this call alone, and the claim acquired the move of the split that came after
                 // the tasks were written.
                 Steal::Success(unsafe { shared.thieves.rings.claimed(u64::from(first), count) })
             }
@@ -371,7 +426,7 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T> for Stealer<T, M, S> {
 
     /// The number of shared tasks.
     fn len(&self) -> usize {
-        self.shared.thieves.bounds.shared() as usize
+        self.shared.thieves.sharing.bounds.shared() as usize
     }
 }
 

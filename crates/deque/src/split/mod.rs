@@ -13,8 +13,8 @@
 //! instruction. Only when the owner comes down to `split` does it move `split` to take shared tasks
 //! back, and only when a thief has found nothing does it move `split` up to share more.
 //!
-//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. Two
-//! deques stand on it:
+//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. `sharing` is what
+//! passes between an owner and its thieves beside: requests, answers, exposure. Two deques stand on them:
 //!
 //! - [`Stack`], the direct task stack: a task lives in its slot, a stolen task keeps the slot until
 //!   its result is back, the head is a value in the owner's registers. For `join`.
@@ -23,12 +23,14 @@
 
 mod bounds;
 mod growing;
+mod sharing;
 mod stack;
 
 pub use crate::ring::{Storage, Whole};
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
+pub use sharing::Exposure;
 pub use stack::{
-    Context, Exposure, Head, MAX_SLOTS, PAYLOAD, Popped, PushError, Slot, Stack, StackError,
-    Status, Stolen,
+    Context, Head, MAX_SLOTS, PAYLOAD, Popped, PushError, Pushed, Slot, Stack, StackError, Status,
+    Stolen,
 };

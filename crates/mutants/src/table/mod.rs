@@ -56,6 +56,8 @@ pub enum Queue {
     Thep,
     FfThep,
     Split,
+    /// The split deque, with thieves that expose.
+    Exposed,
     Private,
     Fifo,
     Mutex,
@@ -74,7 +76,7 @@ impl Queue {
             }
             Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
             Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
-            Queue::Split => "deque/src/split",
+            Queue::Split | Queue::Exposed => "deque/src/split",
             Queue::Private => "deque/src/private.rs",
             Queue::Fifo => "deque/src/fifo.rs",
             Queue::Mutex => "deque/src/mutex.rs",

@@ -12,6 +12,8 @@ const BOUNDS: Mutant = Mutant {
     scene: Scene::Mixed,
     caught: Caught::Twice,
 };
+const EXPOSED: Mutant =
+    Mutant { file: "deque/src/split/sharing.rs", queue: Queue::Exposed, ..BOUNDS };
 const OWNER: Mutant = Mutant { file: "deque/src/split/growing.rs", ..BOUNDS };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -48,24 +50,56 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..BOUNDS
     },
     Mutant {
-        name: "split-bottom-stays",
-        why: "a missing step: the owner goes on taking what it has shared for private",
-        was: "bottom.set(to);",
-        is: "",
-        ..OWNER
-    },
-    Mutant {
         name: "split-past-the-split",
         why: "off by one: a pop at the split does not stop there",
-        was: "head > self.alarm.load(Ordering::Relaxed)",
-        is: "head >= self.alarm.load(Ordering::Relaxed)",
+        was: "head > self.alarm.0.load(Ordering::Relaxed)",
+        is: "head >= self.alarm.0.load(Ordering::Relaxed)",
         ..OWNER
     },
     Mutant {
         name: "split-never-takes-back",
         why: "the owner pops below the split without taking tasks back",
-        was: "let at_the_split = private.head.get() == old;",
+        was: "let at_the_split = below(bounds.settle());",
         is: "let at_the_split = false;",
         ..OWNER
+    },
+    Mutant {
+        name: "split-no-barrier",
+        why: "a thief that exposes private tasks makes no process-wide barrier",
+        was: "            M::heavy();\n",
+        is: "",
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-late-head",
+        why: "a pop compares its head with the alarm before it stores the head",
+        was: "        shared.set_head(index);
+        if !shared.undisturbed(head) {
+            return self.pop_disturbed(index);
+        }
+",
+        is: "        if !shared.undisturbed(head) {
+            shared.set_head(index);
+            return self.pop_disturbed(index);
+        }
+        shared.set_head(index);
+",
+        file: "deque/src/split/growing.rs",
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-does-not-settle",
+        why: "a pop that meets an exposure leaves it to go on",
+        was: "below(bounds.settle())",
+        is: "below(bounds.tail())",
+        file: "deque/src/split/growing.rs",
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-alarm-not-read-again",
+        why: "the owner takes the alarm of an exposure down, and does not look whether there is one",
+        was: "} else if self.bounds.settle() == split {",
+        is: "} else {",
+        ..EXPOSED
     },
 ];

@@ -29,7 +29,7 @@ use std::mem::{self, ManuallyDrop};
 use std::panic;
 use std::ptr;
 
-use poach_deque::split::{self, Popped, Status, Stolen};
+use poach_deque::split::{self, Popped, PushError, Pushed, Status, Stolen};
 use poach_memory::{Machine, Ordering};
 
 use super::current::Local;
@@ -205,39 +205,48 @@ where
     };
     match pushed {
         // SAFETY: `b` was pushed just now.
-        Some(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
-        None => fork_at_limit(head, a, b),
+        Pushed::Above(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
+        // SAFETY: as above, so far.
+        Pushed::AtLimit => unsafe { fork_at_limit::<A, B, RA, RB>(head, a) },
+        Pushed::Occupied => occupied(a, ManuallyDrop::into_inner(b)),
     }
 }
 
-/// A fork whose push is more than a few stores: all of it, so that the short form has no call before its
+/// A fork whose push is more than a few stores: the rest of it, so that the short form has no call before its
 /// first half, across which it would have to save what the halves capture.
+///
+/// # Safety
+///
+/// This thread owns the stack; `push_below_limit` of a `B` at `head` said `AtLimit` just now, and the original is
+/// not used again, unless the slot points to it.
 #[cold]
 #[inline(never)]
-fn fork_at_limit<A, B, RA, RB>(head: Head, a: A, mut b: ManuallyDrop<B>) -> (RA, RB)
+unsafe fn fork_at_limit<A, B, RA, RB>(head: Head, a: A) -> (RA, RB)
 where
     A: FnOnce(Worker<'_>) -> RA,
     B: FnOnce(Worker<'_>) -> RB + Send,
     RB: Send,
 {
-    let descriptor = descriptor::<B, RB>();
-    let pushed = if Slot::fits::<B>() {
-        // SAFETY: as in `Worker::fork`, which pushed nothing.
-        unsafe { head.push_at_limit(descriptor, &raw const b) }
-    } else {
-        let original = &raw const b;
-        // SAFETY: as above; a pointer fits.
-        unsafe { head.push_at_limit(descriptor, &raw const original) }
-    };
-    match pushed {
-        // SAFETY: `b` was pushed just now.
+    // SAFETY: by this function's contract.
+    match unsafe { head.push_at_limit() } {
+        // SAFETY: `b` is pushed now.
         Ok(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
         Err(error) => {
-            // SAFETY: it was not pushed, so it is still this frame's; it is taken once.
-            drop(unsafe { ManuallyDrop::take(&mut b) });
+            // SAFETY: this thread owns the stack.
+            let slot = unsafe { head.slot() };
+            // SAFETY: it is not pushed after all, but stands in the slot, and is taken once.
+            drop(unsafe { take_half::<B>(slot) });
             panic!("{error}");
         }
     }
+}
+
+/// A fork with a token that is not the innermost join's.
+#[cold]
+#[inline(never)]
+fn occupied<A, B, R>(a: A, b: B) -> R {
+    drop((a, b));
+    panic!("{}", PushError::Occupied);
 }
 
 /// Runs the first half, and the second if it is still there.

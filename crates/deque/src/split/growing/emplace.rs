@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 
 use poach_memory::Memory;
 
-use super::{Context, Private, Split, Storage};
+use super::{Context, Split, Storage};
 
 impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// Pushes the task that `write` makes of `value` in the places that it is given.
@@ -39,10 +39,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         value: V,
         write: impl FnOnce(*mut S::Head, *mut S::Rest, V),
     ) -> Result<(), V> {
-        let shared = &*self.shared;
-        // SAFETY: this is the owner's handle.
-        let Private { head: top, room, .. } = unsafe { shared.owner.get() };
-        let head = top.get();
+        let (shared, room) = self.owned();
+        let head = shared.head();
         if !room.has(head) {
             return Err(value);
         }
@@ -50,9 +48,9 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         // `write` leaves a task there.
         unsafe { room.write_with(head, |head, rest| write(head, rest, value)) };
         let next = head.wrapping_add(1);
-        top.set(next);
+        shared.set_head(next);
         if !shared.undisturbed(next) {
-            self.share();
+            self.push_disturbed();
         }
         Ok(())
     }
@@ -70,17 +68,18 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         &self,
         take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
     ) -> Option<R> {
-        let Private { head, room, .. } = self.private();
-        if !self.shared.undisturbed(head.get()) {
-            let task = self.pop_disturbed()?;
+        let (shared, room) = self.owned();
+        let head = shared.head();
+        let index = head.wrapping_sub(1);
+        shared.set_head(index);
+        if !shared.undisturbed(head) {
+            let task = self.pop_disturbed(index)?;
             let (mut head, mut rest) = (MaybeUninit::uninit(), MaybeUninit::uninit());
             // SAFETY: there is room for a task.
             unsafe { S::write(task, head.as_mut_ptr(), rest.as_mut_ptr()) };
             return Some(take(head.as_mut_ptr(), rest.as_mut_ptr()));
         }
-        let index = head.get().wrapping_sub(1);
-        head.set(index);
-        // SAFETY: `bottom <= index < head`: a task, and no thief can claim it; and the caller's promise.
+        // SAFETY: as in `pop`, and the caller's promise.
         Some(unsafe { room.read_with(index, take) })
     }
 
@@ -96,11 +95,17 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         &self,
         mut take: impl FnMut(*mut S::Head, *mut S::Rest) -> bool,
     ) {
-        let Private { head, room, .. } = self.private();
+        let (shared, room) = self.owned();
         let mut wants_more = true;
-        while wants_more && self.shared.undisturbed(head.get()) {
-            let index = head.get().wrapping_sub(1);
-            head.set(index);
+        while wants_more {
+            let head = shared.head();
+            let index = head.wrapping_sub(1);
+            shared.set_head(index);
+            if !shared.undisturbed(head) {
+                // Not taken: the next pop begins anew.
+                shared.set_head(head);
+                return;
+            }
             // SAFETY: as in `pop_in_place`.
             wants_more = unsafe { room.read_with(index, &mut take) };
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
 use super::slot::{PRESENT, Slot, make_ready};
-use super::{ALARM, ALIGN, BATCH, Context, Header, Limit, SPARE, bump};
+use super::{ALIGN, BATCH, Context, Header, Limit, SPARE, bump};
 
 /// Why a task could not be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,16 @@ impl fmt::Display for PushError {
 }
 
 impl std::error::Error for PushError {}
+
+/// What became of a push, so far.
+pub enum Pushed<M: Memory, C = ()> {
+    /// All is done. This is the head above the task.
+    Above(Head<M, C>),
+    /// The task stands in its slot, and [`Head::push_at_limit`] has to follow.
+    AtLimit,
+    /// The slot at this head is occupied, and nothing was done.
+    Occupied,
+}
 
 /// What became of a pop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,57 +102,50 @@ impl<M: Memory, C: Context> Head<M, C> {
     ) -> Result<Head<M, C>, PushError> {
         // SAFETY: by this function's contract.
         match unsafe { self.push_below_limit(descriptor, value) } {
-            Some(above) => Ok(above),
-            // SAFETY: as above; nothing was pushed.
-            None => unsafe { self.push_at_limit(descriptor, value) },
+            Pushed::Above(above) => Ok(above),
+            // SAFETY: as above; it was pushed so far.
+            Pushed::AtLimit => unsafe { self.push_at_limit() },
+            Pushed::Occupied => Err(PushError::Occupied),
         }
     }
 
     /// [`push`](Head::push), where it is no more than two loads, two comparisons and the stores. Where
-    /// it is more, it does nothing, and [`push_at_limit`](Head::push_at_limit) is for it.
-    ///
-    /// # Safety
-    ///
-    /// That of [`push`](Head::push), if there is a head above.
-    #[inline(always)]
-    pub unsafe fn push_below_limit<T>(
-        self,
-        descriptor: *mut (),
-        value: *const T,
-    ) -> Option<Head<M, C>> {
-        // SAFETY: the caller owns the stack.
-        let header = unsafe { self.header() };
-        // Relaxed: the owner's own value, or an alarm; an alarm seen late is answered later.
-        if self.is_occupied() || self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
-            return None;
-        }
-        // SAFETY: the slot is free; the rest is this function's contract.
-        unsafe { self.put(descriptor, value) };
-        // SAFETY: the caller owns the stack, and has pushed to this head.
-        Some(unsafe { self.above() })
-    }
-
-    /// [`push`](Head::push), by those who do not expect it to be short: makes more slots ready, and
-    /// answers a thief that asks.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`push`](Head::push).
+    /// it is more, [`push_at_limit`](Head::push_at_limit) has to follow, before anything else is pushed.
     ///
     /// # Safety
     ///
     /// That of [`push`](Head::push).
-    #[cold]
-    pub unsafe fn push_at_limit<T>(
-        self,
-        descriptor: *mut (),
-        value: *const T,
-    ) -> Result<Head<M, C>, PushError> {
+    #[inline(always)]
+    pub unsafe fn push_below_limit<T>(self, descriptor: *mut (), value: *const T) -> Pushed<M, C> {
         if self.is_occupied() {
-            return Err(PushError::Occupied);
+            return Pushed::Occupied;
         }
-        // SAFETY: the slot is free; the rest is this function's contract.
+        // SAFETY: the slot is free; the rest is this function's contract. U1.
         unsafe { self.put(descriptor, value) };
+        // U2: pairs with the heavy fence of a thief.
+        M::light();
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        // U3. Relaxed: the owner's own value, or an alarm.
+        if self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
+            return Pushed::AtLimit;
+        }
+        // SAFETY: the caller owns the stack, and has pushed to this head.
+        Pushed::Above(unsafe { self.above() })
+    }
+
+    /// What a push has to do for want of ready slots, or because a thief asks. Returns the head above.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`]. The task is the caller's again, and still stands in the slot, which is free.
+    ///
+    /// # Safety
+    ///
+    /// That of [`push`](Head::push), and [`push_below_limit`](Head::push_below_limit) said
+    /// [`AtLimit`](Pushed::AtLimit) just now.
+    #[cold]
+    pub unsafe fn push_at_limit(self) -> Result<Head<M, C>, PushError> {
         self.after_push()?;
         // SAFETY: the caller owns the stack, and has pushed to this head.
         Ok(unsafe { self.above() })
@@ -200,11 +203,11 @@ impl<M: Memory, C: Context> Head<M, C> {
         // claimed the task reads there is its descriptor, whether this store has come or not.
         let task = slot.task.load(Ordering::Relaxed);
         slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);
-        // Pairs with the heavy fence in `expose`. (Where there is none, nobody exposes.)
+        // O2: pairs with the heavy fence of a thief that exposes. (Where there is none, nobody does.)
         M::light();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header_from_within() };
-        // Relaxed: at least `split`; see "Why a task is run once".
+        // O3. Relaxed: at least `split`; see "Why a task is run once".
         self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()
     }
 
@@ -217,8 +220,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     pub unsafe fn pop_at_floor(self) -> Popped {
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
-        if self.index() < header.bounds.settle() {
-            if header.bounds.take_back().is_none() {
+        if self.index() < header.sharing.bounds.settle() {
+            if header.sharing.bounds.take_back().is_none() {
                 // SAFETY: the caller owns the stack.
                 let slot = unsafe { self.slot() };
                 // Relaxed, both: as in `pop_above_floor`.
@@ -291,7 +294,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         slot.task.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
-        header.bounds.reset(self.index());
+        header.sharing.bounds.reset(self.index());
         self.attend(header);
     }
 
@@ -440,7 +443,7 @@ impl<M: Memory, C: Context> Head<M, C> {
             let ready = self.depth() + 1;
             let all = header.slots + SPARE;
             if ready == all {
-                // SAFETY: the slot that was just pushed to. Relaxed: no thief has seen it.
+                // SAFETY: the slot that was just pushed to. Relaxed: no thief looks at the spare one.
                 unsafe { self.slot() }.task.store(ptr::null_mut(), Ordering::Relaxed);
                 return Err(PushError::Full { slots: header.slots });
             }
@@ -464,59 +467,10 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// May call the context, which may use the stack: so the caller does nothing more with the words of the
     /// header.
     fn attend(self, header: &Header<M, C>) {
-        // Relaxed: whether an alarm that is overwritten below had a request is looked at again there.
-        let mut asked = header.requested.swap(0, Ordering::Relaxed) != 0;
-        // Relaxed: the owner's alone.
-        if header.hot.put_off.load(Ordering::Relaxed) != 0 {
-            header.hot.put_off.store(0, Ordering::Relaxed);
-            asked = true;
-        }
-        let put_off = asked && {
-            let private = self.index().wrapping_sub(header.bounds.settle());
-            !header.context.answers(private)
-        };
-        let mut shared = false;
-        let waits_at_the_split = loop {
-            let mut split = header.bounds.settle();
-            let private = self.index().wrapping_sub(split);
-            if asked && !put_off && !shared && private > 0 {
-                let to = split + private.div_ceil(2);
-                if !header.bounds.share_if(split, to) {
-                    continue;
-                }
-                split = to;
-                shared = true;
-                bump(&header.counts.grows);
-            }
-            // Relaxed: the owner's alone.
-            let limit = header.hot.own_limit.load(Ordering::Relaxed);
-            // Acquire: see "Why a request is not lost". Release: nothing, but a swap that acquires and
-            // is part of a thief's release sequence keeps it going.
-            header.hot.limit.swap(limit, Ordering::AcqRel);
-            // Put off, it is looked at again by the pop of the lowest private task.
-            let waits = put_off && private > 0;
-            let lowest = split.wrapping_add(u32::from(waits));
-            let floor = self.below(self.index().wrapping_sub(lowest));
-            header.hot.floor.swap(floor.limit(), Ordering::AcqRel);
-            // Pairs with the full fence in `expose`: of an exposure whose maximum was overwritten just
-            // now, the beginning is visible after it.
-            M::full();
-            if header.bounds.settle() == split {
-                break waits;
-            }
-        };
-        if waits_at_the_split && header.requested.load(Ordering::Relaxed) == 0 {
-            header.hot.put_off.store(1, Ordering::Relaxed);
-        } else if asked && !shared {
-            // Still hungry: the next push has something for it.
-            header.requested.store(1, Ordering::Relaxed);
-            header.hot.limit.store(ptr::null_mut(), Ordering::Relaxed);
-        } else if header.requested.load(Ordering::Relaxed) != 0 {
-            // A request came in between, and its alarm may have been overwritten.
-            header.hot.limit.store(ptr::null_mut(), Ordering::Relaxed);
-            header.hot.floor.store(ALARM, Ordering::Relaxed);
-        }
-        if shared {
+        let place = |split| self.below(self.index().wrapping_sub(split)).limit();
+        let answers = |private| header.context.answers(private);
+        if header.sharing.attend(self.index(), &*header.hot, place, answers) {
+            bump(&header.counts.grows);
             header.context.shared();
         }
     }

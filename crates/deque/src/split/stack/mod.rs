@@ -15,69 +15,36 @@
 //! private task is:
 //!
 //! ```text
-//! push:  is the slot free?  head < limit ?   write the task   mark the slot taken
+//! push:  is the slot free?   write the task   mark the slot taken   head < limit ?
 //! pop:   mark the slot free   head >= floor ?
 //! ```
 //!
 //! Both comparisons are with words on the owner's own line. They guard everything that is rare, which is
-//! in functions of its own: `push_at_limit`, which begins anew, and `pop_at_floor`, which goes on.
+//! in functions of its own: `push_at_limit` and `pop_at_floor`, which go on from there.
 //!
 //! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
 //!   memory is made ready, until all of it is.
 //! - `floor` is `split`: below it a task is shared and must be taken back from the thieves.
-//! - **A thief that finds nothing** sets `requested`, then `limit` to zero and `floor` to the
-//!   maximum. So a hungry thief costs an owner that feeds it one branch, the one it has anyway, and
-//!   an owner that has no hungry thief nothing at all.
+//! - **A thief that finds nothing** sets `limit` to zero and `floor` to the maximum. So a hungry thief costs an
+//!   owner that feeds it one branch, the one it has anyway, and an owner that has no hungry thief nothing at all.
+//!   The two words are the stack's alarm; [`sharing`](super::sharing) says how it is raised and answered, and how a thief
+//!   exposes private tasks. A thief sees a task by its slot's mark.
 //!
 //! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all there
 //! was; here that is `tail = split`, and the owner [resets](super::Bounds::reset) both when it retires
-//! a stolen task. Its `splitreq` is `requested`.
-//!
-//! # Why a request is not lost
-//!
-//! The thief's three stores are `requested = 1`, then the two alarms, each releasing. The owner, in
-//! its cold path, answers and then puts `limit` and `floor` back by swaps that acquire. If such a
-//! swap overwrites an alarm, it has read it, so the owner's next load of `requested` sees that
-//! thief's 1, and it raises the alarms again itself. If it does not, the alarm comes later and stays.
-//! An owner with nothing to share leaves `requested` up, and `limit` at zero: its next push shares.
+//! a stolen task. Its `splitreq` is `limit`.
 //!
 //! # Why a task is run once
 //!
-//! A task at or above `split` is seen by no thief: payloads are read only after a
-//! [claim](super::Claim), and claims stay below `split`. A task below it is taken by one change of
-//! [`Bounds`], as argued there. `floor` is never below `split` when the owner compares: only the owner
-//! stores values other than the maximum, and it stores `split`; and where a thief has moved `split`
-//! up, the next section says why the owner sees the maximum.
+//! Payloads are read only after a [claim](super::Claim), and claims stay below `split`. A task below it is taken by
+//! one change of [`Bounds`], as argued there. `floor` is never below `split` when the owner compares: only the owner
+//! stores values other than the maximum, and it stores `split`; and where a thief has moved `split` up, the owner
+//! sees the maximum (`sharing`, "Exposure"). What the owner pushes while a thief exposes goes above the tasks that the
+//! thief has found, or into slots that it has found free.
 //!
-//! # No task is stuck behind a long leaf
-//!
-//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief
-//! moves `split` itself ([`expose`](Stack::expose)), which Lace cannot do, since it would want a fence
-//! in every pop. Here the thief pays for both sides, with the process-wide barrier.
-//!
-//! ```text
-//! owner's pop               exposing thief
-//!   mark the slot free        begin: split = tail - 1         (one thief at a time)
-//!   (compiler fence)          floor = maximum
-//!   floor <= head ?           process-wide barrier
-//!                             which slots from `tail` up are marked taken? expose half of these:
-//!                             end: split = tail + that many, if still as begun
-//! ```
-//!
-//! It is Dekker's protocol with an asymmetric fence. Take a pop and an exposure. Either the pop's load
-//! of `floor` comes after the barrier: then it sees the maximum and takes the cold path, which
-//! [settles](super::Bounds) the exposure before it decides. Or it comes before: then the mark that the
-//! pop had made before is visible to the thief after the barrier, and the thief leaves that task alone.
-//! So of the tasks that the thief finds marked, the owner can take none without settling first: if the
-//! exposure has ended, it finds the new split, and otherwise it makes the thief's last step fail. What
-//! the owner pushes meanwhile goes above, or into slots that the thief has found free.
-//!
-//! The owner puts `floor` back in its cold path, and may so overwrite the maximum of an exposure that
-//! began a moment ago. Therefore it fences and settles again afterwards: if the exposure began before
-//! the swap of `floor`, it is found then; if it begins after, its maximum comes after the swap.
-//!
-//! A thief that exposes acquires the marks (a push releases its mark), and its last step releases: so
-//! payloads are handed over as if the owner had shared them.
+//! *A request of two words.* A thief stores `limit`, then `floor`, both releasing. The owner takes them down in the
+//! other order, by swaps that acquire. If it overwrites the `floor` of a request, it sees the `limit` of that
+//! request, too, and answers. If it does not, that `floor` comes later, and stays.
 //!
 //! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a releasing
 //! read-modify-write; the owner acquires it before it reads. Nobody else touches the slot meanwhile:
@@ -94,8 +61,9 @@ use std::fmt;
 
 use poach_memory::{CachePadded, Memory, Ordering, Pointer, Word};
 
-use super::{Bounds, Claim};
-pub use head::{Head, Popped, PushError};
+use super::Claim;
+use super::sharing::{Alarm, Exposure, Sharing};
+pub use head::{Head, Popped, PushError, Pushed};
 pub use slot::{PAYLOAD, Slot, Status};
 use slot::{PRESENT, make_ready};
 
@@ -160,11 +128,7 @@ struct Header<M: Memory, C> {
     /// Read by the owner at every push and pop; written by the owner, and by a thief that asks.
     hot: CachePadded<Hot<M>>,
     /// What thieves claim from.
-    bounds: CachePadded<Bounds<M>>,
-    /// 1 while a thief waits for tasks to be shared.
-    requested: CachePadded<M::Word>,
-    /// 1 while a thief exposes. Thieves alone look.
-    exposing: CachePadded<M::Word>,
+    sharing: CachePadded<Sharing<M>>,
     /// Read by thieves too, written by the owner's cold paths.
     counts: CachePadded<Counts<M>>,
     slots: usize,
@@ -243,15 +207,57 @@ impl fmt::Display for StackError {
 
 impl std::error::Error for StackError {}
 
-/// What became of an attempt to [expose](Stack::expose) tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exposure {
-    /// It was not begun: there was nothing to expose, or another thief is at it.
-    Refused,
-    /// It cost a process-wide barrier, and the owner came back meanwhile.
-    Vain,
-    /// It cost a process-wide barrier, and there is something to [steal](Stack::steal) now.
-    Done,
+impl<M: Memory> Alarm for Hot<M> {
+    type Place = *mut Limit;
+
+    #[inline]
+    fn is_asked(&self) -> bool {
+        // Relaxed: as the trait says.
+        self.limit.load(Ordering::Relaxed).is_null()
+    }
+
+    #[inline]
+    fn ask(&self) {
+        // Relaxed: who finds the request up leaves it to whoever raised it, who raises `floor` too. Release: an
+        // owner that acquires `floor` sees `limit`.
+        if !self.is_asked() {
+            self.limit.store(ptr::null_mut(), Ordering::Release);
+            self.floor.store(ALARM, Ordering::Release);
+        }
+    }
+
+    fn ask_again(&self) {
+        // Relaxed: the owner's own request, seen by itself.
+        self.limit.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    fn stop_pops(&self) {
+        // Relaxed: fences on both sides order it.
+        self.floor.store(ALARM, Ordering::Relaxed);
+    }
+
+    fn take_down(&self, split: *mut Limit) -> bool {
+        // AcqRel, both: acquires what it overwrites, and keeps a thief's release sequence going. `floor` first: see
+        // "A request of two words".
+        self.floor.swap(split, Ordering::AcqRel);
+        // Relaxed: the owner's alone.
+        let limit = self.own_limit.load(Ordering::Relaxed);
+        self.limit.swap(limit, Ordering::AcqRel).is_null()
+    }
+
+    fn put_off(&self) {
+        // Relaxed: the owner's alone.
+        self.put_off.store(1, Ordering::Relaxed);
+    }
+
+    fn was_put_off(&self) -> bool {
+        // Relaxed, both: as above.
+        let was = self.put_off.load(Ordering::Relaxed) != 0;
+        if was {
+            self.put_off.store(0, Ordering::Relaxed);
+        }
+        was
+    }
 }
 
 impl<M: Memory, C: Context> Stack<M, C> {
@@ -279,9 +285,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
                 own_limit: M::Pointer::new(limit),
                 put_off: M::Word::new(0),
             }),
-            bounds: CachePadded::new(Bounds::new(0)),
-            requested: CachePadded::new(M::Word::new(0)),
-            exposing: CachePadded::new(M::Word::new(0)),
+            sharing: CachePadded::new(Sharing::new(0)),
             counts: CachePadded::new(Counts { grows: M::Word::new(0), shrinks: M::Word::new(0) }),
             slots,
             context,
@@ -314,7 +318,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// [`Claim::Empty`] if nothing is shared, [`Claim::Lost`] if another was faster.
     #[inline]
     pub fn steal(&self) -> Result<Stolen<'_, M>, Claim> {
-        match self.head().bounds.claim(|_| 1) {
+        match self.head().sharing.bounds.claim(|_| 1) {
             Claim::Taken { first, .. } => {
                 // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot lives
                 // as long as the stack.
@@ -332,14 +336,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
     ///
     /// Any thread; wait-free.
     pub fn request(&self) {
-        let header = self.head();
-        // Relaxed: if the flag is up, whoever put it up is raising the alarms too.
-        if header.requested.load(Ordering::Relaxed) == 0 {
-            // Release, all three: the owner that acquires an alarm sees the request.
-            header.requested.store(1, Ordering::Release);
-            header.hot.limit.store(ptr::null_mut(), Ordering::Release);
-            header.hot.floor.store(ALARM, Ordering::Release);
-        }
+        self.head().hot.ask();
     }
 
     /// A thief makes private tasks of an owner that does not come back visible: the older half of them.
@@ -353,38 +350,36 @@ impl<M: Memory, C: Context> Stack<M, C> {
     #[cold]
     pub fn expose(&self) -> Exposure {
         let header = self.head();
-        if !M::asymmetric() || !self.is_present(header, header.bounds.tail()) {
-            return Exposure::Refused;
-        }
-        // Acquire: pairs with the release below; exposures come one after the other.
-        if header.exposing.swap(1, Ordering::Acquire) != 0 {
-            return Exposure::Refused;
-        }
-        let exposed = header.bounds.begin_exposure().map(|exposure| {
-            // Pairs with the full fence in `attend`: the beginning comes before the alarm for an owner
-            // that overwrites the alarm.
-            M::full();
-            // Relaxed: the fences order it.
-            header.hot.floor.store(ALARM, Ordering::Relaxed);
-            // Pairs with the light fence in `pop`.
-            M::heavy();
-            let marked = (0..MAX_EXPOSURE)
-                .take_while(|&step| self.is_present(header, exposure.first.wrapping_add(step)))
-                .count() as u32;
-            let exposed = marked.div_ceil(2);
-            header.bounds.end_exposure(exposure, exposed) && exposed > 0
-        });
-        header.exposing.store(0, Ordering::Release);
-        match exposed {
-            None => Exposure::Refused,
-            Some(false) => Exposure::Vain,
-            Some(true) => Exposure::Done,
-        }
+        header.sharing.expose(&*header.hot, |first| self.private_from(header, first))
+    }
+
+    /// Whether there is something to [`expose`](Stack::expose).
+    ///
+    /// Exact for a thread that has left a [`request`](Stack::request) and passed a [heavy
+    /// fence](Memory::heavy) since: then what is pushed later is shared by its push. But `false` while another
+    /// thief exposes, which sees to it, and where nobody can.
+    ///
+    /// Any thread; wait-free.
+    #[cold]
+    pub fn has_private_tasks(&self) -> bool {
+        let header = self.head();
+        header.sharing.has_private_tasks(|first| u32::from(self.is_present(header, first)))
+    }
+
+    /// How many tasks stand in the slots from this index on, one after the other, to a thief's knowledge; but no
+    /// more than are worth a look.
+    fn private_from(&self, header: &Header<M, C>, first: u32) -> u32 {
+        let present = |&step: &u32| self.is_present(header, first.wrapping_add(step));
+        (0..MAX_EXPOSURE).take_while(present).count() as u32
     }
 
     /// Whether a task stands in the slot of this index, to a thief's knowledge.
     fn is_present(&self, header: &Header<M, C>, index: u32) -> bool {
         let slot = self.slot_at(index);
+        // The spare slot's task is one that is refused.
+        if index as usize >= header.slots {
+            return false;
+        }
         // Acquire: pairs with the release in `after_push`; slots up to this one are initialised.
         if slot.addr().get() > header.hot.own_limit.load(Ordering::Acquire).addr() {
             return false;
@@ -397,7 +392,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
 
     /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
     pub fn shared(&self) -> u32 {
-        self.head().bounds.shared()
+        self.head().sharing.bounds.shared()
     }
 
     /// How often the owner has shared tasks (`grows`) and taken them back (`shrinks`).

@@ -1,0 +1,227 @@
+//! What the two split deques have in common: how a thief asks, how the owner answers, and how a thief helps
+//! itself to tasks of an owner that does not come back.
+//!
+//! The stack of forks and the queue of spawned tasks differ in where a task lies and in where the owner keeps its
+//! head. They share this: thieves claim from [`Bounds`]; the owner compares its head with an [`Alarm`] at each
+//! push and pop, and goes on without another look unless the comparison says that something is up.
+//!
+//! # The order of an owner's operation
+//!
+//! ```text
+//! owner's push                     owner's pop                      thief
+//!   U1  make the task visible        O1  make the task invisible      T1  raise the alarm
+//!   U2  light fence                  O2  light fence                  T2  heavy fence
+//!   U3  load the alarm, compare      O3  load the alarm, compare      T3  look at what is visible
+//!                                    O4  take the task
+//! ```
+//!
+//! A task is visible when a thief that looks finds it: its mark in the stack, the head of the queue. *For each
+//! push and each thief, either U3 sees T1, or T3 sees U1*; likewise O3 and O1. That is Dekker's protocol with an
+//! asymmetric fence, which the thief pays for alone. Each section below uses it.
+//!
+//! # A request
+//!
+//! A thief that finds nothing shared raises the alarm (T1). The owner whose comparison fails shares the older half
+//! of its private tasks ([`attend`](Sharing::attend)). It takes the alarm down first, shares second: a thief that has
+//! seen the split move by an acquiring load of [`Bounds`], and finds nothing left there, sees the alarm down and
+//! raises it again. (That load is in [`claim`](Bounds::claim) and acquires for this reason: with a relaxed one the
+//! thief may read the alarm as it was, take the request that has been answered for its own, and leave none.)
+//!
+//! An owner that has nothing to share raises the alarm again itself: its next push shares. One that wishes to share
+//! later keeps the request in a word of its own, and is stopped one task above the split: by the pop of its
+//! lowest private task.
+//!
+//! # A thief that is about to sleep
+//!
+//! It raises the alarm (T1), fences (T2), and looks ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task
+//! whose U1 it does not see will be shared by its push, since U3 sees T1. So no task is left behind by an owner
+//! that the system stops in the midst of a push, wherever it stops: before U1 there is no task yet, and
+//! after it the thief sees one, and exposes it.
+//!
+//! # Exposure
+//!
+//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief moves the
+//! split itself ([`expose`](Sharing::expose)). Lace cannot do that: it would want a full fence in every pop.
+//!
+//! ```text
+//! exposing thief, one at a time
+//!   E1  begin: split = tail - 1
+//!   E2  full fence
+//!   E3  raise the alarm for pops                 (T1)
+//!   E4  heavy fence                              (T2)
+//!   E5  which tasks from tail on are visible?    (T3)
+//!   E6  end: split = tail + half of these, if it is still as begun
+//! ```
+//!
+//! *A task is taken once.* Take a pop and an exposure. By the fences O2 and E4, either E5 sees O1, or all that
+//! the owner loads after O2 sees E1 and E3. In the first case the thief leaves the task alone. In the second O3 sees
+//! the alarm, and the owner [settles](Bounds::settle) before it decides: it finds the exposure begun and undoes
+//! that, so that E6 fails, or it finds its end, the new split. (O3 may see the alarm of an older request, and settle
+//! before E1: then it is the first case.) So of the tasks that E5 has found the owner takes none without
+//! settling after E1. What the owner pushes meanwhile goes above these, by a push whose U3 sees the alarm.
+//!
+//! *An alarm that the owner takes down.* The owner may take down the alarm of an exposure that began a moment
+//! ago. It fences afterwards, and then settles once more, or moves the split by an exchange that
+//! fails if an exposure is under way. If E1 came before the owner's fence, that is seen then. If it came after,
+//! E3 comes after the owner's swap, and stays.
+//!
+//! *Handing over.* The owner releases a task by U1. A thief acquires it by E5 and releases it by E6; a claim
+//! acquires that. So a task is handed on as if its owner had shared it.
+
+use core::marker::PhantomData;
+
+use poach_memory::{Memory, Ordering, Word};
+
+use super::Bounds;
+
+/// The words with which an owner compares its head.
+pub(super) trait Alarm {
+    /// Where a split stands, in the terms of these words.
+    type Place: Copy;
+
+    /// Whether a thief has asked. Relaxed: seen late, it is answered late.
+    fn is_asked(&self) -> bool;
+
+    /// A thief asks: stops the owner at its next push or pop. What it writes it releases, and only if it must
+    /// change, so that the owner's copy of the line stays good.
+    fn ask(&self);
+
+    /// The owner asks itself, having nothing to share: stops it at its next push.
+    fn ask_again(&self);
+
+    /// A thief stops the owner at its next pop.
+    fn stop_pops(&self);
+
+    /// The owner takes the alarm down, by read-modify-writes that acquire: from now on it is stopped at `split`
+    /// alone. Whether a request was up.
+    fn take_down(&self, split: Self::Place) -> bool;
+
+    /// The owner puts a request off, for which there is something to share.
+    fn put_off(&self) {}
+
+    /// Whether the owner has put a request off; from now on it has not.
+    fn was_put_off(&self) -> bool {
+        false
+    }
+}
+
+/// What became of an attempt to [expose](super::Stack::expose) tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// It was not begun: there was nothing to expose, or another thief is at it.
+    Refused,
+    /// It cost a process-wide barrier, and the owner came back meanwhile.
+    Vain,
+    /// It cost a process-wide barrier, and there is something to [steal](super::Stack::steal) now.
+    Done,
+}
+
+/// What thieves write.
+pub(super) struct Sharing<M: Memory> {
+    pub(super) bounds: Bounds<M>,
+    /// 1 while a thief exposes. Thieves alone look.
+    exposing: M::Word,
+    memory: PhantomData<M>,
+}
+
+impl<M: Memory> Sharing<M> {
+    /// No task, the next one at `index`.
+    pub(super) fn new(index: u32) -> Self {
+        Sharing { bounds: Bounds::new(index), exposing: M::Word::new(0), memory: PhantomData }
+    }
+
+    /// The owner takes the alarm down, and answers a thief that asks, if `answers` says so, which is told how many
+    /// tasks are private; `head` is the index above its last task, and no push or pop is under way. Returns whether it
+    /// has shared something.
+    ///
+    /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
+    pub(super) fn attend<A: Alarm>(
+        &self,
+        head: u32,
+        alarm: &A,
+        place: impl Fn(u32) -> A::Place,
+        answers: impl Fn(u32) -> bool,
+    ) -> bool {
+        // Both are asked: what was put off is answered with what is up.
+        let mut asked = alarm.was_put_off() | alarm.is_asked();
+        let mut answer = None;
+        loop {
+            let split = self.bounds.settle();
+            let private = head.wrapping_sub(split);
+            let now = asked && *answer.get_or_insert_with(|| answers(private));
+            let half = if now { private.div_ceil(2) } else { 0 };
+            let to = split.wrapping_add(half);
+            let later = asked && !now && private > 0;
+            // Before the tasks are there to be taken: who takes them all and asks again is not overlooked.
+            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
+            // Pairs with E2: of an exposure whose alarm was taken down just now, E1 is visible after it.
+            M::full();
+            if half > 0 {
+                if self.bounds.share_if(split, to) {
+                    return true;
+                }
+            } else if self.bounds.settle() == split {
+                if later {
+                    alarm.put_off();
+                    return false;
+                }
+                if asked || !overwritten {
+                    break;
+                }
+            }
+            asked |= overwritten;
+        }
+        if asked {
+            alarm.ask_again();
+        }
+        false
+    }
+
+    /// Whether a thief may find something to [expose](Sharing::expose): `private` says how many tasks from an index
+    /// on are visible. Exact for a thief that has asked, and passed a heavy fence since; but `false` while another
+    /// thief exposes, which will see to it.
+    ///
+    /// Any thread; wait-free.
+    #[cold]
+    pub(super) fn has_private_tasks(&self, private: impl Fn(u32) -> u32) -> bool {
+        // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag down has
+        // looked, or does so before it sleeps.
+        M::asymmetric()
+            && self.exposing.load(Ordering::Relaxed) == 0
+            && private(self.bounds.tail()) != 0
+    }
+
+    /// A thief shares the older half of the private tasks; `private` says how many from an index on are visible,
+    /// by loads that acquire.
+    ///
+    /// Any thread. Never waits for the owner, nor makes it wait.
+    #[cold]
+    pub(super) fn expose(&self, alarm: &impl Alarm, private: impl Fn(u32) -> u32) -> Exposure {
+        if !M::asymmetric() || private(self.bounds.tail()) == 0 {
+            return Exposure::Refused;
+        }
+        // Acquire: pairs with the release below; exposures come one after the other.
+        if self.exposing.swap(1, Ordering::Acquire) != 0 {
+            return Exposure::Refused;
+        }
+        // E1.
+        let exposed = self.bounds.begin_exposure().map(|exposure| {
+            // E2: pairs with the full fence in `attend`.
+            M::full();
+            // E3.
+            alarm.stop_pops();
+            // E4: pairs with U2 and O2.
+            M::heavy();
+            // E5.
+            let tasks = private(exposure.first).div_ceil(2);
+            // E6.
+            self.bounds.end_exposure(exposure, tasks) && tasks > 0
+        });
+        self.exposing.store(0, Ordering::Release);
+        match exposed {
+            None => Exposure::Refused,
+            Some(false) => Exposure::Vain,
+            Some(true) => Exposure::Done,
+        }
+    }
+}

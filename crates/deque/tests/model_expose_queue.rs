@@ -1,0 +1,104 @@
+//! The split deque of values when a thief exposes private tasks: every task comes out once, whether the owner comes
+//! back or not, also when its ring grows meanwhile; and without the thief's barrier it does not.
+
+mod barrierless;
+
+use std::cell::Cell as Count;
+use std::rc::Rc;
+
+use barrierless::Barrierless;
+use poach_deque::Steal;
+use poach_deque::split::Split;
+use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
+use poach_memory::Memory;
+
+/// What an owner does.
+#[derive(Clone, Copy)]
+enum Step {
+    Push,
+    Pop,
+}
+use Step::{Pop, Push};
+
+/// Pops, pushes over a slot that was popped, and comes down to the split.
+const MEETS: &[Step] = &[Push, Push, Pop, Push, Pop];
+/// Its ring, of one slot at first, grows, and goes round.
+const GROWS: &[Step] = &[Push, Push, Pop, Push];
+
+/// An owner that follows `script` and then pops all, against a thief that exposes, takes what it then finds, and
+/// does so again if there was something. The thief may have asked before.
+fn model<M: Memory>(threads: &mut Threads, script: &'static [Step], asks: bool) {
+    let queue = Split::<u64, M>::with_capacity(1).expect("a power of two");
+    let thief = queue.thief();
+    let runs: Rc<[Count<u32>; 3]> = Rc::default();
+    let stolen = Rc::new(Count::new(0_u64));
+    let run = |runs: &[Count<u32>; 3], task: u64| {
+        let count = &runs[task as usize];
+        count.set(count.get() + 1);
+        assert_eq!(count.get(), 1, "task {task} came out twice");
+    };
+    let (mine, theirs) = (Rc::clone(&runs), Rc::clone(&runs));
+    threads.spawn("owner", move || {
+        let mut next = 0;
+        for step in script {
+            match step {
+                Push => {
+                    queue.push(next);
+                    next += 1;
+                }
+                Pop => queue.pop().into_iter().for_each(|task| run(&mine, task)),
+            }
+        }
+        while let Some(task) = queue.pop() {
+            run(&mine, task);
+        }
+    });
+    let count = Rc::clone(&stolen);
+    threads.spawn("thief", move || {
+        if asks {
+            thief.request();
+        }
+        thief.expose();
+        while let Steal::Success(task) = thief.steal() {
+            run(&theirs, task);
+            count.set(count.get() + 1);
+        }
+    });
+    threads.finally(move || {
+        let pushed = script.iter().filter(|step| matches!(step, Push)).count();
+        assert!(runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
+        poach_explore::observe(0, stolen.get());
+    });
+}
+
+fn check<M: Memory>(config: &Config, script: &'static [Step], asks: bool) -> Report {
+    explore(config, &move |threads: &mut Threads| model::<M>(threads, script, asks))
+}
+
+fn every_task_comes_out_once(capacity: u32, script: &'static [Step], asks: bool) {
+    let report = check::<Simulated>(&Config::bounded(capacity, true), script, asks);
+    assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
+    assert!(report.complete, "{report:?}");
+    // None, one or two were stolen, each somewhere: the model covers what it is about.
+    let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
+    assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
+    println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
+}
+
+#[test]
+fn every_task_comes_out_once_of_an_owner_that_was_not_asked() {
+    for capacity in [1, 2] {
+        every_task_comes_out_once(capacity, MEETS, false);
+    }
+}
+
+#[test]
+fn every_task_comes_out_once_of_an_owner_that_was_asked() {
+    every_task_comes_out_once(1, GROWS, true);
+}
+
+#[test]
+fn without_the_barrier_a_task_comes_out_twice() {
+    let report = check::<Barrierless>(&Config::bounded(2, true), MEETS, false);
+    assert_eq!(report.verdict.word(), "violation", "{report:?}");
+}

@@ -1,0 +1,222 @@
+//! A spawned task is not stuck behind what its worker runs for long: others begin it, though its owner does not
+//! come back to its queue.
+//!
+//! No test here measures a time. A body waits for its tasks, and nobody but the other workers can run them.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use poach_memory::{Machine, Memory};
+use poach_runtime::{ThreadPool, join, scope_fifo, spawn};
+
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
+
+/// Without a process-wide barrier private tasks wait for their owner: documented.
+fn nobody_exposes() -> bool {
+    !Machine::asymmetric()
+}
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).build().unwrap()
+}
+
+/// Waits until `done`, or for so long that whatever should have done it never will.
+fn wait_for(done: impl Fn() -> bool) -> bool {
+    for _ in 0..20_000 {
+        if done() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    done()
+}
+
+#[test]
+fn tasks_of_a_scope_begin_though_its_body_waits_for_them() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for round in 0..ROUNDS {
+        let tasks = [2, 3, 8, 100][round % 4];
+        let begun = AtomicUsize::new(0);
+        pool.scope(|s| {
+            for _ in 0..tasks {
+                s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst));
+            }
+            let all = wait_for(|| begun.load(Ordering::SeqCst) == tasks);
+            assert!(all, "{} of {tasks} tasks have begun", begun.load(Ordering::SeqCst));
+        });
+    }
+}
+
+#[test]
+fn tasks_in_order_begin_though_their_body_waits_for_them() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for _ in 0..ROUNDS {
+        let begun = AtomicUsize::new(0);
+        pool.install(|| {
+            scope_fifo(|s| {
+                for _ in 0..5 {
+                    s.spawn_fifo(|_| _ = begun.fetch_add(1, Ordering::SeqCst));
+                }
+                assert!(wait_for(|| begun.load(Ordering::SeqCst) == 5));
+            });
+        });
+    }
+}
+
+/// The youngest is the owner's, and waits for all others, which nobody but the other worker can run.
+#[test]
+fn a_task_that_waits_for_older_ones_meets_them() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for round in 0..ROUNDS {
+        let tasks = 1 + round % 5;
+        let ended = AtomicUsize::new(0);
+        pool.scope(|s| {
+            for _ in 0..tasks {
+                s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+            }
+            s.spawn(|_| assert!(wait_for(|| ended.load(Ordering::SeqCst) == tasks)));
+        });
+    }
+}
+
+/// A body that waits for two tasks which wait for each other.
+#[test]
+fn tasks_that_wait_for_each_other_meet() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(3);
+    for _ in 0..ROUNDS {
+        let begun = AtomicUsize::new(0);
+        let meet = |all| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            assert!(wait_for(|| begun.load(Ordering::SeqCst) >= all));
+        };
+        pool.scope(|s| {
+            s.spawn(|_| meet(2));
+            s.spawn(|_| meet(2));
+            assert!(wait_for(|| begun.load(Ordering::SeqCst) == 2));
+        });
+    }
+}
+
+/// What a stolen task has spawned is no more stuck than what a body has.
+#[test]
+fn tasks_spawned_by_a_stolen_task_begin() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for _ in 0..ROUNDS {
+        let (away, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
+        pool.scope(|s| {
+            s.spawn(|s| {
+                away.store(true, Ordering::SeqCst);
+                (0..3).for_each(|_| s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst)));
+                assert!(wait_for(|| begun.load(Ordering::SeqCst) == 3));
+            });
+            // Then this worker looks for work, and finds what the other has spawned.
+            assert!(wait_for(|| away.load(Ordering::SeqCst)));
+        });
+    }
+}
+
+#[test]
+fn detached_tasks_begin_though_who_spawned_them_waits() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for _ in 0..ROUNDS {
+        pool.install(|| {
+            let (sender, receiver) = mpsc::channel();
+            for task in 0..4 {
+                let sender = sender.clone();
+                drop(spawn(move || sender.send(task)));
+            }
+            let mut tasks: Vec<_> =
+                (0..4).map(|_| receiver.recv_timeout(Duration::from_secs(20)).unwrap()).collect();
+            tasks.sort_unstable();
+            assert_eq!(tasks, [0, 1, 2, 3]);
+        });
+    }
+}
+
+/// Forks and spawned tasks of one worker, all behind one leaf.
+#[test]
+fn forks_and_spawned_tasks_behind_one_leaf_begin() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(2);
+    for _ in 0..ROUNDS {
+        let begun = AtomicUsize::new(0);
+        let count = || _ = begun.fetch_add(1, Ordering::SeqCst);
+        pool.scope(|s| {
+            s.spawn(|_| count());
+            s.spawn(|_| count());
+            join(
+                || {
+                    s.spawn(|_| count());
+                    assert!(wait_for(|| begun.load(Ordering::SeqCst) == 4));
+                },
+                count,
+            );
+        });
+    }
+}
+
+/// The second of three workers has begun a task that takes as long as the body; the third is to have the rest.
+#[test]
+fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
+    if nobody_exposes() {
+        return;
+    }
+    let pool = pool(3);
+    for _ in 0..ROUNDS {
+        let ended = AtomicUsize::new(0);
+        let wait = || assert!(wait_for(|| ended.load(Ordering::SeqCst) == 2));
+        pool.scope(|s| {
+            s.spawn(|_| wait());
+            s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+            s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+            wait();
+        });
+        // So that all are asleep.
+        thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// Each spawned task runs once, whether its owner comes back or not.
+#[test]
+fn exposed_tasks_run_once() {
+    let pool = pool(3);
+    for round in 0..if cfg!(miri) { 10 } else { 300_u64 } {
+        let runs: [AtomicUsize; 12] = Default::default();
+        pool.scope(|s| {
+            for (task, runs) in runs.iter().enumerate() {
+                s.spawn(move |_| {
+                    runs.fetch_add(1, Ordering::SeqCst);
+                    if task % 3 == 0 {
+                        thread::sleep(Duration::from_micros(round * 3 % 100));
+                    }
+                });
+                if task % 4 == 3 {
+                    thread::sleep(Duration::from_micros(round * 7 % 200));
+                }
+            }
+        });
+        assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "round {round}");
+    }
+}
