@@ -7,24 +7,28 @@
 //! rayon-core's; its queue is lock-free, this one is locked for a push or a pop.)
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::job::forked::Birth;
 use crate::job::task::Task;
 
 /// The tasks of one spawner, oldest first.
-pub(crate) struct Fifo(Mutex<VecDeque<Task>>);
+pub(crate) struct Fifo {
+    tasks: Mutex<VecDeque<Task>>,
+    birth: Birth,
+}
 
 impl Fifo {
     pub(crate) fn new() -> Fifo {
-        Fifo(Mutex::new(VecDeque::new()))
+        Fifo { tasks: Mutex::new(VecDeque::new()), birth: Birth::here() }
     }
 
     /// Queues a task, and makes the ticket that stands for it.
     pub(crate) fn ticket(self: &Arc<Self>, task: Task) -> Task {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(task);
+        self.birth.lock(&self.tasks).push_back(task);
         let fifo = Arc::clone(self);
         Task::detached(move || {
-            let mut queue = fifo.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = fifo.birth.lock(&fifo.tasks);
             let oldest = queue.pop_front();
             drop(queue);
             oldest.expect("a ticket stands for a task").run()

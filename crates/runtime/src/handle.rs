@@ -9,7 +9,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use crate::job::current::Local;
@@ -52,11 +52,13 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 #[must_use = "dropping the handle detaches the task; use `drop` or `let _ =` to say so"]
 pub struct JoinHandle<R> {
     packet: Arc<Packet<R>>,
-    birth: Birth,
 }
 
 /// Where a task leaves its outcome.
-struct Packet<R>(Mutex<Inner<R>>);
+struct Packet<R> {
+    birth: Birth,
+    inner: Mutex<Inner<R>>,
+}
 
 struct Inner<R> {
     state: State<R>,
@@ -87,8 +89,8 @@ pub(crate) struct Promise<R>(Arc<Packet<R>>);
 /// A task's two sides.
 pub(crate) fn packet<R>(birth: Birth) -> (JoinHandle<R>, Promise<R>) {
     let inner = Inner { state: State::Queued, waiter: Waiter::Nobody };
-    let packet = Arc::new(Packet(Mutex::new(inner)));
-    (JoinHandle { packet: Arc::clone(&packet), birth }, Promise(packet))
+    let packet = Arc::new(Packet { birth, inner: Mutex::new(inner) });
+    (JoinHandle { packet: Arc::clone(&packet) }, Promise(packet))
 }
 
 impl<R> Inner<R> {
@@ -99,7 +101,7 @@ impl<R> Inner<R> {
 
 impl<R> Packet<R> {
     fn lock(&self) -> MutexGuard<'_, Inner<R>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.birth.lock(&self.inner)
     }
 
     /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
@@ -187,7 +189,7 @@ impl<R> JoinHandle<R> {
     ///
     /// In a process forked since the task was spawned. If the outcome was taken already, by polling.
     pub fn join(self) -> Result<R, Box<dyn Any + Send>> {
-        self.birth.check();
+        self.packet.birth.check();
         Local::with(|local| {
             let signal = Signal::new(local);
             if let Some(old) = self.packet.wait_by(Waiter::Thread(signal.clone())) {
@@ -204,13 +206,13 @@ impl<R> JoinHandle<R> {
     ///
     /// A task that has started, ended, or been cancelled before is left as it is: `false`.
     pub fn cancel(&self) -> bool {
-        self.birth.check();
+        self.packet.birth.check();
         self.packet.cancel()
     }
 
     /// Whether the task has ended or was cancelled, so that [`join`](JoinHandle::join) will not wait.
     pub fn is_finished(&self) -> bool {
-        !self.birth.is_elsewhere()
+        !self.packet.birth.is_elsewhere()
             && matches!(self.packet.lock().state, State::Ended(_) | State::Taken)
     }
 
@@ -268,7 +270,7 @@ impl<R> Future for JoinHandle<R> {
     type Output = Result<R, Box<dyn Any + Send>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.birth.check();
+        self.packet.birth.check();
         let (pending, registered) = {
             let inner = self.packet.lock();
             let waker = context.waker();
@@ -286,7 +288,7 @@ impl<R> Future for JoinHandle<R> {
 impl<R> Drop for JoinHandle<R> {
     fn drop(&mut self) {
         // In a child process the lock may be held by a thread that is not there.
-        if self.birth.is_elsewhere() {
+        if self.packet.birth.is_elsewhere() {
             return;
         }
         let mut inner = self.packet.lock();

@@ -40,6 +40,10 @@ impl Signal {
     pub(crate) fn set(&self) {
         // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
         self.0.set.store(1, Ordering::Release);
+        // In a child process nobody waits, and the lock may be held by a thread that is not there.
+        if self.0.birth.is_elsewhere() {
+            return;
+        }
         match &self.0.waiter {
             Waiter::Worker(registry, index) => registry.sleep.wake(*index),
             Waiter::Thread(set, changed) => {

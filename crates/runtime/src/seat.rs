@@ -21,6 +21,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::affinity::Mover;
 use crate::job::current::Local;
+use crate::job::forked::Birth;
 use crate::sleep::Seat;
 
 /// A seat of real threads.
@@ -34,6 +35,7 @@ pub(crate) struct ThreadSeat {
     sleeper: Mutex<Option<Mover>>,
     /// The processor of the last caller, plus one; or zero.
     caller: <Machine as Memory>::Word,
+    birth: Birth,
 }
 
 impl ThreadSeat {
@@ -76,7 +78,8 @@ impl Seat for ThreadSeat {
         let parker = Parker::new();
         let unparker = parker.unparker().clone();
         let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
-        ThreadSeat { parker, unparker, called: Word::new(0), sleeper, caller: Word::new(0) }
+        let (called, caller, birth) = (Word::new(0), Word::new(0), Birth::here());
+        ThreadSeat { parker, unparker, called, sleeper, caller, birth }
     }
 
     fn park(&self) {
@@ -95,6 +98,10 @@ impl Seat for ThreadSeat {
     }
 
     fn unpark(&self) {
+        // In a child process the sleeper is not there, and its locks may be held for ever. So this comes first.
+        if self.birth.is_elsewhere() {
+            return;
+        }
         Local::with(|local| {
             if let Some(local) = local {
                 local.watch.called();
@@ -108,5 +115,31 @@ impl Seat for ThreadSeat {
         // Release: what the caller did is seen by the one it calls.
         self.called.store(1, Ordering::Release);
         self.unparker.unpark();
+    }
+}
+
+// Miri does not fork.
+#[cfg(all(test, unix, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::job::forked::tests::children::{alone_in, fork};
+
+    #[test]
+    fn a_call_in_a_child_waits_for_no_lock_of_its_parent() {
+        if !alone_in(module_path!(), "a_call_in_a_child_waits_for_no_lock_of_its_parent") {
+            return;
+        }
+        let seat = ThreadSeat::new();
+        // As it is held by another thread at the moment of the fork.
+        let held = seat.sleeper();
+        let status = fork(|| {
+            seat.unpark();
+            7
+        });
+        drop(held);
+        assert_eq!(status, 7 << 8, "{status:#x}");
+        // In the process that made it, it calls.
+        seat.unpark();
+        seat.park();
     }
 }

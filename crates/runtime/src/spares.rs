@@ -7,8 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+use crate::job::forked::Birth;
+
 /// The spare workers of a pool, by their seats beyond the regular ones.
 pub(crate) struct Spares {
+    birth: Birth,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -48,7 +51,7 @@ impl Spares {
     pub(crate) fn new(number: usize) -> Spares {
         let seats = (0..number).map(|_| Seat::Idle).collect();
         let state = State { seats, dismissed: false, interrupted: false };
-        Spares { state: Mutex::new(state), changed: Condvar::new() }
+        Spares { birth: Birth::here(), state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -56,6 +59,10 @@ impl Spares {
     }
 
     pub(crate) fn lend(&self) -> Option<(usize, Loan)> {
+        // In a child process there is no spare thread, and the lock may be held by one that is not there.
+        if self.birth.is_elsewhere() {
+            return None;
+        }
         let mut state = self.lock();
         if state.interrupted {
             return None;

@@ -11,6 +11,7 @@
 //! runs no handlers; POSIX lets such a child do little but `exec` anyway.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::unwind::AbortOnUnwind;
 
@@ -62,6 +63,33 @@ impl Birth {
     }
 }
 
+impl Birth {
+    /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is for ever, by a thread
+    /// that is not there.
+    #[inline]
+    pub(crate) fn try_lock<T>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+        if self.is_elsewhere() {
+            return match mutex.try_lock() {
+                Ok(guard) => Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+        }
+        Some(mutex.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// As [`try_lock`](Birth::try_lock), where there is no way on without the lock: ends the process, with the message
+    /// of [`check`](Birth::check).
+    #[inline]
+    pub(crate) fn lock<T>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        self.try_lock(mutex).unwrap_or_else(|| {
+            let _guard =
+                AbortOnUnwind("a forked worker needs a lock that a thread of its parent holds");
+            elsewhere()
+        })
+    }
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -92,4 +120,4 @@ fn watch() {
 fn watch() {}
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

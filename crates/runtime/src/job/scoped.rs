@@ -23,7 +23,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::current::Local;
 use super::shared::Address;
@@ -89,7 +89,7 @@ impl Base<'_> {
     /// Keeps the first panic for the scope's end.
     #[cold]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.lock();
         if first.is_none() {
             *first = Some(payload);
         } else {
@@ -100,7 +100,11 @@ impl Base<'_> {
     }
 
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Any + Send>>> {
+        self.tally.registry.birth.lock(&self.panic)
     }
 }
 

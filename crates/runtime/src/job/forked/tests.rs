@@ -34,7 +34,7 @@ fn refusal<R>(call: impl FnOnce() -> R) -> String {
 
 // Miri does not fork.
 #[cfg(all(unix, not(miri)))]
-mod children {
+pub(crate) mod children {
     use std::process::Command;
     use std::sync::mpsc;
     use std::{env, io, thread};
@@ -45,14 +45,18 @@ mod children {
     /// Set in the process that forks.
     const ROLE: &str = "POACH_TEST_FORKS";
 
-    /// Runs the named test of this program alone, in a process where `role` is on; whether this is
-    /// that process.
     fn alone(test: &str) -> bool {
+        alone_in(module_path!(), test)
+    }
+
+    /// Runs the named test of a module of this program alone, in a process where `ROLE` is set; whether this is
+    /// that process.
+    pub(crate) fn alone_in(module: &str, test: &str) -> bool {
         if env::var_os(ROLE).is_some() {
             return true;
         }
         let program = env::current_exe().expect("a test knows its program");
-        let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
+        let name = format!("{}::{test}", module.split_once("::").unwrap().1);
         let output = Command::new(program)
             .args(["--exact", &name, "--nocapture", "--test-threads=1"])
             .env(ROLE, "1")
@@ -95,7 +99,7 @@ mod children {
     }
 
     /// How a child that runs this has ended.
-    fn fork(child: impl FnOnce() -> i32) -> i32 {
+    pub(crate) fn fork(child: impl FnOnce() -> i32) -> i32 {
         let process = split();
         if process == 0 {
             leave(catch_unwind(AssertUnwindSafe(child)).unwrap_or(99));
@@ -207,5 +211,26 @@ mod children {
             reap(process)
         });
         assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
+    }
+
+    #[test]
+    fn a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for() {
+        if !alone("a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for") {
+            return;
+        }
+        let (birth, free, lock) = (Birth::here(), Mutex::new(1), Mutex::new(2));
+        let held = lock.lock().unwrap();
+        let status = fork(|| {
+            assert_eq!(birth.try_lock(&free).as_deref(), Some(&1));
+            assert_eq!(*birth.lock(&free), 1);
+            assert!(birth.try_lock(&lock).is_none());
+            11
+        });
+        assert_eq!(status, 11 << 8, "{status:#x}");
+        // Where there is no way on without the lock, the child ends.
+        let status = fork(|| *birth.lock(&lock));
+        assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
+        drop(held);
+        assert_eq!(*birth.lock(&lock), 2);
     }
 }
