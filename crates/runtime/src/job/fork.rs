@@ -22,12 +22,18 @@
 //! so safe code uses the innermost token unless it smuggles one in. One smuggled in past the borrow
 //! checker stands below the top, and the push finds its slot occupied and panics. A token cannot stand
 //! above the top: it does not outlive the join that made it.
+//!
+//! What waits for a stolen half, or unwinds past a half, asks the thread which worker it is, and takes that one's stack for
+//! the token's. It is: a thread that becomes another worker on top of one (in an interrupt, or by
+//! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
+//! ([`Local::enter`]), so that every token of the stack below stands below its top until that is over.
 
 use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::panic;
 use std::ptr;
+use std::thread;
 
 use poach_deque::split::{self, Popped, PushError, Pushed, Status, Stolen};
 use poach_memory::{Machine, Ordering};
@@ -324,6 +330,48 @@ where
             (result_a.into_inner(), result_b)
         }
     }
+}
+
+/// Runs `f` with a task at `worker`'s place, `nothing`, which keeps it occupied. Should it be stolen, its thief is done with
+/// it at once, and this takes no work meanwhile: who is interrupted in the midst of a task wants nothing else on top
+/// of it. `check` is called between two looks.
+///
+/// A full stack is left as it is: it refuses every push anyway.
+pub(crate) fn cover<B, R>(
+    worker: Worker<'_>,
+    nothing: B,
+    f: impl FnOnce() -> R,
+    check: impl Fn(),
+) -> R
+where
+    B: FnOnce(Worker<'_>) + Send + Copy,
+{
+    let head = worker.head;
+    assert!(Slot::fits::<B>(), "nothing is small");
+    // SAFETY: the token says that this thread owns the stack and that `head` is its top; the descriptor is a static's
+    // address, aligned to 8; B fits, and may be used where it was copied from. The pop follows.
+    let pushed = unsafe { head.push(descriptor::<B, ()>(), &raw const nothing) };
+    if pushed.is_err() {
+        return f();
+    }
+    let result = catch(f);
+    // SAFETY: this thread owns the stack, and `f` leaves it as it has found it.
+    if unsafe { head.pop() } == Popped::Stolen {
+        // SAFETY: this thread owns the stack; a slot stays valid while its stolen task is not retired.
+        let slot = unsafe { head.slot() };
+        // Acquire: pairs with the release of DONE in `run_stolen`.
+        while slot.status().load(Ordering::Acquire) & Status::DONE == 0 {
+            check();
+            thread::yield_now();
+        }
+        // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does not touch
+        // the slot again.
+        let outcome = unsafe { take_outcome::<()>(slot) };
+        // SAFETY: the outcome was taken, and nothing is above it.
+        unsafe { head.retire() };
+        outcome.expect("what does nothing does not panic");
+    }
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
 /// Says that a second half is the topmost task; dropped only when the first half unwinds. It does not say
