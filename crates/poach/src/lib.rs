@@ -18,7 +18,7 @@
 //! |---|---|
 //! | two things to do | [`join`], or, where a fork must cost next to nothing, [`Worker::join`] |
 //! | any number of things that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; from a body that stays on its thread, [`in_place_scope`] |
-//! | something that may take its time | [`spawn`], to be joined, awaited or cancelled; [`spawn_fifo`], [`spawn_at`] |
+//! | something that may take its time | [`spawn`], to be joined, awaited or cancelled; [`spawn_fifo`], [`spawn_at`]; with no handle, [`spawn_detached`] |
 //! | something for every worker | [`broadcast`]; with everything else stopped meanwhile, [`interrupt`] and [`check`] |
 //! | a loop | [`par_for`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`] |
 //! | a wait for something outside | [`blocking`]; for another task, [`yield_now`] |
@@ -33,5 +33,5 @@ pub use poach_runtime::{
     current_num_threads, current_thread_has_pending_tasks, current_thread_index, in_place_scope,
     in_place_scope_fifo, interrupt, join, join_context, max_num_threads, par_chunks,
     par_chunks_mut, par_for, par_reduce, scope, scope_fifo, spawn, spawn_at, spawn_broadcast,
-    spawn_fifo, worker, yield_local, yield_now,
+    spawn_detached, spawn_fifo, worker, yield_local, yield_now,
 };

@@ -75,7 +75,7 @@ pub use place::Victims;
 pub use pool::{Builder, ThreadPool};
 pub use registry::Priority;
 pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
-pub use spawn::{spawn, spawn_at, spawn_fifo};
+pub use spawn::{spawn, spawn_at, spawn_detached, spawn_fifo};
 pub use stats::{Stats, WorkerStats};
 pub use threads::ThreadBuilder;
 pub use topology::{Placement, Topology, TopologyError};

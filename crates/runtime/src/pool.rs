@@ -70,7 +70,8 @@ impl fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// How many workers: 1 to [`MAX_THREADS`]. By default as many as the system says run in parallel.
+    /// How many workers: 1 to [`MAX_THREADS`]; another number is refused by [`build`](Builder::build). By default as
+    /// many as the system says run in parallel, or [`MAX_THREADS`] where it says more.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self

@@ -57,6 +57,30 @@ pub fn spawn_at<R: Send + 'static>(
     in_current(|registry| spawn_at_in(registry, priority, f))
 }
 
+/// [`spawn`] without a handle: for a task whose end nobody asks for.
+///
+/// A panic always goes to the pool's [panic handler](crate::Builder::on_panic), where one of a spawned task goes there
+/// only if its handle was dropped before. Allocates nothing for a closure of up to 48 bytes. The pool's drop waits
+/// for it; [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
+///
+/// ```
+/// let (send, receive) = std::sync::mpsc::channel();
+/// let pool = poach_runtime::ThreadPool::builder()
+///     .threads(1)
+///     .on_panic(move |payload| send.send(*payload.downcast::<&str>().unwrap()).unwrap())
+///     .build()?;
+/// pool.spawn_detached(|| panic!("nobody waits"));
+/// assert_eq!(receive.recv(), Ok("nobody waits"));
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped.
+pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
+    in_current(|registry| spawn_detached_in(registry, f));
+}
+
 /// Calls `f` with the pool of this thread's worker, or with the global one.
 fn in_current<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     Local::with(|local| match local {
@@ -91,6 +115,25 @@ pub(crate) fn spawn_at_in<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
     hand_out(registry, f, |registry, _, task| registry.inject_at(priority, task))
+}
+
+pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
+    pool.check_usable();
+    Local::with(|local| {
+        let local = local.filter(|local| local.registry.serves(pool));
+        // As in `hand_out`.
+        let registry = local.map_or(pool, |local| &local.registry);
+        let detached = registry.detach();
+        let task = Task::detached(move || {
+            let registry = detached.registry();
+            let starts = !registry.is_dropping();
+            registry.handlers.told(|| if starts { f() } else { drop(f) });
+        });
+        match local {
+            Some(local) => local.spawn(task),
+            None => registry.inject(task),
+        }
+    });
 }
 
 /// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread

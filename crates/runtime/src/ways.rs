@@ -118,6 +118,11 @@ impl ThreadPool {
         spawn::spawn_in(self.registry(), f)
     }
 
+    /// [`spawn_detached`](crate::spawn_detached) on this pool.
+    pub fn spawn_detached(&self, f: impl FnOnce() + Send + 'static) {
+        spawn::spawn_detached_in(self.registry(), f);
+    }
+
     /// [`spawn_fifo`](crate::spawn_fifo) on this pool.
     pub fn spawn_fifo<R: Send + 'static>(
         &self,
