@@ -26,6 +26,8 @@ mod affinity;
 mod blocking;
 mod broadcast;
 mod build_error;
+#[cfg(doctest)]
+mod compile_fail;
 mod context;
 mod counters;
 mod fifo;
