@@ -2,7 +2,7 @@
 //!
 //! Every queue is generic over a [`Memory`](poach_memory::Memory), so that the source that ships is
 //! the source that loom and the TSO\[S\] explorer check, and (where the owner and a thief can meet)
-//! over a fence policy, [`StoreLoad`](poach_memory::StoreLoad).
+//! over a fence policy, [`StoreLoad`].
 
 pub mod chase_lev;
 #[cfg(doctest)]

@@ -6,7 +6,7 @@
 //! `push` and `pop` are `put` and `take` there.
 //!
 //! The owner takes a task by a plain store, and a thief that read the state before that store takes the
-//! same task. Nothing is ever lost: each task comes out at least once. They are for work that can be
+//! same task. Each task comes out at least once (but see [`IdempotentDeque`] for a thief that sleeps). They are for work that can be
 //! done again without harm, such as marking the nodes of a graph. The types say so twice: tasks are
 //! [`Repeatable`], and the owners are not [`ExactlyOnce`](crate::ExactlyOnce).
 //!

@@ -27,6 +27,7 @@ mod sharing;
 mod stack;
 
 pub use crate::ring::{Storage, Whole};
+#[doc(hidden)]
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
 pub use sharing::Exposure;

@@ -33,6 +33,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     ///
     /// `write` leaves a task in the places of its head and its rest, as the [`Storage`] would have written it, if
     /// it returns, and does not use this queue.
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn push_in_place<V>(
         &self,
@@ -63,6 +64,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// # Safety
     ///
     /// `take` moves the task out, and before it has done that it does not use this queue.
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn pop_in_place<R>(
         &self,
@@ -90,6 +92,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// # Safety
     ///
     /// As [`pop_in_place`](Split::pop_in_place).
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn pop_each_in_place(
         &self,
