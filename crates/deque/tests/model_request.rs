@@ -38,7 +38,7 @@ fn a_request_to_an_owner_of_spawned_tasks() {
         let [thief, late]: [Stealer<u64, Loom>; 2] = [owner.thief(), owner.thief()];
         thief.request();
         let takes = thread::spawn(move || _ = thief.steal());
-        let asks = thread::spawn(move || comes_late(|| late.len() != 0, || late.steal()));
+        let asks = thread::spawn(move || comes_late(|| !late.is_empty(), || late.steal()));
         owner.push(0);
         takes.join().unwrap();
         if asks.join().unwrap() {

@@ -43,7 +43,7 @@ fn at_least_once<O: Owner<u64>>(make: impl Fn() -> O) {
 
 #[test]
 fn chase_lev() {
-    once(|| ChaseLev::new());
+    once(ChaseLev::new);
     once(|| AsymmetricCl::with_policy(Asymmetric::new()));
     // Each steal aborts.
     once(|| ChaseLev::with_policy(Unbounded));
@@ -51,14 +51,14 @@ fn chase_lev() {
 
 #[test]
 fn the() {
-    once(|| The::new());
+    once(The::new);
     once(|| The::with_policy(Asymmetric::new()));
     once(|| The::with_policy(Unbounded));
 }
 
 #[test]
 fn thep() {
-    once(|| Thep::new());
+    once(Thep::new);
     once(|| Thep::with_policy(Asymmetric::new()));
     // Nobody but this thread can answer the thief.
     once(|| Thep::with_policy(Unbounded));

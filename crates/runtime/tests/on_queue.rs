@@ -72,13 +72,13 @@ fn on_split() {
 
 #[test]
 fn on_chase_lev() {
-    all(|| ChaseLev::<Job>::new());
+    all(ChaseLev::<Job>::new);
     all(|| ChaseLev::<Job, _>::with_policy(Asymmetric::new()));
 }
 
 #[test]
 fn on_the() {
-    all(|| The::<Job>::new());
+    all(The::<Job>::new);
     all(|| The::<Job, _>::with_policy(Asymmetric::new()));
 }
 
