@@ -1,6 +1,8 @@
 //! What is the split deque's own: thieves get what the owner shares, in halves if they like.
 
+use poach_deque::split::Exposure;
 use poach_deque::{Split, Steal};
+use poach_memory::{Machine, Memory};
 
 /// Asks, and lets the owner answer with a push.
 fn request(owner: &Split<u64>, next: u64) {
@@ -83,4 +85,27 @@ fn indices_wrap_around() {
         assert_eq!(task, next);
     }
     assert_eq!(next, oldest);
+}
+
+#[test]
+fn a_thief_exposes_half_of_what_an_owner_keeps() {
+    let owner = Split::new();
+    let thief = owner.thief();
+    assert_eq!(thief.expose(), Exposure::Refused, "there is nothing");
+    (0..9).for_each(|task| owner.push(task));
+    if !Machine::asymmetric() {
+        assert_eq!(thief.expose(), Exposure::Refused);
+        return;
+    }
+    assert!(thief.has_private_tasks());
+    assert_eq!(thief.expose(), Exposure::Done);
+    assert_eq!((thief.len(), owner.len()), (5, 9));
+    assert_eq!(thief.expose(), Exposure::Refused, "something is shared");
+    for task in 0..5 {
+        assert_eq!(thief.steal(), Steal::Success(task));
+    }
+    for task in (5..9).rev() {
+        assert_eq!(owner.pop(), Some(task));
+    }
+    assert_eq!((owner.pop(), thief.expose()), (None, Exposure::Refused));
 }

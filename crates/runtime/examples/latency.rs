@@ -6,10 +6,11 @@
 //! - an empty call from a thread of no pool: of a pool that sleeps, and of one that was called just now;
 //! - how many of ten times as many such calls take more than a microsecond in a pool that was given a few tasks
 //!   just before, so that its workers look for more;
-//! - a private task behind a leaf of 100 ms: its owner forks it while the other worker is at work, and then
+//! - a private task behind a leaf of 100 ms, forked and spawned: its owner makes it while the other worker is at work, and then
 //!   does not come back to its deque. Timed from that worker's last task to the start of this one, which takes
 //!   1 ms (of tasks that are over at once a thief has enough before long, and rests between them).
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, hint, thread};
@@ -66,6 +67,28 @@ fn behind_a_leaf(pool: &ThreadPool) -> Duration {
     })
 }
 
+/// As [`behind_a_leaf`], of a task that is spawned.
+fn spawned_behind_a_leaf(pool: &ThreadPool) -> Duration {
+    let (away, in_leaf) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (started, free) = (OnceLock::new(), OnceLock::new());
+    pool.scope(|s| {
+        s.spawn(|_| {
+            away.store(true, Ordering::Release);
+            wait_for(&in_leaf);
+            let _ = free.set(Instant::now());
+        });
+        wait_for(&away);
+        // A request that is still up is answered with this one; it comes back.
+        s.spawn(|_| ());
+        poach_runtime::yield_local();
+        s.spawn(|_| _ = started.set(work(TASK)));
+        in_leaf.store(true, Ordering::Release);
+        work(LEAF);
+    });
+    let [started, free] = [started, free].map(|time| time.into_inner().expect("it was set"));
+    started.saturating_duration_since(free)
+}
+
 fn report(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
@@ -119,6 +142,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let behind = (0..leaves).map(|_| behind_a_leaf(&pool)).collect();
     report("a private task behind a leaf of 100 ms", behind);
+    let behind = (0..leaves).map(|_| spawned_behind_a_leaf(&pool)).collect();
+    report("a private spawned task behind a leaf of 100 ms", behind);
     println!("{}", pool.stats());
     Ok(())
 }

@@ -62,6 +62,11 @@ impl Remote {
         self.forks.shared() != 0 || !self.spawns.is_empty()
     }
 
+    /// Whether a thief that has asked and fenced since finds something to expose. Line S5.
+    fn has_private_tasks(&self) -> bool {
+        self.forks.has_private_tasks() || self.spawns.has_private_tasks()
+    }
+
     /// Whether something has come that only this worker may take. Line S5.
     pub(crate) fn has_mail(&self) -> bool {
         !self.calls.is_empty() || !self.mail.is_empty()
@@ -213,6 +218,17 @@ impl Registry {
     pub(crate) fn visible_work(&self) -> bool {
         // S3 or L2 precedes.
         self.has_injected() || self.workers.iter().any(Remote::has_visible_work)
+    }
+
+    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
+    /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
+    /// before it looks: a process-wide barrier.
+    pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
+        if self.sleep.is_another_awake(me, || self.spares.idle()) {
+            fence();
+        }
+        let mut workers = self.workers.iter().enumerate();
+        workers.any(|(index, worker)| index != me && worker.has_private_tasks())
     }
 
     /// Whether something has come from outside.

@@ -77,6 +77,11 @@ impl Watch {
         self.counters.shrinks.up();
     }
 
+    /// The worker has made so many process-wide barriers before it slept, or left others asleep.
+    pub(crate) fn fenced(&self, barriers: u64) {
+        (0..barriers).for_each(|_| self.counters.membarriers.up());
+    }
+
     /// The worker has tried to make tasks of another visible.
     pub(crate) fn exposes(&self, victim: usize, exposure: Exposure) {
         if exposure != Exposure::Refused {

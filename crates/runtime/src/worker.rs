@@ -304,13 +304,26 @@ impl Local {
     /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
     /// expose what an owner that does not come back keeps private, before this worker comes back itself.
     fn found(&self) {
-        if self.registry.found() {
+        if !self.registry.found() {
+            return;
+        }
+        let mut fences = 0;
+        let private = self.registry.private_work(self.index, || Local::fence(&mut fences));
+        self.watch.fenced(fences);
+        if private {
             for victim in self.others() {
                 if self.expose([victim]) {
                     self.registry.sleep.wake_for(victim);
                 }
             }
         }
+    }
+
+    /// A process-wide barrier, and one more of them. It pairs with the light fence of a push: see
+    /// `poach_deque::split`, "A thief that is about to sleep".
+    fn fence(fences: &mut u64) {
+        Machine::heavy();
+        *fences += 1;
     }
 
     fn pause() {
@@ -418,11 +431,18 @@ impl Local {
                 }
                 let naps = nap <= LAST_QUIET_NAP || self.registry.does_anybody_run();
                 let time = naps.then_some(nap);
+                let (mut fences, mut private) = (0, false);
                 let slept = sleep.sleep(self.index, idle, time, || {
                     self.registry.request_everywhere(Some(self.index));
-                    done() || self.registry.visible_work() || self.remote().has_mail()
+                    if done() || self.registry.visible_work() || self.remote().has_mail() {
+                        return true;
+                    }
+                    let fence = || Local::fence(&mut fences);
+                    private = self.registry.private_work(self.index, fence);
+                    private
                 });
                 drop(sleeping);
+                self.watch.fenced(fences);
                 (looks, nap) = match slept {
                     Slept::ToTheEnd => (LOOKS - 1, (nap * 2).min(LONGEST)),
                     Slept::Called => {
@@ -431,6 +451,8 @@ impl Local {
                         }
                         (1, NAP)
                     }
+                    // What it has seen it exposes at its next look.
+                    Slept::NotAtAll if private => (EAGER_LOOKS - 1, nap),
                     Slept::NotAtAll => (1, NAP),
                 };
             }

@@ -12,8 +12,12 @@ const BOUNDS: Mutant = Mutant {
     scene: Scene::Mixed,
     caught: Caught::Twice,
 };
-const EXPOSED: Mutant =
-    Mutant { file: "deque/src/split/sharing.rs", queue: Queue::Exposed, ..BOUNDS };
+const EXPOSED: Mutant = Mutant {
+    file: "deque/src/split/sharing.rs",
+    queue: Queue::Exposed,
+    scene: Scene::Once,
+    ..BOUNDS
+};
 const OWNER: Mutant = Mutant { file: "deque/src/split/growing.rs", ..BOUNDS };
 
 pub(super) const MUTANTS: &[Mutant] = &[

@@ -402,7 +402,9 @@ impl Pool {
                 }
                 self.sleep.sleep(me, idle, None, || {
                     self.request_everywhere(me);
-                    self.left != Left::SecondLook && (done() || self.visible())
+                    let private = |victim: usize| self.forks[victim].has_private_tasks();
+                    self.left != Left::SecondLook
+                        && (done() || self.visible() || self.others(me).any(private))
                 });
                 if idle {
                     self.begin(me);
@@ -417,7 +419,11 @@ impl Pool {
         match what {
             What::Tree(0) => 1,
             What::Tree(level) => self.join(me, top, What::Tree(level - 1), What::Tree(level - 1)),
-            What::HandedOver => self.join(me, top, What::Wait, What::Begin),
+            What::HandedOver => {
+                // So that the other worker may be asleep by then.
+                (0..30).for_each(|_| Shuttled::pause());
+                self.join(me, top, What::Wait, What::Begin)
+            }
             What::Wait => {
                 while self.begun.load(Ordering::Relaxed) == 0 {
                     // A place at which a request is met.

@@ -334,6 +334,24 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         own
     }
 
+    /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
+    /// requests before it asks: one that was seen asleep sees them before it pushes.
+    #[cold]
+    pub(crate) fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
+        // AcqRel: a read that is a write, so that whoever clears one of these bits afterwards acquires what this
+        // worker has written before.
+        let bits = |word: &M::Word| word.fetch_or(0, Ordering::AcqRel);
+        let (mut asleep, mut i_am_awake) = (0, 0);
+        for (group, (sleeping, following)) in self.asleep.iter().zip(&*self.following).enumerate() {
+            let bits = bits(sleeping) | bits(following);
+            asleep += bits.count_ones() as usize;
+            if group == me / BITS {
+                i_am_awake = usize::from(bits & Self::bit(me) == 0);
+            }
+        }
+        asleep + i_am_awake + away() < self.seats.len()
+    }
+
     /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares. Out of date at once.
     #[cold]
     pub(crate) fn does_anybody_run(&self, away: usize) -> bool {
