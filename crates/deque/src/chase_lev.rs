@@ -316,11 +316,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
-    /// Whether `owner` owns this queue.
-    pub(crate) fn belongs_to(&self, owner: &ChaseLev<T, P, M>) -> bool {
-        Arc::ptr_eq(&self.shared, &owner.shared)
-    }
-
     /// Within the margin: finds out exactly whether there is a task at `head`, or refuses.
     #[cold]
     #[inline(never)]

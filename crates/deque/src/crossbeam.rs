@@ -5,7 +5,7 @@
 //! use poach_deque::crossbeam::{Injector, Steal, Stealer, Worker};
 //!
 //! /// A task for a thread: from its own queue, from all threads' injector, or from another's queue.
-//! fn find<T: Send>(local: &Worker<T>, global: &Injector<T>, others: &[Stealer<T>]) -> Option<T> {
+//! fn find<T>(local: &Worker<T>, global: &Injector<T>, others: &[Stealer<T>]) -> Option<T> {
 //!     local.pop().or_else(|| {
 //!         std::iter::repeat_with(|| {
 //!             global
@@ -22,34 +22,46 @@
 //! assert_eq!(find(&local, &global, &[]), Some("task"));
 //! ```
 //!
-//! A LIFO worker is a [`ChaseLev`](crate::ChaseLev) deque with the [`Asymmetric`] policy, which is
-//! sound wherever the system has a process-wide barrier and falls back to full fences elsewhere. A FIFO
-//! worker is a [`Fifo`]. What differs from the original:
+//! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy: its owner has no fence, and a thief makes one
+//! process-wide barrier for all tasks that are there, and only if the owner does not answer it (where the system has no such
+//! barrier both sides have full fences). A FIFO worker is a [`Fifo`], an injector an
+//! [`Injector`](crate::Injector). What differs from the original: queues grow and do not shrink, and an injector
+//! keeps the memory of its blocks, and uses it again, until it is dropped.
 //!
-//! - tasks must be `Send` to be pushed at all;
-//! - queues grow and do not shrink.
+//! *Order.* Who pushes to an injector and then loads a flag (SeqCst), and who stores to the flag by a SeqCst
+//! read-modify-write and then calls `is_empty` or `steal`, do not both miss the other. With a worker's queue both sides need a fence,
+//! `fence(SeqCst)`, between the two, as with the original.
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use poach_memory::Asymmetric;
 
-use crate::{AsymmetricCl, Fifo, Owner, Thief, chase_lev, fifo};
+use crate::{Biased, Fifo, biased, fifo};
 
-/// The most tasks that a batch has if the caller names no limit, and the most that go from a LIFO worker
-/// to a FIFO one, since they are turned around on the way.
+/// The most tasks that a batch has if the caller names no limit.
 const MAX_BATCH: usize = 32;
 
-enum Queue<T: Send> {
+/// As above, for a batch of an injector of which the first is popped.
+const MAX_INJECTED: usize = MAX_BATCH + 1;
+
+type Lifo<T> = Biased<T, Asymmetric>;
+type LifoThief<T> = biased::Stealer<T, Asymmetric>;
+
+enum Queue<T> {
     Fifo(Fifo<T>),
-    Lifo(AsymmetricCl<T>),
+    Lifo(Lifo<T>),
 }
 
-/// A worker's queue, FIFO or LIFO; see [`Owner`] for progress and cost.
-pub struct Worker<T: Send> {
+/// A worker's queue, FIFO or LIFO; see [`Fifo`] and [`Biased`] for progress and cost.
+pub struct Worker<T> {
     queue: Queue<T>,
 }
 
-impl<T: Send> Worker<T> {
+impl<T> UnwindSafe for Worker<T> {}
+impl<T> RefUnwindSafe for Worker<T> {}
+
+impl<T> Worker<T> {
     /// A queue whose worker and thieves take the oldest task.
     pub fn new_fifo() -> Worker<T> {
         Worker { queue: Queue::Fifo(Fifo::new()) }
@@ -57,7 +69,7 @@ impl<T: Send> Worker<T> {
 
     /// A queue whose worker takes the youngest task, and thieves the oldest.
     pub fn new_lifo() -> Worker<T> {
-        Worker { queue: Queue::Lifo(AsymmetricCl::with_policy(Asymmetric::new())) }
+        Worker { queue: Queue::Lifo(Biased::with_policy(Asymmetric::new())) }
     }
 
     /// A handle for thieves.
@@ -100,38 +112,45 @@ impl<T: Send> Worker<T> {
         }
     }
 
-    fn is_lifo(&self) -> bool {
-        matches!(self.queue, Queue::Lifo(_))
-    }
-
     /// Takes over what a thief claimed from a first-in, first-out queue, and pops in that order.
+    #[inline]
     fn take_in_order(&self, claimed: impl DoubleEndedIterator<Item = T>) {
         match &self.queue {
             Queue::Fifo(queue) => claimed.for_each(|task| queue.push(task)),
             Queue::Lifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
         }
     }
+
+    /// Takes over what a thief claimed from a last-in, first-out queue, the oldest first, and pops the youngest first.
+    #[inline]
+    fn take_reversed(&self, claimed: impl DoubleEndedIterator<Item = T>) {
+        match &self.queue {
+            Queue::Fifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
+            Queue::Lifo(queue) => claimed.for_each(|task| queue.push(task)),
+        }
+    }
 }
 
-impl<T: Send> fmt::Debug for Worker<T> {
+impl<T> fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Worker { .. }")
     }
 }
 
-type LifoThief<T> = chase_lev::Stealer<T, Asymmetric>;
-
-enum Thieves<T: Send> {
+enum Thieves<T> {
     Fifo(fifo::Stealer<T>),
     Lifo(LifoThief<T>),
 }
 
 /// A thief's handle to a [`Worker`]'s queue. Any thread; lock-free; may outlive the worker.
-pub struct Stealer<T: Send> {
+pub struct Stealer<T> {
     queue: Thieves<T>,
 }
 
-impl<T: Send> Stealer<T> {
+impl<T> UnwindSafe for Stealer<T> {}
+impl<T> RefUnwindSafe for Stealer<T> {}
+
+impl<T> Stealer<T> {
     /// Whether there is no task.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -146,15 +165,15 @@ impl<T: Send> Stealer<T> {
     }
 
     /// Takes the oldest task.
+    #[inline]
     pub fn steal(&self) -> Steal<T> {
         match &self.queue {
-            Thieves::Fifo(queue) => queue.steal(),
-            Thieves::Lifo(queue) => queue.steal(),
+            Thieves::Fifo(queue) => first(queue.shared().claim(|_| 1)),
+            Thieves::Lifo(queue) => first(queue.claim(|_| 1)),
         }
-        .into()
     }
 
-    /// Moves some of the oldest tasks, about half of them, to another worker.
+    /// Moves some of the oldest tasks, about half of them and at most 32, to another worker.
     ///
     /// The worker then pops them in the order in which this queue's own worker would have. If it *is*
     /// this queue's own worker, nothing moves.
@@ -173,14 +192,12 @@ impl<T: Send> Stealer<T> {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         match &self.queue {
-            Thieves::Fifo(queue) => Steal::from(queue.shared().claim(half(limit)))
+            Thieves::Fifo(queue) => Steal::from(queue.shared().claim(|all| half(all, limit)))
                 .map(|claimed| dest.take_in_order(claimed)),
-            Thieves::Lifo(queue) if dest.is_lifo() => {
-                onto(queue, dest, limit).map(|youngest| dest.push(youngest))
+            Thieves::Lifo(queue) => {
+                Steal::from(queue.claim(|open| half(open.into(), limit) as u32))
+                    .map(|claimed| dest.take_reversed(claimed))
             }
-            Thieves::Lifo(queue) => collect(queue, limit).map(|stolen| {
-                stolen.into_iter().rev().flatten().for_each(|task| dest.push(task));
-            }),
         }
     }
 
@@ -200,18 +217,21 @@ impl<T: Send> Stealer<T> {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         match &self.queue {
-            Thieves::Fifo(queue) => first_of(queue.shared().claim(half(limit)), dest),
-            Thieves::Lifo(queue) if dest.is_lifo() => onto(queue, dest, limit),
-            Thieves::Lifo(queue) => match collect(queue, limit) {
-                Steal::Success(stolen) => {
-                    let mut youngest_first = stolen.into_iter().rev().flatten();
-                    let youngest = youngest_first.next();
-                    youngest_first.for_each(|task| dest.push(task));
-                    youngest.map_or(Steal::Empty, Steal::Success)
-                }
-                Steal::Empty => Steal::Empty,
-                Steal::Retry => Steal::Retry,
-            },
+            Thieves::Fifo(queue) => {
+                Steal::from(queue.shared().claim(|all| half(all, limit))).then(|mut claimed| {
+                    let first = claimed.next();
+                    dest.take_in_order(claimed);
+                    first
+                })
+            }
+            Thieves::Lifo(queue) => {
+                let claimed = queue.claim(|open| half(open.into(), limit) as u32);
+                Steal::from(claimed).then(|mut claimed| {
+                    let first = claimed.next_back();
+                    dest.take_reversed(claimed);
+                    first
+                })
+            }
         }
     }
 
@@ -224,7 +244,7 @@ impl<T: Send> Stealer<T> {
     }
 }
 
-impl<T: Send> Clone for Stealer<T> {
+impl<T> Clone for Stealer<T> {
     fn clone(&self) -> Self {
         let queue = match &self.queue {
             Thieves::Fifo(queue) => Thieves::Fifo(queue.clone()),
@@ -234,81 +254,50 @@ impl<T: Send> Clone for Stealer<T> {
     }
 }
 
-impl<T: Send> fmt::Debug for Stealer<T> {
+impl<T> fmt::Debug for Stealer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Stealer { .. }")
     }
 }
 
-fn half(limit: usize) -> impl FnOnce(u64) -> u64 {
-    move |length| length.div_ceil(2).min(limit as u64)
+/// Half of the tasks, rounded up, but no more than the limit.
+fn half(tasks: u64, limit: usize) -> u64 {
+    tasks.div_ceil(2).min(limit as u64)
 }
 
-/// Pops the first of a claim from a first-in, first-out queue, and moves the rest.
-fn first_of<T: Send, C: DoubleEndedIterator<Item = T>>(
-    claimed: crate::Steal<C>,
-    dest: &Worker<T>,
-) -> Steal<T> {
-    match Steal::from(claimed) {
-        Steal::Success(mut claimed) => {
-            let first = claimed.next();
-            dest.take_in_order(claimed);
-            first.map_or(Steal::Empty, Steal::Success)
-        }
-        Steal::Empty => Steal::Empty,
-        Steal::Retry => Steal::Retry,
-    }
-}
-
-/// Moves tasks one by one from one LIFO queue to another, all but the youngest, which it returns.
-fn onto<T: Send>(queue: &LifoThief<T>, dest: &Worker<T>, limit: usize) -> Steal<T> {
-    let wanted = queue.len().div_ceil(2).min(limit);
-    let mut stolen = Steal::from(queue.steal());
-    for _ in 1..wanted {
-        let Steal::Success(youngest) = stolen else { break };
-        let crate::Steal::Success(next) = queue.steal() else { return Steal::Success(youngest) };
-        dest.push(youngest);
-        stolen = Steal::Success(next);
-    }
-    stolen
-}
-
-/// Takes tasks one by one from a LIFO queue, the oldest first.
-fn collect<T: Send>(queue: &LifoThief<T>, limit: usize) -> Steal<[Option<T>; MAX_BATCH]> {
-    let wanted = queue.len().div_ceil(2).min(limit).min(MAX_BATCH);
-    Steal::from(queue.steal()).map(|oldest| {
-        let mut stolen = [const { None }; MAX_BATCH];
-        stolen[0] = Some(oldest);
-        for place in stolen.iter_mut().take(wanted).skip(1) {
-            let crate::Steal::Success(task) = queue.steal() else { break };
-            *place = Some(task);
-        }
-        stolen
-    })
+/// The only task of a claim.
+#[inline]
+fn first<T>(claimed: crate::Steal<impl Iterator<Item = T>>) -> Steal<T> {
+    Steal::from(claimed).then(|mut claimed| claimed.next())
 }
 
 /// A first-in, first-out queue that all threads share by reference; see [`Injector`](crate::Injector).
-pub struct Injector<T: Send> {
+pub struct Injector<T> {
     queue: crate::Injector<T>,
 }
 
-impl<T: Send> Injector<T> {
+impl<T> UnwindSafe for Injector<T> {}
+impl<T> RefUnwindSafe for Injector<T> {}
+
+impl<T> Injector<T> {
     /// An empty injector.
     pub fn new() -> Injector<T> {
         Injector { queue: crate::Injector::new() }
     }
 
     /// Adds a task. Ends the program if memory runs out.
+    #[inline]
     pub fn push(&self, task: T) {
         self.queue.push(task);
     }
 
     /// Takes the oldest task.
+    #[inline]
     pub fn steal(&self) -> Steal<T> {
-        self.queue.steal().into()
+        first(self.queue.claim(|| 1))
     }
 
-    /// Moves some of the oldest tasks, about half of them, to a worker, which pops them in order.
+    /// Moves some of the oldest tasks, about half of them and at most 32, to a worker, which pops them in order.
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         self.steal_batch_with_limit(dest, MAX_BATCH)
     }
@@ -320,13 +309,13 @@ impl<T: Send> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit(&self, dest: &Worker<T>, limit: usize) -> Steal<()> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        Steal::from(self.queue.claim(|| half(limit)(self.queue.estimate())))
+        Steal::from(self.queue.claim(|| half(self.queue.estimate(), limit)))
             .map(|claimed| dest.take_in_order(claimed))
     }
 
-    /// As [`steal_batch`](Injector::steal_batch), and pops the first of them.
+    /// As [`steal_batch`](Injector::steal_batch), and pops the first of them, at most 33 in all.
     pub fn steal_batch_and_pop(&self, dest: &Worker<T>) -> Steal<T> {
-        self.steal_batch_with_limit_and_pop(dest, MAX_BATCH)
+        self.steal_batch_with_limit_and_pop(dest, MAX_INJECTED)
     }
 
     /// As [`steal_batch_and_pop`](Injector::steal_batch_and_pop), and no more than `limit` tasks.
@@ -336,7 +325,11 @@ impl<T: Send> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit_and_pop(&self, dest: &Worker<T>, limit: usize) -> Steal<T> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        first_of(self.queue.claim(|| half(limit)(self.queue.estimate())), dest)
+        Steal::from(self.queue.claim(|| half(self.queue.estimate(), limit))).then(|mut claimed| {
+            let first = claimed.next();
+            dest.take_in_order(claimed);
+            first
+        })
     }
 
     /// Whether there is no task.
@@ -350,13 +343,13 @@ impl<T: Send> Injector<T> {
     }
 }
 
-impl<T: Send> Default for Injector<T> {
+impl<T> Default for Injector<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Send> fmt::Debug for Injector<T> {
+impl<T> fmt::Debug for Injector<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Injector { .. }")
     }
@@ -415,8 +408,14 @@ impl<T> Steal<T> {
     }
 
     fn map<U>(self, change: impl FnOnce(T) -> U) -> Steal<U> {
+        self.then(|claimed| Some(change(claimed)))
+    }
+
+    /// What is made of a claim, which has a task at least.
+    #[inline]
+    fn then<U>(self, take: impl FnOnce(T) -> Option<U>) -> Steal<U> {
         match self {
-            Steal::Success(task) => Steal::Success(change(task)),
+            Steal::Success(claimed) => take(claimed).map_or(Steal::Empty, Steal::Success),
             Steal::Empty => Steal::Empty,
             Steal::Retry => Steal::Retry,
         }

@@ -11,6 +11,12 @@
 //! is at worst too low, and there is nothing that two loads and stores could miss.
 //!
 //! A thief's acquire of `tail` pairs with the owner's release: it sees the tasks below.
+//!
+//! # Emptiness
+//!
+//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](Thief::len) answers. So an owner that pushes,
+//! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
+//! both see nothing.
 
 use std::sync::Arc;
 
@@ -40,7 +46,13 @@ impl<T, M: Memory> Shared<T, M> {
         // older.
         let head = self.thieves.head.load(Ordering::Acquire);
         // Acquire: pairs with the release in `try_push`.
-        let tail = self.tail.load(Ordering::Acquire);
+        let mut tail = self.tail.load(Ordering::Acquire);
+        if tail.wrapping_sub(head) as i64 <= 0 {
+            // See "Emptiness".
+            M::full();
+            // Acquire: as above.
+            tail = self.tail.load(Ordering::Acquire);
+        }
         let length = tail.wrapping_sub(head) as i64;
         if length <= 0 {
             return Steal::Empty;
@@ -57,9 +69,12 @@ impl<T, M: Memory> Shared<T, M> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
-        let head = self.thieves.head.load(Ordering::Relaxed);
-        let tail = self.tail.load(Ordering::Relaxed);
+        // Acquire: as in `claim`.
+        let head = self.thieves.head.load(Ordering::Acquire);
+        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        M::full();
+        // Acquire: as in `claim`.
+        let tail = self.tail.load(Ordering::Acquire);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
     }
 }
@@ -93,7 +108,7 @@ pub struct Stealer<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
-impl<T: Send, M: Memory> Fifo<T, M> {
+impl<T, M: Memory> Fifo<T, M> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
@@ -127,17 +142,20 @@ impl<T: Send, M: Memory> Fifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Default for Fifo<T, M> {
+impl<T, M: Memory> Default for Fifo<T, M> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
-    type Thief = Stealer<T, M>;
-
+impl<T, M: Memory> Fifo<T, M> {
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail.get();
         if !self.room.has(tail)
             && let Err(NoMemory) = self.room.make(&self.shared.thieves.rings, tail)
@@ -155,7 +173,7 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
 
     /// Takes the oldest task.
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let tail = self.tail.get();
         // Relaxed: the exchange validates it, and the owner wrote the tasks itself.
         let mut head = self.shared.thieves.head.load(Ordering::Relaxed);
@@ -181,18 +199,57 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
         None
     }
 
-    fn thief(&self) -> Stealer<T, M> {
+    /// A handle for thieves.
+    pub fn thief(&self) -> Stealer<T, M> {
         Stealer { shared: Arc::clone(&self.shared) }
     }
 
+    /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
+    #[inline]
+    pub fn push(&self, task: T) {
+        if self.try_push(task).is_err() {
+            crate::out_of_memory::<T>();
+        }
+    }
+
+    /// The number of tasks.
+    pub fn len(&self) -> usize {
+        // Relaxed, both: the owner knows its own index, and a thief may change the other at once.
+        let head = self.shared.thieves.head.load(Ordering::Relaxed);
+        self.tail.get().wrapping_sub(head) as usize
+    }
+
+    /// Whether there is no task; see [`len`](Fifo::len).
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        Fifo::try_push(self, task)
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        Fifo::pop(self)
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Fifo::thief(self)
+    }
+
     fn len(&self) -> usize {
-        self.shared.len()
+        Fifo::len(self)
     }
 }
 
 impl<T: Send, M: Memory> ExactlyOnce<T> for Fifo<T, M> {}
 
-impl<T: Send, M: Memory> Stealer<T, M> {
+impl<T, M: Memory> Stealer<T, M> {
     pub(crate) fn shared(&self) -> &Shared<T, M> {
         &self.shared
     }
@@ -203,9 +260,10 @@ impl<T: Send, M: Memory> Stealer<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T, M: Memory> Stealer<T, M> {
+    /// Takes the oldest task.
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         match self.shared.claim(|_| 1) {
             Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
             Steal::Empty => Steal::Empty,
@@ -214,7 +272,7 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
     }
 
     /// Takes the older half by one compare-and-swap.
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+    pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         match self.shared.claim(|length| length.div_ceil(2)) {
             Steal::Success(mut claimed) => {
                 let first = claimed.next();
@@ -228,8 +286,29 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
         }
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks that this thief sees.
+    pub fn len(&self) -> usize {
         self.shared.len()
+    }
+
+    /// Whether this thief sees no task.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        Stealer::steal(self)
+    }
+
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        Stealer::steal_half(self, into)
+    }
+
+    fn len(&self) -> usize {
+        Stealer::len(self)
     }
 }
 

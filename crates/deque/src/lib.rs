@@ -4,6 +4,7 @@
 //! the source that loom and the TSO\[S\] explorer check, and (where the owner and a thief can meet)
 //! over a fence policy, [`StoreLoad`].
 
+pub mod biased;
 pub mod chase_lev;
 #[cfg(doctest)]
 mod compile_fail;
@@ -26,6 +27,7 @@ use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 
+pub use biased::Biased;
 pub use chase_lev::ChaseLev;
 pub use fifo::Fifo;
 pub use idempotent::{IdempotentDeque, IdempotentFifo, IdempotentLifo};

@@ -6,8 +6,8 @@ mod storage;
 mod suite;
 
 use poach_deque::{
-    AsymmetricCl, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Private,
-    Split, The, Thep,
+    AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
+    Private, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Full, Machine};
 use storage::Beside;
@@ -64,6 +64,12 @@ macro_rules! behaviour {
     };
 }
 
+behaviour!(biased, |capacity, index| {
+    Biased::<_, Full>::starting_at(Full, capacity, index, 0).unwrap()
+});
+behaviour!(biased_asymmetric, |capacity, index| {
+    Biased::<_, _>::starting_at(Asymmetric::new(), capacity, index, 64).unwrap()
+});
 behaviour!(mutex, |_, _| Mutex::<_, Machine>::new());
 behaviour!(split, |capacity, index| Split::<_, Machine>::starting_at(capacity, index).unwrap(), [
     owner_takes_the_youngest

@@ -195,3 +195,52 @@ fn all_tasks_come_through_once() {
         assert!(injector.is_empty());
     }
 }
+
+/// What the types promise without a look at their tasks.
+#[test]
+fn the_bounds_are_the_original_s() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+    use std::rc::Rc;
+
+    fn unwind_safe<T: UnwindSafe + RefUnwindSafe>() {}
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    unwind_safe::<Worker<&mut u32>>();
+    unwind_safe::<Stealer<&mut u32>>();
+    unwind_safe::<Injector<&mut u32>>();
+    send::<Worker<u32>>();
+    send::<(Stealer<u32>, Injector<u32>)>();
+    sync::<(Stealer<u32>, Injector<u32>)>();
+    // Tasks that are not `Send` stay on their thread, and so do the handles.
+    let (worker, injector) = (Worker::new_lifo(), Injector::new());
+    worker.push(Rc::new(1));
+    injector.push(Rc::new(2));
+    assert!(injector.steal_batch(&worker).is_success());
+    assert_eq!(worker.pop().as_deref(), Some(&2));
+    assert_eq!(worker.stealer().steal().success().as_deref(), Some(&1));
+    // Any closure that steals can be caught.
+    let stealer = worker.stealer();
+    assert!(std::panic::catch_unwind(move || stealer.steal().is_empty()).unwrap());
+}
+
+/// Tasks in the queue, and how many a batch takes: about half, at most 32 (an injector that pops one: 33).
+#[test]
+fn batches_are_half_and_no_more_than_the_documented_limit() {
+    for (tasks, stolen) in [(1, 1), (2, 1), (3, 2), (40, 20), (63, 32), (64, 32), (1000, 32)] {
+        for from in [Worker::new_fifo, Worker::new_lifo] {
+            let (source, dest) = (filled(from(), tasks), Worker::new_fifo());
+            assert!(source.stealer().steal_batch(&dest).is_success());
+            assert_eq!((dest.len(), source.len()), (stolen, tasks as usize - stolen));
+        }
+        let injector = Injector::new();
+        (0..tasks).for_each(|task| injector.push(task));
+        let dest = Worker::new_fifo();
+        assert!(injector.steal_batch(&dest).is_success());
+        assert_eq!((dest.len(), injector.len()), (stolen, tasks as usize - stolen));
+    }
+    let injector = Injector::new();
+    (0..1000).for_each(|task| injector.push(task));
+    let dest = Worker::new_lifo();
+    assert_eq!(injector.steal_batch_and_pop(&dest), Success(0));
+    assert_eq!(dest.len(), 32);
+}

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use poach_deque::{Fifo, Injector, Owner, Steal};
+use poach_deque::{Fifo, Injector, Steal};
 use poach_memory::Machine;
 
 const TASKS: u64 = if cfg!(miri) { 300 } else { 200_000 };

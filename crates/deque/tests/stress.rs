@@ -7,8 +7,8 @@ mod storage;
 mod suite;
 
 use poach_deque::{
-    AsymmetricCl, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner,
-    Private, Split, The, Thep,
+    AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
+    Owner, Private, Split, The, Thep,
 };
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
@@ -58,6 +58,8 @@ stress! {
     thep_by_echo_alone: exactly_once(Thep::with_policy(Unbounded));
     chase_lev: exactly_once(ChaseLev::new());
     asymmetric_cl: exactly_once(AsymmetricCl::with_policy(Asymmetric::new()));
+    biased: exactly_once(Biased::new());
+    biased_asymmetric: exactly_once(Biased::with_policy(Asymmetric::new()));
     split: exactly_once(Split::<_, Machine>::new());
     split_even_beside: exactly_once(Split::<_, Machine, (), EvenBeside>::with_context(1, 0, ()).unwrap());
     private: exactly_once(Private::<_, Machine>::new());

@@ -18,14 +18,14 @@
 //!
 //! | | pusher | thief |
 //! |---|---|---|
-//! | 1 | adds 1 to `tickets`, and has index `i` | reads the head `i` |
+//! | 1 | compares and swaps `tickets` from `i` to `i + 1` | reads the head `i`; if no ticket above is `known`, goes to 5 first |
 //! | 2 | writes the task to the slot | reads the slot's state: if that is older, it goes to 5 |
 //! | 3 | compares and swaps the state from older to *written* | compares and swaps the head from `i` to `i + 1` |
 //! | 4 | if it was *skipped*, takes the task back and starts again | if it was *written*, moves the task out |
 //! | 5 | | full fence; reads `tickets`: if that is `i`, the queue is empty |
 //! | 6 | | looks at the slot a number of times, then compares and swaps its state from older to *skipped*, and goes to 3 |
 //!
-//! A thief that finds a task touches nothing that pushers write but the slot. Whoever has no more use for a slot
+//! A thief that knows of a ticket touches nothing that pushers write but the slot. Whoever has no more use for a slot
 //! (the thief in step 4, or the pusher) adds 1 to the block's `done`, and whoever completes that gives the block back.
 //!
 //! # Why it is correct
@@ -69,12 +69,14 @@ const BLOCK: usize = 64;
 /// a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
 
+/// The logarithm of the longest wait of a push after another one was faster.
+const LONGEST: u32 = 6;
+
 /// A queue that all threads share by reference.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Injector::push) | lock-free, but for the allocator | one addition and one compare-and-swap |
-/// | [`try_push`](Injector::try_push) | lock-free, but for the allocator | two compare-and-swaps |
+/// | [`push`](Injector::push), [`try_push`](Injector::try_push) | lock-free, but for the allocator | two compare-and-swaps |
 /// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap and one addition, for a batch as well |
 ///
 /// A push whose thread is stopped between its two steps keeps nobody from stealing what was pushed after it: a thief
@@ -117,6 +119,8 @@ struct Rare<M: Memory> {
 /// What thieves write.
 struct Head<M: Memory> {
     index: M::Word,
+    /// What a thief has read of `tickets`, some time ago: they are this many at least.
+    known: M::Word,
     /// The place of the block of `index` or of one before it. A block is not given back while this names it.
     hint: M::Word,
 }
@@ -133,6 +137,15 @@ fn written(index: u64) -> u64 {
 
 fn skipped(index: u64) -> u64 {
     index.wrapping_mul(2).wrapping_add(2)
+}
+
+/// Another push was faster; whoever is left alone for a while pushes several tasks.
+#[cold]
+fn back_off<M: Memory>(failures: &mut u32) {
+    for _ in 0..1 << *failures {
+        M::pause();
+    }
+    *failures = (*failures + 1).min(LONGEST);
 }
 
 /// What a thief finds at the head.
@@ -168,6 +181,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             tickets: CachePadded::new(M::Word::new(0)),
             head: CachePadded::new(Head {
                 index: M::Word::new(0),
+                known: M::Word::new(0),
                 hint: M::Word::new(first.word()),
             }),
             rare: CachePadded::new(Rare {
@@ -187,23 +201,12 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     }
 }
 
-impl<T: Send, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
+impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Adds a task. Ends the program if there is no memory for a block, as `Vec` does.
     #[inline]
     pub fn push(&self, task: T) {
-        let mut task = task;
-        loop {
-            // SeqCst: see "Emptiness".
-            let index = self.tickets.fetch_add(1, Ordering::SeqCst);
-            let place = match self.place_of(index) {
-                Ok(Some(place)) => place,
-                // A block whose slot is not written yet is not given back, so there is a place.
-                Ok(None) | Err(NoMemory) => crate::out_of_memory::<T>(),
-            };
-            match self.put(index, place, task) {
-                Ok(()) => return,
-                Err(back) => task = back,
-            }
+        if self.try_push(task).is_err() {
+            crate::out_of_memory::<T>();
         }
     }
 
@@ -212,8 +215,10 @@ impl<T: Send, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// # Errors
     ///
     /// [`OutOfMemory`], with the task, if there is no memory for a block.
+    #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let mut task = task;
+        let mut failures = 0;
         loop {
             // Relaxed: validated by the exchange. The place is found first: with an index there is no way back.
             let index = self.tickets.load(Ordering::Relaxed);
@@ -231,6 +236,8 @@ impl<T: Send, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
                     Ok(()) => return Ok(()),
                     Err(back) => task = back,
                 }
+            } else {
+                back_off::<M>(&mut failures);
             }
         }
     }
@@ -346,6 +353,10 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     fn front(&self) -> Front {
         // Acquire: whoever moved the head here had seen a ticket above it; so must this thread, in step 5.
         let index = self.head.index.load(Ordering::Acquire);
+        // Relaxed: a number that was right once, and tickets only become more.
+        if self.head.known.load(Ordering::Relaxed) == index && self.nothing_from(index) {
+            return Front::Empty;
+        }
         // Acquire: pairs with the release in `step`.
         let place = Place::from(self.head.hint.load(Ordering::Acquire));
         if place.distance_to(Chain::<T, M, SLOTS>::number(index)) != 0 {
@@ -395,11 +406,21 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     }
 
     /// Step 5: whether there was no ticket for `index` or above. Only for an index at which the head has been.
+    #[inline]
     fn nothing_from(&self, index: u64) -> bool {
-        // Pairs with the ticket's exchange, or a fence after it: see "Emptiness".
-        M::full();
-        // Relaxed: after the fence, and a number alone.
-        self.tickets.load(Ordering::Relaxed).wrapping_sub(index) as i64 <= 0
+        // Relaxed, here and below: a number alone.
+        let mut tickets = self.tickets.load(Ordering::Relaxed);
+        if tickets == index {
+            // Pairs with step 1 of the push, or a fence after it: see "Emptiness".
+            M::full();
+            tickets = self.tickets.load(Ordering::Relaxed);
+        }
+        if tickets.wrapping_sub(index) as i64 <= 0 {
+            return true;
+        }
+        // Relaxed: a number, and an older one does no harm.
+        self.head.known.store(tickets, Ordering::Relaxed);
+        false
     }
 
     /// Steps 5 and 6: the slot at the head is not *written*.

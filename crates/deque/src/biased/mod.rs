@@ -1,0 +1,497 @@
+//! A deque biased towards its owner: push and pop have neither a fence nor a locked instruction until a thief
+//! comes, and one barrier of a thief opens all the tasks there are to all thieves.
+//!
+//! Source: the alarm is that of Lace's split deque ([`split`](crate::split)), the pop's store and load are
+//! Chase and Lev's ([`chase_lev`](crate::chase_lev)), and the thieves' index with a tag is ours.
+//!
+//! # How it works
+//!
+//! Tasks have indices; those from `top` up to `tail` are in the queue. The owner pushes and pops at `tail`. Thieves take
+//! from `top`, but only below a `bound` that somebody has *opened*:
+//!
+//! | word | content | written by |
+//! |---|---|---|
+//! | `tail` | index | the owner |
+//! | `head` | tag, `top` | thieves move `top`; the owner adds 1 to the tag, which closes what was open |
+//! | `open` | tag, `bound` | who opens: tasks from `top` to `bound` may be taken while the tags are equal |
+//! | `alarm` | index | the owner takes a task below it only after it has closed; `RAISED` is above any |
+//!
+//! | | owner's pop of index `i` | thief that finds nothing open |
+//! |---|---|---|
+//! | 1 | stores `tail = i` | reads `head` |
+//! | 2 | [`StoreLoad::owner`] | raises the `alarm` |
+//! | 3 | loads `alarm`: `i` is at it or above, the task is the owner's | [`StoreLoad::thief`] |
+//! | 4 | below: lowers the `alarm`, closes by a compare-and-swap of `head` | loads `tail` |
+//! | 5 | has the task, opens some of the rest | opens up to that `tail`, with the tag of step 1 |
+//!
+//! An owner that meets a raised alarm opens half of its tasks by itself, with two stores and one compare-and-swap. So a
+//! thief looks a number of times whether it does, between its steps 2 and 3, and pays for the barrier only if the owner
+//! is away. The owner that comes back to tasks that a barrier has opened is *eager* for a number of
+//! operations: it leaves the alarm raised and opens with each push and pop, so that the next thief needs no barrier.
+//!
+//! # Why it is correct
+//!
+//! *Claim.* Whoever takes from `top` compares and swaps `head`, tag and all, while `open` has the same tag and a bound above.
+//! So the tag at the time of the exchange is that of `open`, and it remains to show: if the tags are equal, the owner takes no
+//! index below `bound` before it closes. The owner takes an index without closing only if it has loaded an alarm at or below it.
+//!
+//! *Opened by the owner.* It has stored an alarm of `bound` or more before. Other threads only raise it, and the owner
+//! lowers it only right before it closes.
+//!
+//! *Opened by a thief*, up to the tail `t` that it has loaded, with the tag `g` that it has read in step 1. Take a pop of
+//! an index below `t` that loaded a low alarm. By the policy, either it saw what the thief raised, or the thief's load of `tail`
+//! saw the pop's store or a later one. In the second case the pop was over at `t`, and the task below `t` is another one. In the
+//! first the owner has lowered the alarm after it was raised, and closes next. The tag `g` is then
+//! over: had the owner closed before step 1, its lowering would come before step 1 and so before the raising (the thief
+//! acquires what the close releases).
+//!
+//! *Late.* A thief may open late, even over what others opened. It writes its own tag and a bound that is good for that tag: under
+//! one tag the owner takes no task after the thief's step 3 without closing, so all indices from `top` to `t` stay in the queue.
+//!
+//! *Nothing left.* An owner that has lowered the alarm and then finds that thieves have taken all does not close; it raises
+//! the alarm again.
+//!
+//! *Handing over.* The owner's stores of `tail` release, step 4 acquires, opening releases, and a claim acquires `open`.
+//! What happens to the slots is `ring`'s affair: a claim is of indices below a tail that was acquired.
+//!
+//! *Tags* and indices in `head` have 32 bits each. An exchange could succeed wrongly only if its thief slept while `head` went
+//! through a multiple of 2^32 closes and of 2^32 steals to the very same word: half a minute of nothing but one of them,
+//! and then one chance in 2^32.
+//!
+//! # Emptiness
+//!
+//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len) answers. So an owner that pushes,
+//! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
+//! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
+
+mod stealer;
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
+
+use crate::handles::handles;
+use crate::owned::Owned;
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::{ExactlyOnce, OutOfMemory, Owner};
+
+/// Above any index: these start below 2^32, and 2^62 pushes take a century.
+const RAISED: u64 = 1 << 62;
+
+/// How often a thief looks whether the owner has opened something, before it pays for a barrier.
+const LOOKS: u32 = 64;
+
+/// Operations for which an owner is eager after it was away, the first time; each time without an answer in between it is
+/// twice as many, up to `LONGEST`.
+const SHORTEST: u32 = 64;
+const LONGEST: u32 = 1 << 16;
+
+struct Shared<T, M: Memory, P> {
+    owner: CachePadded<OwnerLine<T, M, P>>,
+    alarm: CachePadded<M::Word>,
+    thieves: CachePadded<ThievesLine<T, M>>,
+    looks: u32,
+}
+
+/// What the owner writes with each operation.
+struct OwnerLine<T, M: Memory, P> {
+    tail: M::Word,
+    private: Owned<Private<T, M>>,
+    policy: P,
+}
+
+/// What only the owner touches.
+struct Private<T, M: Memory> {
+    room: Room<T, M>,
+    /// What the owner itself has opened last.
+    opened: Cell<u64>,
+    /// Operations for which it stays eager.
+    eager: Cell<u32>,
+    /// For how many it will be eager next time.
+    next_eager: Cell<u32>,
+}
+
+/// What thieves write, and an owner that meets them.
+struct ThievesLine<T, M: Memory> {
+    head: M::Word,
+    open: M::Word,
+    rings: Rings<T, M>,
+}
+
+#[inline(always)]
+fn pack(tag: u32, index: u64) -> u64 {
+    u64::from(tag) << 32 | u64::from(index as u32)
+}
+
+#[inline(always)]
+fn unpack(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+/// The number of tasks; not below 0, as it could be in a queue that was used without its fence.
+#[inline(always)]
+fn count(tail: u64, top: u32) -> u32 {
+    ((tail as u32).wrapping_sub(top) as i32).max(0) as u32
+}
+
+/// How many tasks may be taken.
+#[inline(always)]
+fn opened(head: u64, open: u64) -> u32 {
+    let ((tag, top), (opened, bound)) = (unpack(head), unpack(open));
+    if tag == opened { count(u64::from(bound), top) } else { 0 }
+}
+
+impl<T, M: Memory, P> Shared<T, M, P> {
+    fn len(&self) -> usize {
+        // Acquire: whoever moved the head here had seen a tail at or above it; this one must not see an older.
+        let (_, top) = unpack(self.thieves.head.load(Ordering::Acquire));
+        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        M::full();
+        // Acquire: as a steal that follows would.
+        let tail = self.owner.tail.load(Ordering::Acquire);
+        count(tail, top) as usize
+    }
+}
+
+impl<T, M: Memory, P> Drop for Shared<T, M, P> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let (_, top) = unpack(self.thieves.head.load(Ordering::Relaxed));
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        let tasks = count(tail, top);
+        // SAFETY: no handle is left, so nobody is between claim and mark and all from `top` to `tail` are tasks.
+        unsafe { self.thieves.rings.drop_tasks(tail.wrapping_sub(u64::from(tasks)), tail) };
+    }
+}
+
+/// The owner of a biased deque with fence policy `P`.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Biased::push) | lock-free, amortised constant | a load; one compare-and-swap if a thief has asked |
+/// | [`pop`](Biased::pop) | lock-free | the policy's; one compare-and-swap if a thief has asked or where open tasks begin |
+/// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got tasks or closed them | one compare-and-swap; the policy's where nothing is open and the owner does not answer |
+///
+/// ```
+/// use poach_deque::{Biased, Steal};
+///
+/// let owner: Biased<u32> = Biased::new();
+/// let thief = owner.thief();
+/// (0..8).for_each(|task| owner.push(task));
+/// assert_eq!(thief.steal(), Steal::Success(0));
+/// assert_eq!(owner.pop(), Some(7));
+/// ```
+pub struct Biased<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+    shared: Arc<Shared<T, M, P>>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+/// A thief's handle to a [`Biased`] deque. It may outlive the owner.
+pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+    shared: Arc<Shared<T, M, P>>,
+}
+
+impl<T> Biased<T> {
+    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        Self::with_policy(Full)
+    }
+}
+
+impl<T> Default for Biased<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, P: StoreLoad<Machine>> Biased<T, P> {
+    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+    pub fn with_policy(policy: P) -> Self {
+        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(policy, capacity, 0, LOOKS)
+    }
+}
+
+impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
+    /// As [`with_capacity`](Biased::with_capacity), with the first task at `index` (its low 32 bits), for tests of
+    /// indices that wrap around, and thieves that look `looks` times for the owner's answer before they pay for a barrier.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Biased::with_capacity).
+    #[doc(hidden)]
+    pub fn starting_at(
+        policy: P,
+        capacity: usize,
+        index: u64,
+        looks: u32,
+    ) -> Result<Self, CapacityError> {
+        let index = u64::from(index as u32);
+        let (rings, room) = Rings::new(capacity, index)?;
+        let open = pack(0, index);
+        let shared = Arc::new(Shared {
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                private: Owned::new(Private {
+                    room,
+                    opened: Cell::new(open),
+                    eager: Cell::new(0),
+                    next_eager: Cell::new(SHORTEST),
+                }),
+                policy,
+            }),
+            alarm: CachePadded::new(M::Word::new(index)),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(open),
+                open: M::Word::new(open),
+                rings,
+            }),
+            looks,
+        });
+        Ok(Biased { shared, not_sync: PhantomData })
+    }
+
+    #[inline(always)]
+    fn private(&self) -> &Private<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.private.get() }
+    }
+
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
+    #[inline(always)]
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let shared = &*self.shared;
+        // Relaxed: only the owner stores it.
+        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        let room = &self.private().room;
+        if !room.has(tail)
+            && let Err(NoMemory) = room.make(&shared.thieves.rings, tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
+        unsafe { room.write(tail, task) };
+        let next = tail.wrapping_add(1);
+        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
+        shared.owner.tail.store(next, Ordering::Release);
+        // Relaxed: a request that is seen late is answered late, or by the thief itself.
+        if next <= shared.alarm.load(Ordering::Relaxed) {
+            self.answer(next);
+        }
+        Ok(())
+    }
+
+    /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
+    #[inline(always)]
+    pub fn push(&self, task: T) {
+        if self.try_push(task).is_err() {
+            crate::out_of_memory::<T>();
+        }
+    }
+
+    /// Takes the youngest task.
+    #[inline(always)]
+    pub fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        // Relaxed: only the owner stores it.
+        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        // Relaxed: a hint, so that an empty queue is left alone.
+        if tail <= shared.alarm.load(Ordering::Relaxed) && self.is_empty() {
+            return None;
+        }
+        let index = tail.wrapping_sub(1);
+        // Release: a thief that reads the tail here sees the tasks below.
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
+        // owner wrote itself.
+        if tail <= shared.alarm.load(Ordering::Relaxed) {
+            return self.pop_alarmed(tail);
+        }
+        // SAFETY: the alarm is at or below `index`, so no thief takes it before the owner closes (module comment).
+        Some(unsafe { self.private().room.read(index) })
+    }
+
+    /// Steps 4 and 5 of a pop: thieves have asked, or the task may be open, or there is none.
+    #[cold]
+    #[inline(never)]
+    fn pop_alarmed(&self, tail: u64) -> Option<T> {
+        let shared = &*self.shared;
+        let index = tail.wrapping_sub(1);
+        let closed = self.close(tail, index);
+        if !closed {
+            // Release: as in `pop`. The queue is empty.
+            shared.owner.tail.store(tail, Ordering::Release);
+            return None;
+        }
+        // SAFETY: closed with `index` in the queue, and opened again at most up to `index`.
+        Some(unsafe { self.private().room.read(index) })
+    }
+
+    /// A push to `tail - 1` that has met a raised alarm.
+    #[cold]
+    #[inline(never)]
+    fn answer(&self, tail: u64) {
+        let private = self.private();
+        let thieves = &self.shared.thieves;
+        // Relaxed, both: only for the tag, and what a stale one opens is not open.
+        let (tag, _) = unpack(thieves.head.load(Ordering::Relaxed));
+        if self.is_eager(tag) {
+            private.eager.set(private.eager.get() - 1);
+            // Release: pairs with the acquire in `claim`. The alarm stays raised.
+            thieves.open.store(pack(tag, tail), Ordering::Release);
+            private.opened.set(pack(tag, tail));
+        } else {
+            self.close(tail, tail);
+        }
+    }
+
+    /// Whether the owner opens at once, for thieves that had to do without it. `tag` is the head's.
+    fn is_eager(&self, tag: u32) -> bool {
+        let Private { opened, eager, next_eager, .. } = self.private();
+        // Relaxed: a hint.
+        let open = self.shared.thieves.open.load(Ordering::Relaxed);
+        if open != opened.get() && unpack(open).0 == tag {
+            eager.set(next_eager.get());
+            next_eager.set((2 * next_eager.get()).min(LONGEST));
+            opened.set(open);
+        }
+        eager.get() > 0
+    }
+
+    /// Closes, and opens some of what is below `end`: `end` is `tail`, or one below if the owner takes the last task. `false`
+    /// if thieves have taken all below `tail`.
+    fn close(&self, tail: u64, end: u64) -> bool {
+        let shared = &*self.shared;
+        let private = self.private();
+        // Relaxed: a hint whether thieves have asked, or the owner has come down to what it had opened.
+        let asked = shared.alarm.load(Ordering::Relaxed) == RAISED;
+        // Relaxed: the exchange validates it.
+        let mut seen = shared.thieves.head.load(Ordering::Relaxed);
+        let mut lowered = false;
+        let (tag, bound) = loop {
+            let (tag, top) = unpack(seen);
+            let tasks = count(tail, top);
+            if tasks == 0 {
+                if lowered {
+                    // Relaxed: to raise it needs no order; see "Nothing left".
+                    shared.alarm.store(RAISED, Ordering::Relaxed);
+                }
+                return false;
+            }
+            let first = tail.wrapping_sub(u64::from(tasks));
+            let rest = end - first;
+            let eager = self.is_eager(tag);
+            let bound = match (eager, asked) {
+                (true, _) => end,
+                (false, true) => first + rest.div_ceil(2),
+                (false, false) => first + rest / 2,
+            };
+            let alarm = if eager { RAISED } else { bound };
+            // Relaxed: the exchange releases it.
+            shared.alarm.store(alarm, Ordering::Relaxed);
+            lowered |= !eager;
+            // Release: who reads the new tag (acquire) raises the alarm after it was lowered here.
+            match shared.thieves.head.compare_exchange(
+                seen,
+                pack(tag.wrapping_add(1), u64::from(top)),
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    if eager {
+                        private.eager.set(private.eager.get() - 1);
+                    } else if asked {
+                        private.next_eager.set(SHORTEST);
+                    }
+                    if bound == first {
+                        return true;
+                    }
+                    break (tag.wrapping_add(1), bound);
+                }
+                Err(now) => seen = now,
+            }
+        };
+        // Release: pairs with the acquire in `claim`, which then sees the tasks.
+        shared.thieves.open.store(pack(tag, bound), Ordering::Release);
+        private.opened.set(pack(tag, bound));
+        true
+    }
+
+    /// A handle for thieves.
+    pub fn thief(&self) -> Stealer<T, P, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    /// The number of tasks.
+    pub fn len(&self) -> usize {
+        // Relaxed, both: the owner knows its own index, and a thief may change the other at once.
+        let (_, top) = unpack(self.shared.thieves.head.load(Ordering::Relaxed));
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        count(tail, top) as usize
+    }
+
+    /// Whether there is no task; see [`len`](Biased::len).
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.private().room.capacity()
+    }
+}
+
+impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Biased<T, P, M> {
+    type Thief = Stealer<T, P, M>;
+
+    #[inline(always)]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        Biased::try_push(self, task)
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<T> {
+        Biased::pop(self)
+    }
+
+    fn thief(&self) -> Stealer<T, P, M> {
+        Biased::thief(self)
+    }
+
+    fn len(&self) -> usize {
+        Biased::len(self)
+    }
+}
+
+impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Biased<T, P, M> {}
+
+impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
+    fn drop(&mut self) {
+        let shared = &*self.shared;
+        // Relaxed: as in `answer`. The owner takes no more tasks, so all are good to open.
+        let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
+        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        // Release: pairs with the acquire in `claim`.
+        shared.thieves.open.store(pack(tag, tail), Ordering::Release);
+    }
+}
+
+handles!([T, P: StoreLoad<M>, M: Memory] Biased<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
