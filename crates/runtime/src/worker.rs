@@ -142,7 +142,8 @@ impl Local {
         let Watch { counters, track, .. } = &**self.watch;
         if !track.is_on() {
             run_each(&self.spawns, |task| {
-                next(execute(counters.tasks.up(), || task.run())) && !track.is_on()
+                counters.tasks.up();
+                next(execute((), || task.run())) && !track.is_on()
             });
         }
     }

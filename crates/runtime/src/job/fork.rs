@@ -338,7 +338,7 @@ where
 ///
 /// A full stack is left as it is: it refuses every push anyway.
 pub(crate) fn cover<B, R>(
-    worker: Worker<'_>,
+    worker: &Worker<'_>,
     nothing: B,
     f: impl FnOnce() -> R,
     check: impl Fn(),

@@ -68,14 +68,24 @@ impl Birth {
     /// that is not there.
     #[inline]
     pub(crate) fn try_lock<T>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-        if self.is_elsewhere() {
-            return match mutex.try_lock() {
-                Ok(guard) => Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => None,
-            };
+        // First of all in the way that waits for nobody: it mostly succeeds, and then the process does not matter.
+        match mutex.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(error) => self.lock_held(mutex, error),
         }
-        Some(mutex.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[cold]
+    fn lock_held<'m, T>(
+        self,
+        mutex: &'m Mutex<T>,
+        error: TryLockError<MutexGuard<'m, T>>,
+    ) -> Option<MutexGuard<'m, T>> {
+        match error {
+            TryLockError::Poisoned(poisoned) => Some(poisoned.into_inner()),
+            TryLockError::WouldBlock if self.is_elsewhere() => None,
+            TryLockError::WouldBlock => Some(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
 
     /// As [`try_lock`](Birth::try_lock), where there is no way on without the lock: ends the process, with the message

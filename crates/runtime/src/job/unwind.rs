@@ -137,9 +137,7 @@ mod tests {
     impl Drop for Bomb<'_> {
         fn drop(&mut self) {
             self.1.set(self.1.get() + 1);
-            if self.0 > 0 {
-                panic!("a bomb");
-            }
+            assert!(self.0 == 0, "a bomb");
         }
     }
 
