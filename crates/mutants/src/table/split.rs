@@ -99,11 +99,4 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "deque/src/split/growing.rs",
         ..EXPOSED
     },
-    Mutant {
-        name: "split-alarm-not-read-again",
-        why: "the owner takes the alarm of an exposure down, and does not look whether there is one",
-        was: "} else if self.bounds.settle() == split {",
-        is: "} else {",
-        ..EXPOSED
-    },
 ];
