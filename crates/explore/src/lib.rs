@@ -36,6 +36,7 @@
 //! | `engine` | the model's threads as coroutines; one execution |
 //! | [`history`], [`spec`] | calls and returns; linearizability |
 //! | [`litmus`] | the tests of the x86-TSO paper |
+//! | [`loom`] | loom's names, for the algorithms of other crates |
 //! | [`counterexample`] | an execution that people can read |
 //!
 //! What it does not see: reorderings that TSO does not have (compilers', weaker processors'; the
@@ -48,10 +49,12 @@ pub mod counterexample;
 mod engine;
 pub mod history;
 pub mod litmus;
+pub mod loom;
 mod machine;
 #[expect(unsafe_code, reason = "it vouches for the simulated memory")]
 mod memory;
 pub mod queues;
+mod raw;
 mod search;
 pub mod spec;
 mod trace;

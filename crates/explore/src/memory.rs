@@ -240,6 +240,10 @@ pub struct SimulatedCell<T> {
 }
 
 impl<T> SimulatedCell<T> {
+    pub(crate) fn into_inner(self) -> T {
+        self.content.into_inner()
+    }
+
     fn touch(&self, writes: bool, site: &'static Location<'static>) {
         let Some((thread, clock)) = engine::cell_clock() else { return };
         let report = |(time, other): Touch, by: usize, what: &str| {

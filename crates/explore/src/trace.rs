@@ -86,7 +86,7 @@ impl Recording {
             Op::Store(loc, value) => {
                 format!("{} := {}", self.name(loc), self.value(machine, loc, value))
             }
-            Op::Change(loc, change) => {
+            Op::Change(loc, change) | Op::Await(loc, _, change) => {
                 let name = self.name(loc);
                 let old = self.value(machine, loc, result);
                 match change {
@@ -102,14 +102,9 @@ impl Recording {
                     Change::Swap(new) => {
                         format!("swap {name}: {old} -> {}", self.value(machine, loc, new))
                     }
-                    Change::Add(_) | Change::Or(_) | Change::And(_) => {
-                        let new = match change {
-                            Change::Add(by) => result.wrapping_add(by),
-                            Change::Or(by) => result | by,
-                            Change::And(by) => result & by,
-                            Change::Swap(_) | Change::CompareExchange(..) => result,
-                        };
-                        format!("add {name}: {old} -> {}", self.value(machine, loc, new))
+                    _ => {
+                        let new = change.of(result).unwrap_or(result);
+                        format!("change {name}: {old} -> {}", self.value(machine, loc, new))
                     }
                 }
             }
@@ -117,6 +112,7 @@ impl Recording {
             Op::HeavyStart => "membarrier".to_owned(),
             Op::HeavyFinish => "membarrier returns".to_owned(),
             Op::Pause => "waits".to_owned(),
+            Op::Join(other) => format!("joins thread {other}"),
         };
         self.row_at(machine, Column::Thread(thread), text, at);
     }
@@ -212,7 +208,7 @@ impl Recording {
         violation: Option<Violation>,
         choices: &[u8],
     ) -> Counterexample {
-        let threads = self.rows.first().map_or(0, |row| row.buffers.len());
+        let threads = self.rows.last().map_or(0, |row| row.buffers.len());
         Counterexample {
             threads: names[..threads].iter().map(|name| (*name).to_owned()).collect(),
             rows: self.rows,

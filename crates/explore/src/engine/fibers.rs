@@ -79,8 +79,34 @@ impl Drop for Closing {
         });
     }
 }
+
+/// Makes coroutines until there are `count`.
+pub(super) fn need(fibers: &mut Vec<Fiber>, count: usize) {
+    while fibers.len() < count {
+        fibers.push(fiber(fibers.len()));
+    }
+}
+
+/// Leaves every thread that has not ended where it stands, with its stack. To unwind it would run the
+/// destructors of code that may never have been written to fail there.
 #[cold]
-pub(super) fn tear_down(fibers: &mut [Fiber], count: usize) {
+pub(super) fn leave(fibers: &mut [Fiber]) {
+    let count = with(|engine| {
+        for job in &mut engine.jobs {
+            // One that has not begun: what it owns is dropped as little as what the others own.
+            std::mem::forget(job.take());
+        }
+        engine.machine.count
+    });
+    for (thread, coroutine) in fibers.iter_mut().enumerate().take(count) {
+        if with(|engine| engine.machine.threads[thread].pending != Op::Finished) {
+            std::mem::forget(std::mem::replace(coroutine, fiber(thread)));
+        }
+    }
+}
+
+#[cold]
+pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
     with(|engine| {
         let broken = matches!(engine.search.end, Some(End::Violation));
         engine.mode = if broken { Mode::Unwind } else { Mode::Teardown };
@@ -88,10 +114,12 @@ pub(super) fn tear_down(fibers: &mut [Fiber], count: usize) {
     });
     loop {
         let mut left = 0;
-        for (thread, fiber) in fibers[..count].iter_mut().enumerate() {
+        need(fibers, with(|engine| engine.machine.count));
+        for (thread, fiber) in fibers.iter_mut().enumerate() {
             let unfinished = with(|engine| {
                 engine.current = thread;
-                engine.machine.threads[thread].pending != Op::Finished
+                thread < engine.machine.count
+                    && engine.machine.threads[thread].pending != Op::Finished
             });
             if unfinished {
                 left += 1;

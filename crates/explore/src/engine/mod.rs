@@ -25,10 +25,12 @@ use crate::spec;
 use crate::trace::Recording;
 use crate::{Config, Report, Threads, Violation};
 
+mod dynamic;
 mod fibers;
 mod run;
 
-use fibers::{Closing, fiber, message, quiet_panics, resume, tear_down};
+pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
+use fibers::{Closing, leave, message, need, quiet_panics, resume, tear_down};
 pub(crate) use run::run;
 
 /// What a model's thread runs.
@@ -81,6 +83,8 @@ pub(crate) struct Engine {
     teardown_steps: u32,
     alone: Option<Alone>,
     closing: bool,
+    /// After a violation, threads that have not ended are left as they are instead of unwound.
+    keep_whole: bool,
     pub(crate) observed: Vec<u64>,
     pub(crate) recording: Option<Recording>,
 }
@@ -226,7 +230,13 @@ pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
 
 /// Ends the execution, and the thread: what it would read next means nothing.
 pub(crate) fn race(message: String) -> ! {
-    with(|engine| engine.search.violate(Violation::Race(message)));
+    let keep_whole = with(|engine| {
+        engine.search.violate(Violation::Race(message));
+        engine.keep_whole
+    });
+    if keep_whole {
+        dynamic::stay();
+    }
     resume_unwind(Box::new(GivenUp))
 }
 
@@ -244,6 +254,7 @@ impl Engine {
             teardown_steps: 0,
             alone: None,
             closing: false,
+            keep_whole: false,
             observed: Vec::new(),
             recording: None,
         }
@@ -297,8 +308,8 @@ impl Engine {
                     return Turn::Unwind;
                 }
                 self.teardown_steps -= 1;
-                if op == Op::Pause {
-                    self.machine.threads[self.current].pending = Op::Pause;
+                if op == Op::Pause || !self.machine.unblocked(op) {
+                    self.machine.threads[self.current].pending = op;
                     return Turn::Suspend;
                 }
             }
@@ -315,7 +326,11 @@ impl Engine {
             Mode::Run => Turn::Done(self.perform(current)),
             Mode::Teardown => {
                 let pending = self.machine.threads[current].pending;
-                Turn::Done(self.machine.perform_directly(pending))
+                if self.machine.unblocked(pending) {
+                    Turn::Done(self.machine.perform_directly(pending))
+                } else {
+                    Turn::Suspend
+                }
             }
             _ => Turn::Unwind,
         }

@@ -2,7 +2,7 @@
 
 use super::{
     AssertUnwindSafe, Closing, Config, End, Fiber, Mode, Recording, Report, Threads, Violation,
-    catch_unwind, fiber, message, quiet_panics, resume, tear_down, with,
+    catch_unwind, leave, message, need, quiet_panics, resume, tear_down, with,
 };
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
@@ -12,6 +12,7 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
         engine.machine.size = config.size();
         engine.machine.forget();
         engine.search.begin(config);
+        engine.keep_whole = false;
     });
     let mut fibers = Closing(Vec::new());
     while with(|engine| engine.search.prepare()) {
@@ -64,9 +65,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     model(&mut threads);
     let Threads { jobs, after, words } = threads;
     let count = jobs.len();
-    while fibers.len() < count {
-        fibers.push(fiber(fibers.len()));
-    }
+    need(fibers, count);
     let mut next = with(|engine| {
         for (index, (name, job)) in jobs.into_iter().enumerate() {
             engine.machine.add_thread();
@@ -82,6 +81,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     });
     while let Some(thread) = next {
         with(|engine| engine.current = thread);
+        need(fibers, thread + 1);
         resume(&mut fibers[thread]);
         next = with(|engine| engine.next.take());
     }
@@ -106,8 +106,13 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
             }
         }
     } else {
-        tear_down(fibers, count);
-        if with(|engine| engine.search.end == Some(End::Violation)) {
+        let violated = with(|engine| engine.search.end == Some(End::Violation));
+        if violated && with(|engine| engine.keep_whole) {
+            leave(fibers);
+        } else {
+            tear_down(fibers);
+        }
+        if violated {
             // What is broken must not be dropped: a queue whose indices have crossed would walk from
             // one to the other. The search ends soon after a violation, so little leaks.
             std::mem::forget(after);

@@ -214,8 +214,13 @@ impl Machine {
             }
             None => mix(self.addresses.len() as u64, 0),
         };
-        self.addresses.push((identity | 1, address));
-        identity | 1
+        // Two addresses that one thread names in one step are two objects.
+        let mut number = identity | 1;
+        while self.addresses.iter().any(|(known, _)| *known == number) {
+            number = mix(number, 0) | 1;
+        }
+        self.addresses.push((number, address));
+        number
     }
 
     pub(crate) fn address_of(&self, number: u64) -> u64 {
@@ -285,6 +290,10 @@ impl Machine {
             Op::Start | Op::Load(_) | Op::Mark => true,
             Op::Store(..) => self.size.capacity == 0 || self.buffered(index) < self.size.capacity,
             Op::Change(..) | Op::Full | Op::HeavyStart => self.buffered(index) == 0,
+            Op::Await(loc, shift, _) => {
+                self.buffered(index) == 0 && self.memory[loc as usize] >> shift == 0
+            }
+            Op::Join(other) => self.ended(other as usize),
             Op::HeavyFinish => self.threads[..self.count]
                 .iter()
                 .zip(thread.targets)
@@ -318,7 +327,7 @@ impl Machine {
         match self.threads[index].pending {
             Op::Load(loc) => self.written_by_others(index, loc),
             Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
-            Op::Change(loc, _) => self.shared(index, loc),
+            Op::Change(loc, _) | Op::Await(loc, ..) => self.shared(index, loc),
             Op::HeavyStart | Op::Mark => true,
             _ => false,
         }
@@ -344,7 +353,9 @@ impl Machine {
                 let base = Footprint { steps: true, marks, ..Footprint::default() };
                 match thread.pending {
                     Op::Load(loc) => Footprint { loc: Some(loc), ..base },
-                    Op::Change(loc, _) => Footprint { loc: Some(loc), writes: true, ..base },
+                    Op::Change(loc, _) | Op::Await(loc, ..) => {
+                        Footprint { loc: Some(loc), writes: true, ..base }
+                    }
                     Op::Store(loc, _) if self.size.capacity == 0 => {
                         Footprint { loc: Some(loc), writes: true, ..base }
                     }
@@ -373,6 +384,23 @@ impl Machine {
                 let looks = thread.reads.iter().fold(0, |all, look| all | 1 << (look.loc % 64));
                 Footprint { steps: true, marks, looks, ..Footprint::default() }
             }
+        }
+    }
+
+    /// Whether a thread has ended and all its stores are in memory.
+    #[inline]
+    pub(crate) fn ended(&self, index: usize) -> bool {
+        self.threads[index].pending == Op::Finished && self.buffered(index) == 0
+    }
+
+    /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or waited
+    /// for its end. What passes between them then need not pass through a word.
+    pub(crate) fn learn(&mut self, index: usize, other: usize) {
+        let (hash, clock) = (self.threads[other].hash, self.threads[other].clock);
+        let thread = &mut self.threads[index];
+        thread.hash = mix(thread.hash, hash);
+        for (mine, theirs) in thread.clock.iter_mut().zip(clock) {
+            *mine = (*mine).max(theirs);
         }
     }
 
@@ -443,19 +471,13 @@ impl Machine {
                 }
                 0
             }
-            Op::Change(loc, change) => {
+            Op::Change(loc, change) | Op::Await(loc, _, change) => {
                 self.touch(index, loc, true);
                 if self.clocks {
                     self.join(index, loc);
                 }
                 let old = self.memory[loc as usize];
-                let new = match change {
-                    Change::Swap(value) => Some(value),
-                    Change::Add(value) => Some(old.wrapping_add(value)),
-                    Change::Or(value) => Some(old | value),
-                    Change::And(value) => Some(old & value),
-                    Change::CompareExchange(expected, value) => (old == expected).then_some(value),
-                };
+                let new = change.of(old);
                 if let Some(new) = new {
                     self.write(loc, new);
                     if self.clocks {
@@ -484,6 +506,10 @@ impl Machine {
                     thread.vain = 0;
                 }
                 thread.reads.clear();
+                0
+            }
+            Op::Join(other) => {
+                self.learn(index, other as usize);
                 0
             }
             Op::Start | Op::Full | Op::HeavyFinish | Op::Mark | Op::Finished => 0,
@@ -535,25 +561,22 @@ impl Machine {
                 self.write(loc, value);
                 0
             }
-            Op::Change(loc, change) => {
+            Op::Change(loc, change) | Op::Await(loc, _, change) => {
                 let old = self.memory[loc as usize];
-                let new = match change {
-                    Change::Swap(value) => value,
-                    Change::Add(value) => old.wrapping_add(value),
-                    Change::Or(value) => old | value,
-                    Change::And(value) => old & value,
-                    Change::CompareExchange(expected, value) => {
-                        if old == expected {
-                            value
-                        } else {
-                            old
-                        }
-                    }
-                };
+                let new = change.of(old).unwrap_or(old);
                 self.write(loc, new);
                 old
             }
             _ => 0,
+        }
+    }
+
+    /// Whether a step can be taken outside of any schedule, where no buffer holds anything.
+    pub(crate) fn unblocked(&self, op: Op) -> bool {
+        match op {
+            Op::Await(loc, shift, _) => self.memory[loc as usize] >> shift == 0,
+            Op::Join(other) => self.threads[other as usize].pending == Op::Finished,
+            _ => true,
         }
     }
 

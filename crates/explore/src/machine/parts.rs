@@ -28,6 +28,18 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
 }
 
+/// A function of a word's old value and an operand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function(pub(crate) fn(u64, u64) -> u64);
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Function {}
+
 /// How a read-modify-write changes its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -36,6 +48,23 @@ pub(crate) enum Change {
     Or(u64),
     And(u64),
     CompareExchange(u64, u64),
+    /// The new value, by a function of the old one and an operand.
+    Apply(Function, u64),
+}
+
+impl Change {
+    /// What a word that holds `old` holds afterwards; `None` if the change does not take place.
+    #[inline]
+    pub(crate) fn of(self, old: u64) -> Option<u64> {
+        match self {
+            Change::Swap(value) => Some(value),
+            Change::Add(value) => Some(old.wrapping_add(value)),
+            Change::Or(value) => Some(old | value),
+            Change::And(value) => Some(old & value),
+            Change::CompareExchange(expected, value) => (old == expected).then_some(value),
+            Change::Apply(function, operand) => Some(function.0(old, operand)),
+        }
+    }
 }
 
 /// What a thread does next: the step at which it is suspended.
@@ -46,6 +75,10 @@ pub(crate) enum Op {
     Load(Loc),
     Store(Loc, u64),
     Change(Loc, Change),
+    /// A read-modify-write that waits until the word, shifted right by so many bits, is zero.
+    Await(Loc, u8, Change),
+    /// It waits until a thread has ended and all its stores are in memory.
+    Join(u8),
     /// A full fence.
     Full,
     HeavyStart,

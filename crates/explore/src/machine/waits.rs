@@ -29,7 +29,7 @@
 //! round more. After [`MOST_IN_VAIN`] of these in a row it is held until something changes, and the search
 //! says that it was not complete ([`Incomplete::Waits`](crate::Incomplete::Waits)).
 
-use super::{Change, Loc, Location, Machine, Op, mix};
+use super::{Loc, Location, Machine, Op, mix};
 
 /// Rounds after which a wait is taken for one that never ends by itself.
 pub(crate) const ENDLESS: u32 = 1_100;
@@ -200,13 +200,7 @@ impl Machine {
             Op::Load(loc) => Ok(Some(loc)),
             Op::Change(loc, change) if empty => {
                 let old = self.memory[loc as usize];
-                let same = match change {
-                    Change::Swap(value) => value == old,
-                    Change::Add(value) => value == 0,
-                    Change::Or(value) => old | value == old,
-                    Change::And(value) => old & value == old,
-                    Change::CompareExchange(expected, value) => old != expected || value == old,
-                };
+                let same = change.of(old).is_none_or(|new| new == old);
                 if same { Ok(Some(loc)) } else { Err(()) }
             }
             Op::Full if empty => Ok(None),

@@ -1,0 +1,73 @@
+//! Threads that a model's own thread makes while it runs.
+//!
+//! A thread's number is the number of threads made before it, so threads are made in some order, and the
+//! order is a choice of the search: making one is a read-modify-write of a word that counts them. The new
+//! thread begins with all that its maker has done ([`Machine::learn`]); as on a processor, the maker's
+//! stores are in memory before it exists.
+//!
+//! [`Machine::learn`]: crate::machine::Machine::learn
+
+use std::panic::Location;
+
+use super::{Job, MAX_THREADS, Mode, slot, step, with};
+use crate::machine::{Change, Loc, Op};
+
+/// The threads' names in counterexamples; [`Threads`](crate::Threads) has names of the model's own.
+const NAMES: [&str; MAX_THREADS] =
+    ["main", "thread 1", "thread 2", "thread 3", "thread 4", "thread 5", "thread 6", "thread 7"];
+
+/// Makes a thread and returns its number. `count` is the word that counts the threads.
+///
+/// # Panics
+///
+/// If there are [`MAX_THREADS`] already.
+pub(crate) fn spawn(count: Loc, site: &'static Location<'static>, job: Job) -> usize {
+    step(Op::Change(count, Change::Add(1)), site);
+    let made = with(|engine| {
+        if engine.mode == Mode::Unwind {
+            return Err(job);
+        }
+        let (index, maker) = (engine.machine.count, engine.current);
+        if index == MAX_THREADS {
+            return Err(job);
+        }
+        engine.machine.add_thread();
+        engine.machine.learn(index, maker);
+        // What the maker does from now on the new thread does not know.
+        engine.machine.threads[maker].clock[maker] += 1;
+        engine.search.names[index] = NAMES[index];
+        engine.jobs[index] = Some(job);
+        Ok(index)
+    });
+    // What is not run is dropped outside of the engine: it may look at words.
+    made.unwrap_or_else(|_job| panic!("a model has at most {MAX_THREADS} threads, main among them"))
+}
+
+/// The number of the running model thread; `None` in the set-up and in the final check.
+pub(crate) fn current() -> Option<usize> {
+    with(|engine| engine.creator())
+}
+
+/// Says in the set-up that this search keeps clocks from its first execution on.
+pub(crate) fn keep_clocks() {
+    with(|engine| {
+        engine.machine.clocks = true;
+        engine.machine.clocks_wanted = true;
+    });
+}
+
+/// Says in the set-up that no thread may be unwound after a violation.
+pub(crate) fn keep_whole() {
+    with(|engine| engine.keep_whole = true);
+}
+
+/// Suspends the running thread of an execution that is over, for good.
+pub(super) fn stay() {
+    let thread = with(|engine| {
+        engine.next = None;
+        engine.current
+    });
+    loop {
+        slot(thread).with(|yielder| yielder.suspend(()));
+    }
+}

@@ -1,0 +1,24 @@
+//! What threads of a model share. A thread that waits here for what nobody will do is a deadlock.
+
+pub mod atomic {
+    //! Atomic types of every width, whose every access is a choice of the search.
+    pub use super::super::atomic::{
+        AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8,
+        AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+mod arc;
+mod condvar;
+pub mod mpsc;
+mod mutex;
+mod notify;
+mod rwlock;
+
+pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+pub use arc::Arc;
+pub use condvar::{Condvar, WaitTimeoutResult};
+pub use mutex::{Mutex, MutexGuard};
+pub use notify::Notify;
+pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -1,0 +1,142 @@
+//! A channel without a bound.
+
+use std::collections::VecDeque;
+use std::sync::Mutex as StdMutex;
+pub use std::sync::mpsc::{RecvError, SendError, TryRecvError};
+
+use super::Arc;
+use crate::machine::{Change, Function};
+use crate::raw::Raw;
+
+/// The word holds this less the messages that wait: with none, and only then, this bit is set.
+const EMPTY_BIT: u8 = 32;
+const EMPTY: u64 = 1 << EMPTY_BIT;
+/// The same once no sender is left: the bit is never set, so that nobody waits.
+const CLOSED: u64 = EMPTY - (1 << 31);
+
+#[derive(Debug)]
+struct Channel<T> {
+    /// [`EMPTY`] less the number of messages; [`CLOSED`] less that number once no sender is left.
+    room: Raw,
+    senders: Raw,
+    /// 1 once the receiver is gone.
+    closed: Raw,
+    queue: StdMutex<VecDeque<T>>,
+}
+
+/// A channel's two ends.
+#[track_caller]
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let channel = Arc::new(Channel {
+        room: Raw::new(EMPTY),
+        senders: Raw::new(1),
+        closed: Raw::new(0),
+        queue: StdMutex::default(),
+    });
+    (Sender { channel: channel.clone() }, Receiver { channel })
+}
+
+/// The end to send at.
+#[derive(Debug)]
+pub struct Sender<T> {
+    channel: Arc<Channel<T>>,
+}
+
+impl<T> Sender<T> {
+    /// Sends a message.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the receiver is gone.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a model.
+    #[track_caller]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        if self.channel.closed.load() == 1 {
+            return Err(SendError(message));
+        }
+        self.channel.room.add(u64::MAX);
+        self.channel.queue.lock().expect("nobody panics with it").push_back(message);
+        Ok(())
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        self.channel.senders.add(1);
+        Sender { channel: self.channel.clone() }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        if self.channel.senders.add(u64::MAX) == 1 {
+            // Nobody sends any more: whoever waits is let go.
+            self.channel.room.add(CLOSED.wrapping_sub(EMPTY));
+        }
+    }
+}
+
+/// The end to receive at.
+#[derive(Debug)]
+pub struct Receiver<T> {
+    channel: Arc<Channel<T>>,
+}
+
+impl<T> Receiver<T> {
+    /// Waits for a message.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, and every sender is gone.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a model.
+    #[track_caller]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        self.channel.room.wait(EMPTY_BIT, take());
+        self.first().ok_or(RecvError)
+    }
+
+    /// A message, if one is there.
+    ///
+    /// # Errors
+    ///
+    /// If there is none; whether one can still come.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a model.
+    #[track_caller]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let old = self.channel.room.change(take());
+        if old == EMPTY {
+            return Err(TryRecvError::Empty);
+        }
+        self.first().ok_or(TryRecvError::Disconnected)
+    }
+
+    fn first(&self) -> Option<T> {
+        self.channel.queue.lock().expect("nobody panics with it").pop_front()
+    }
+}
+
+/// One message less, if there is one.
+fn take() -> Change {
+    let take = |room: u64, _| if room == EMPTY || room == CLOSED { room } else { room + 1 };
+    Change::Apply(Function(take), 0)
+}
+
+impl<T> Drop for Receiver<T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        self.channel.closed.change(Change::Swap(1));
+        let left = std::mem::take(&mut *self.channel.queue.lock().expect("nobody panics with it"));
+        drop(left);
+    }
+}

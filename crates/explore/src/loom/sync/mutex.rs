@@ -1,0 +1,143 @@
+//! A lock: an exchange that waits takes it, a store lets it go.
+//!
+//! That store waits in its thread's buffer like any other. A lock whose release is a read-modify-write has
+//! fewer executions, so what is right with this one is right with that one.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{
+    LockResult, Mutex as StdMutex, MutexGuard as StdGuard, TryLockError, TryLockResult,
+};
+
+use crate::machine::Change;
+use crate::raw::Raw;
+
+/// As [`std::sync::Mutex`]. It is never poisoned: a panic ends the execution.
+#[derive(Debug)]
+pub struct Mutex<T: ?Sized> {
+    /// 1 while somebody has it.
+    taken: Raw,
+    value: StdMutex<T>,
+}
+
+impl<T> Mutex<T> {
+    /// A free one.
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Mutex { taken: Raw::new(0), value: StdMutex::new(value) }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    ///
+    /// None: it is never poisoned.
+    pub fn into_inner(self) -> LockResult<T> {
+        Ok(self.value.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for it and takes it.
+    ///
+    /// # Errors
+    ///
+    /// None: it is never poisoned.
+    #[track_caller]
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        self.taken.wait(0, Change::Swap(1));
+        Ok(self.guard())
+    }
+
+    /// Takes it if nobody has it.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLockError::WouldBlock`] if somebody has.
+    #[track_caller]
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        match self.taken.compare_exchange(0, 1) {
+            Ok(_) => Ok(self.guard()),
+            Err(_) => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn guard(&self) -> MutexGuard<'_, T> {
+        let value = match self.value.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => unreachable!("its word says that it is free"),
+        };
+        MutexGuard { value: Some(value), mutex: self }
+    }
+
+    /// The value of one that is not shared.
+    ///
+    /// # Errors
+    ///
+    /// None: it is never poisoned.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        Ok(self.value.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Mutex::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Mutex::new(value)
+    }
+}
+
+/// Lets the lock go when dropped.
+pub struct MutexGuard<'a, T: ?Sized> {
+    value: Option<StdGuard<'a, T>>,
+    mutex: &'a Mutex<T>,
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        // The real lock first: another thread may come between this step and the next.
+        self.value = None;
+        self.mutex.taken.store(0);
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect("it is there until the guard is dropped")
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.value.as_mut().expect("it is there until the guard is dropped")
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
