@@ -132,6 +132,46 @@ fn the_laws_and_the_litmus_tests_are_as_the_papers_say() {
     assert_eq!((code, &tests["verdict"]), (0, &"clean".into()));
 }
 
+#[test]
+fn a_litmus_file_has_herds_answer_and_this_machines_bound() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let columns = "{ }\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\n";
+    let asks = write("asks.litmus", &format!("X86 SB\n{columns}exists (0:EAX=0 /\\ 1:EAX=0)\n"));
+    let (code, out, said) = poach(&[&asks]);
+    assert_eq!((code, said.as_str()), (0, ""), "{out}");
+    for line in ["Test SB Allowed\nStates 4\n", "\nOk\n", "SB Sometimes 1 3\nMachine x86-TSO"] {
+        assert!(out.contains(line), "{out}");
+    }
+    let (code, found) = document(&[&asks, "--store-buffer", "0"]);
+    assert_eq!((code, &found["verdict"]), (0, &"clean".into()), "{found}");
+    assert_eq!((&found["litmus"]["ok"], &found["store_buffer"]), (&false.into(), &0.into()));
+    let forbids =
+        write("forbids.litmus", &format!("X86 SB\n{columns}~exists (0:EAX=0 /\\ 1:EAX=0)\n"));
+    let (code, found) = document(&[&forbids, "--store-buffer", "unbounded"]);
+    assert_eq!((code, &found["verdict"]), (1, &"violation".into()), "{found}");
+    assert_eq!(document(&[&forbids, "--store-buffer", "0"]).0, 0);
+    let broken = write("broken.litmus", "X86 SB\n{ }\nP0 ;\nMOVNTI [x],EAX ;\nexists (x=1)\n");
+    let (code, out, said) = poach(&[&broken]);
+    assert_eq!((code, out.as_str()), (2, ""), "{said}");
+    assert!(said.contains("broken.litmus:4:1: the instruction MOVNTI is not modelled"), "{said}");
+    for (arguments, code, names) in [
+        (&["missing.litmus"][..], 1, "missing.litmus"),
+        (&[&asks, "--delta", "1"], 2, "--delta"),
+        (&[&asks, "--store-buffer", "1000"], 2, "--store-buffer"),
+        (&[&asks, "--store-buffer", "many"], 2, "--store-buffer"),
+        (&["the", "--store-buffer", "unbounded"], 2, "--store-buffer"),
+    ] {
+        let (found, out, said) = poach(arguments);
+        assert_eq!((found, out.as_str()), (code, ""), "{arguments:?}: {said}");
+        assert!(said.contains(names), "{arguments:?}: {said}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod interrupted {
     use super::{Value, rig};

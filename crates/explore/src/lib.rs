@@ -36,6 +36,7 @@
 //! | `engine` | the model's threads as coroutines; one execution |
 //! | [`history`], [`spec`] | calls and returns; linearizability |
 //! | [`litmus`] | the tests of the x86-TSO paper |
+//! | [`herd`] | litmus files |
 //! | [`loom`] | loom's names, for the algorithms of other crates |
 //! | [`counterexample`] | an execution that people can read |
 //!
@@ -47,6 +48,7 @@
 
 pub mod counterexample;
 mod engine;
+pub mod herd;
 pub mod history;
 pub mod litmus;
 pub mod loom;

@@ -14,15 +14,17 @@ use poach_explore::queues::matrix::PolicyKind;
   poach check all --quick                            the matrix of queues, policies and bounds
   poach check litmus                                 the machine against the x86-TSO paper
   poach check laws                                   a thief alone with a queue of one task
+  poach check SB.litmus --store-buffer 1             a litmus file of herd's, with a bound
 
 Exit code: 0 if nothing is wrong, 1 for a violation or an interrupted search, 2 for usage.")]
 pub(crate) struct Arguments {
-    /// The queue, or `all`, `litmus` or `laws`.
+    /// The queue, or `all`, `litmus` or `laws`, or a litmus file of herd's for x86.
     #[arg(value_name = "ALGORITHM")]
     pub(super) subject: String,
-    /// Entries of each thread's store buffer; 0 is sequential consistency.
-    #[arg(long, value_name = "S", default_value_t = 2)]
-    pub(super) store_buffer: u32,
+    /// Entries of each thread's store buffer; 0 is sequential consistency, and `unbounded` is for litmus
+    /// files [default: 2, for a litmus file unbounded].
+    #[arg(long, value_name = "S")]
+    pub(super) store_buffer: Option<Entries>,
     /// The entry behind the buffer, which coalesces neighbours to one address.
     #[arg(long, value_name = "ON|OFF", value_enum, default_value_t = Switch::On)]
     pub(super) egress: Switch,
@@ -74,6 +76,25 @@ pub(crate) struct Arguments {
     /// Print one JSON document.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// How many entries a store buffer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entries {
+    Bounded(u32),
+    Unbounded,
+}
+
+impl std::str::FromStr for Entries {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "unbounded" {
+            return Ok(Entries::Unbounded);
+        }
+        let number = text.parse().map_err(|_| "a number of entries, or unbounded".to_owned())?;
+        Ok(Entries::Bounded(number))
+    }
 }
 
 /// On or off.

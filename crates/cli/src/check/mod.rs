@@ -1,6 +1,7 @@
 //! `poach check`: the queues' own source on a simulated TSO[S] machine.
 
 mod arguments;
+mod file;
 mod report;
 
 use std::path::Path;
@@ -17,7 +18,7 @@ use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 
 pub(crate) use arguments::Arguments;
 
-use arguments::SceneName;
+use arguments::{Entries, SceneName};
 
 use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
 use report::{CaseRow, Document, LitmusRow, Run};
@@ -69,7 +70,19 @@ fn dispatch(arguments: &Arguments) -> Result<bool> {
         "all" => all(arguments, &stop),
         "litmus" => litmus(arguments, &stop),
         "laws" => laws(arguments),
+        name if file::is_litmus(name) => file::run(name, arguments, &stop),
         name => one(name, arguments, &stop),
+    }
+}
+
+/// The entries of a queue's store buffers.
+fn entries(arguments: &Arguments) -> Result<u32> {
+    match arguments.store_buffer {
+        None => Ok(2),
+        Some(Entries::Bounded(entries)) => Ok(entries),
+        Some(Entries::Unbounded) => {
+            usage!("--store-buffer unbounded is for litmus files: no delta hides as much as it")
+        }
     }
 }
 
@@ -91,7 +104,7 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     if arguments.delta.is_some() && !kind.bounded() {
         usage!("--delta is for the policies bounded and resolved, and this is {}", kind.name());
     }
-    let buffer = arguments.store_buffer;
+    let buffer = entries(arguments)?;
     let stores = arguments.stores_between.unwrap_or(u32::from(kind.bounded()));
     let bound = delta(buffer, arguments.egress.on(), stores);
     let delta = arguments.delta.unwrap_or(bound);
@@ -219,7 +232,7 @@ fn config(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<Config> {
         Strategy::Exhaustive { preemptions: arguments.preemptions, reduce: true, prune: true }
     };
     Ok(Config {
-        buffer: Buffer::Bounded(arguments.store_buffer),
+        buffer: Buffer::Bounded(entries(arguments)?),
         egress: arguments.egress.on(),
         strategy,
         max_time: arguments.seconds.map(Duration::from_secs),

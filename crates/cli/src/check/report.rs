@@ -10,7 +10,7 @@ use poach_explore::{Report, Verdict};
 use serde_json::{Value, json};
 
 /// The documents' version.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 /// One scene of one queue.
 pub(super) struct Run {

@@ -3,8 +3,37 @@
 
 use super::{
     Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End, Fiber, GivenUp,
-    Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Yielder, catch_unwind, slot, with,
+    Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Yielder, catch_unwind, with,
 };
+
+mod slots {
+    use super::Yielder;
+    use scoped_tls::scoped_thread_local;
+
+    // One for each model thread: each is set and reset within its own coroutine, so that coroutines
+    // that take turns do not disturb each other's.
+    scoped_thread_local!(pub(super) static S0: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S1: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S2: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S3: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S4: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S5: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S6: Yielder<(), ()>);
+    scoped_thread_local!(pub(super) static S7: Yielder<(), ()>);
+}
+
+pub(super) fn slot(thread: usize) -> &'static scoped_tls::ScopedKey<Yielder<(), ()>> {
+    match thread {
+        0 => &slots::S0,
+        1 => &slots::S1,
+        2 => &slots::S2,
+        3 => &slots::S3,
+        4 => &slots::S4,
+        5 => &slots::S5,
+        6 => &slots::S6,
+        _ => &slots::S7,
+    }
+}
 
 pub(super) fn fiber(thread: usize) -> Fiber {
     let stack = DefaultStack::new(STACK_BYTES).expect("no memory for a model thread's stack");

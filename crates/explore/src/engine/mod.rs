@@ -30,7 +30,7 @@ mod fibers;
 mod run;
 
 pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
-use fibers::{Closing, leave, message, need, quiet_panics, resume, tear_down};
+use fibers::{Closing, leave, message, need, quiet_panics, resume, slot, tear_down};
 pub(crate) use run::run;
 
 /// What a model's thread runs.
@@ -100,35 +100,6 @@ struct GivenUp;
 
 thread_local! {
     static ENGINE: RefCell<Engine> = RefCell::new(Engine::new());
-}
-
-mod slots {
-    use super::Yielder;
-    use scoped_tls::scoped_thread_local;
-
-    // One for each model thread: each is set and reset within its own coroutine, so that coroutines
-    // that take turns do not disturb each other's.
-    scoped_thread_local!(pub(super) static S0: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S1: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S2: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S3: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S4: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S5: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S6: Yielder<(), ()>);
-    scoped_thread_local!(pub(super) static S7: Yielder<(), ()>);
-}
-
-fn slot(thread: usize) -> &'static scoped_tls::ScopedKey<Yielder<(), ()>> {
-    match thread {
-        0 => &slots::S0,
-        1 => &slots::S1,
-        2 => &slots::S2,
-        3 => &slots::S3,
-        4 => &slots::S4,
-        5 => &slots::S5,
-        6 => &slots::S6,
-        _ => &slots::S7,
-    }
 }
 
 fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {

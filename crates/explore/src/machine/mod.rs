@@ -38,6 +38,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 
 mod parts;
+mod threads;
 mod waits;
 
 pub(crate) use parts::*;
@@ -387,23 +388,6 @@ impl Machine {
         }
     }
 
-    /// Whether a thread has ended and all its stores are in memory.
-    #[inline]
-    pub(crate) fn ended(&self, index: usize) -> bool {
-        self.threads[index].pending == Op::Finished && self.buffered(index) == 0
-    }
-
-    /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or waited
-    /// for its end. What passes between them then need not pass through a word.
-    pub(crate) fn learn(&mut self, index: usize, other: usize) {
-        let (hash, clock) = (self.threads[other].hash, self.threads[other].clock);
-        let thread = &mut self.threads[index];
-        thread.hash = mix(thread.hash, hash);
-        for (mine, theirs) in thread.clock.iter_mut().zip(clock) {
-            *mine = (*mine).max(theirs);
-        }
-    }
-
     /// Takes note that thread `index` has come to an observable step.
     #[inline]
     pub(crate) fn settle(&mut self, index: usize) {
@@ -568,15 +552,6 @@ impl Machine {
                 old
             }
             _ => 0,
-        }
-    }
-
-    /// Whether a step can be taken outside of any schedule, where no buffer holds anything.
-    pub(crate) fn unblocked(&self, op: Op) -> bool {
-        match op {
-            Op::Await(loc, shift, _) => self.memory[loc as usize] >> shift == 0,
-            Op::Join(other) => self.threads[other as usize].pending == Op::Finished,
-            _ => true,
         }
     }
 
