@@ -10,6 +10,9 @@
 //! `array` is the floor: an array with a `tail` and a `head` that nobody moves; `array-fenced` is that with
 //! a full fence in each pop.
 //!
+//! `face-lifo` and `face-fifo` are `poach_deque::crossbeam`'s workers, beside `crossbeam-lifo` and `crossbeam-fifo`; a thief of
+//! those with `-batch` steals up to 32 tasks at a time and pops them from a queue of its own.
+//!
 //! Each sample checks that the tasks which came out are those which went in. Queues that promise less
 //! (the idempotent ones, and `unfenced`, which is wrong and stands here as the limit) report how far the
 //! count is off instead, as the counter `off`.

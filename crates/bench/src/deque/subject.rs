@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use anyhow::Result;
+use poach_deque::crossbeam as face;
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
     Owner, Private, ResolvedCl, Split, Steal, The, Thep,
@@ -60,8 +61,16 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("idempotent-deque", || {
         Ok(Family::<_, false>(IdempotentDeque::<u64, Machine>::new()))
     });
+    visitor.visit("face-lifo", || Ok(Face(face::Worker::new_lifo())));
+    visitor.visit("face-fifo", || Ok(Face(face::Worker::new_fifo())));
+    visitor.visit("face-lifo-batch", || Ok(FaceBatch(face::Worker::new_lifo())));
+    visitor.visit("face-fifo-batch", || Ok(FaceBatch(face::Worker::new_fifo())));
     visitor.visit("crossbeam-lifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_lifo())));
     visitor.visit("crossbeam-fifo", || Ok(Crossbeam(crossbeam_deque::Worker::new_fifo())));
+    visitor
+        .visit("crossbeam-lifo-batch", || Ok(CrossbeamBatch(crossbeam_deque::Worker::new_lifo())));
+    visitor
+        .visit("crossbeam-fifo-batch", || Ok(CrossbeamBatch(crossbeam_deque::Worker::new_fifo())));
     visitor.visit("st3-lifo", || Ok(St3(st3::lifo::Worker::new(ST3_CAPACITY))));
 }
 
@@ -228,32 +237,74 @@ impl Thief for Nobody {
     fn steal(&mut self, _: impl FnMut(u64)) {}
 }
 
-struct Crossbeam(crossbeam_deque::Worker<u64>);
+/// crossbeam-deque's workers and this project's under the same names, robbed of one task at a time, or of a batch of up
+/// to 32 that the thief then pops from a queue of its own.
+macro_rules! workers {
+    ($one:ident, $batch:ident, $source:ident) => {
+        struct $one($source::Worker<u64>);
 
-impl Subject for Crossbeam {
-    type Thief = crossbeam_deque::Stealer<u64>;
+        impl Subject for $one {
+            type Thief = $source::Stealer<u64>;
 
-    #[inline(always)]
-    fn push(&self, task: u64) {
-        self.0.push(task);
-    }
+            #[inline(always)]
+            fn push(&self, task: u64) {
+                self.0.push(task);
+            }
 
-    #[inline(always)]
-    fn pop(&self) -> Option<u64> {
-        self.0.pop()
-    }
+            #[inline(always)]
+            fn pop(&self) -> Option<u64> {
+                self.0.pop()
+            }
 
-    fn thief(&self) -> Self::Thief {
-        self.0.stealer()
-    }
+            fn thief(&self) -> Self::Thief {
+                self.0.stealer()
+            }
+        }
+
+        impl Thief for $source::Stealer<u64> {
+            #[inline]
+            fn steal(&mut self, each: impl FnMut(u64)) {
+                $source::Stealer::steal(self).success().into_iter().for_each(each);
+            }
+        }
+
+        struct $batch($source::Worker<u64>);
+
+        impl Subject for $batch {
+            type Thief = ($source::Stealer<u64>, $source::Worker<u64>);
+
+            #[inline(always)]
+            fn push(&self, task: u64) {
+                self.0.push(task);
+            }
+
+            #[inline(always)]
+            fn pop(&self) -> Option<u64> {
+                self.0.pop()
+            }
+
+            fn thief(&self) -> Self::Thief {
+                (self.0.stealer(), $source::Worker::new_lifo())
+            }
+        }
+
+        impl Thief for ($source::Stealer<u64>, $source::Worker<u64>) {
+            #[inline]
+            fn steal(&mut self, mut each: impl FnMut(u64)) {
+                let (victim, mine) = self;
+                if let Some(first) = victim.steal_batch_and_pop(mine).success() {
+                    each(first);
+                    while let Some(task) = mine.pop() {
+                        each(task);
+                    }
+                }
+            }
+        }
+    };
 }
 
-impl Thief for crossbeam_deque::Stealer<u64> {
-    #[inline]
-    fn steal(&mut self, each: impl FnMut(u64)) {
-        crossbeam_deque::Stealer::steal(self).success().into_iter().for_each(each);
-    }
-}
+workers!(Crossbeam, CrossbeamBatch, crossbeam_deque);
+workers!(Face, FaceBatch, face);
 
 /// st3's queues do not grow: room for a batch and what a thief holds claimed meanwhile.
 const ST3_CAPACITY: usize = 2048;
