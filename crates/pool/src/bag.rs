@@ -10,6 +10,16 @@
 //! A list's chunks are oldest first. Only the first is taken from; when all its slots are taken its
 //! head moves on, by compare-and-swap, and the winner retires the chunk. A hazard pointer keeps a
 //! chunk from the moment a consumer finds it to the moment it has read the task.
+//!
+//! # Why `None` means empty
+//!
+//! [`policy`](crate::policy) has the argument, for which each list is one place, and the bag one pool. Slots
+//! are filled in order, and a consumer passes a slot only if it is taken. So the states of a chunk read, at any
+//! instant, *taken* to some slot, perhaps with *full* ones from the first of them on, and then *empty*; and a
+//! reader that comes to an empty slot and has seen none full has seen a list without tasks, at that
+//! instant. It looks for a next chunk last: if all slots are taken and there is none, the list is empty then. A
+//! take of slot k leaves the list without tasks only if slot k + 1 was not full; **it must be looked at before
+//! the take**, as in the paper: afterwards a task may have come, and nobody would hear that there was none.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -20,7 +30,7 @@ use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
 
 use crate::hazard::{Domain, Hazards};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use crate::registry::{Seats, try_box};
+use crate::registry::{Seats, each, try_box};
 
 /// Tasks in a chunk: the paper's optimum for this algorithm (figure 8).
 pub const BAG_CHUNK_LENGTH: usize = 128;
@@ -81,16 +91,23 @@ impl<T, M: Memory> Drop for List<T, M> {
     fn drop(&mut self) {
         // Relaxed throughout: with `&mut self` all other uses happened before.
         let mut chunk = self.head.load(Ordering::Relaxed);
-        while !chunk.is_null() {
-            // SAFETY: from a box, and in this list once; the retired ones are not in it.
-            let freed = unsafe { Box::from_raw(chunk) };
-            for slot in &freed.slots {
+        let mut at = 0;
+        each(|| {
+            // SAFETY: null, or in this list and not freed yet.
+            let Some(first) = (unsafe { chunk.as_ref() }) else { return false };
+            if let Some(slot) = first.slots.get(at) {
+                at += 1;
                 if slot.state.load(Ordering::Relaxed) == FULL {
                     drop(read(slot));
                 }
+                return true;
             }
-            chunk = freed.next.load(Ordering::Relaxed);
-        }
+            let next = first.next.load(Ordering::Relaxed);
+            // SAFETY: from a box, and in this list once; the retired ones are not in it.
+            drop(unsafe { Box::from_raw(chunk) });
+            (chunk, at) = (next, 0);
+            true
+        });
     }
 }
 
@@ -166,16 +183,16 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let core = Arc::clone(&self.core);
         let made = |_| Some(CachePadded::new(M::Word::new(0)));
-        let Some((number, emptied)) = core.consumers.sit(MOST_HANDLES, made) else {
+        let Some((number, announced)) = core.consumers.sit(MOST_HANDLES, made) else {
             return Err(no_seat(core.consumers.len()));
         };
-        let emptied = emptied.load(Ordering::Relaxed);
+        let announced = announced.load(Ordering::Relaxed);
         let Some(hazards) = core.domain.sit() else {
             core.consumers.leave(number);
             return Err(NoHandle::OutOfMemory);
         };
         let place = (0, 0, 0);
-        Ok(BagConsumer { hazards, place, number, emptied, exchanges: 0, core })
+        Ok(BagConsumer { hazards, place, number, announced, exchanges: 0, core })
     }
 
     fn pools(&self) -> usize {
@@ -190,9 +207,9 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
         self.core.consumers.changes()
     }
 
-    fn emptied(&self, pool: usize) -> u64 {
-        // Acquire: see `salsa`'s; the traversal after it comes after it.
-        self.core.consumers.get(pool).map_or(0, |emptied| emptied.load(Ordering::Acquire))
+    fn announced(&self, pool: usize) -> u64 {
+        // Acquire: steps A and D of `policy`.
+        self.core.consumers.get(pool).map_or(0, |announced| announced.load(Ordering::Acquire))
     }
 }
 
@@ -267,7 +284,8 @@ pub struct BagConsumer<T: Send, M: Memory> {
     /// Where the last search ended: producer, chunk and slot. The slots before it are taken.
     place: (usize, u64, usize),
     number: usize,
-    emptied: u64,
+    /// Its `announced` word. Even, as no task ever moves.
+    announced: u64,
     exchanges: u64,
     core: Arc<Core<T, M>>,
 }
@@ -295,8 +313,9 @@ impl<T: Send, M: Memory> BagConsumer<T, M> {
                 // Acquire pairs with the producer's Release.
                 let state = slot.state.load(Ordering::Acquire);
                 if state == FULL {
+                    self.announce_if_last(chunk, at);
                     self.exchanges += 1;
-                    // Acquire: the task is read after it. AcqRel carries the events counted before.
+                    // Acquire: the task is read after it. AcqRel carries what was announced before.
                     if slot
                         .state
                         .compare_exchange(FULL, TAKEN, Ordering::AcqRel, Ordering::Relaxed)
@@ -304,7 +323,6 @@ impl<T: Send, M: Memory> BagConsumer<T, M> {
                     {
                         let task = read(slot);
                         self.place = (producer, chunk.serial, at + 1);
-                        self.may_have_emptied(chunk, at);
                         return Some(task);
                     }
                 } else if state == EMPTY {
@@ -328,14 +346,15 @@ impl<T: Send, M: Memory> BagConsumer<T, M> {
         }
     }
 
-    /// Counts the take of slot `at` if none is filled after it.
-    fn may_have_emptied(&mut self, chunk: &Chunk<T, M>, at: usize) {
+    /// Announces the take of slot `at` if none is seen full after it.
+    fn announce_if_last(&mut self, chunk: &Chunk<T, M>, at: usize) {
+        // Relaxed: a slot that is seen full is not taken before the one at `at`.
         let next_is_full =
-            chunk.slots.get(at + 1).is_some_and(|slot| slot.state.load(Ordering::Acquire) == FULL);
-        if !next_is_full && let Some(emptied) = self.core.consumers.get(self.number) {
-            self.emptied += 1;
-            // Release: who sees it counted sees the take.
-            emptied.store(self.emptied, Ordering::Release);
+            chunk.slots.get(at + 1).is_some_and(|slot| slot.state.load(Ordering::Relaxed) == FULL);
+        if !next_is_full && let Some(announced) = self.core.consumers.get(self.number) {
+            self.announced += 2;
+            // Release: step A of `policy`.
+            announced.store(self.announced, Ordering::Release);
         }
     }
 }
@@ -360,14 +379,22 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
         None
     }
 
-    fn is_empty(&mut self, _pool: usize) -> bool {
+    fn is_empty(&mut self, pool: usize) -> bool {
+        // All lists are everybody's: they are looked at as pool 0, once.
+        if pool != 0 {
+            return true;
+        }
         let core = Arc::clone(&self.core);
         let empty = core.lists.iter().all(|list| {
             let found = self.hazards.protect(0, &list.head);
             // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
             let chunk = unsafe { &*found };
-            chunk.next.load(Ordering::Acquire).is_null()
-                && chunk.slots.iter().all(|slot| slot.state.load(Ordering::Acquire) != FULL)
+            // Acquire, here and below: keeps the order of the loads, and acquires what was announced.
+            let mut states = chunk.slots.iter().map(|slot| slot.state.load(Ordering::Acquire));
+            match states.find(|state| *state != TAKEN) {
+                Some(state) => state == EMPTY,
+                None => chunk.next.load(Ordering::Acquire).is_null(),
+            }
         });
         self.hazards.clear();
         empty

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Closed, GetTimeoutError, TryGetError};
 use crate::policy::Taker;
 use crate::salsa::Salsa;
-use crate::shared::Shared;
+use crate::task_pool::Shared;
 
 /// How often a get that finds nothing looks again before it sleeps.
 const POLLS: u32 = 64;
@@ -55,7 +55,7 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 
 impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
-        let bounded = shared.room.is_some();
+        let bounded = shared.admission.room.is_some();
         Consumer { taker, shared, bounded, not_sync: PhantomData }
     }
 
@@ -82,7 +82,7 @@ impl<T: Send> Consumer<T> {
     pub fn try_get(&mut self) -> Result<T, TryGetError> {
         match self.take() {
             Some(task) => Ok(task),
-            None if !self.shared.tasks.is_closed() => Err(TryGetError::Empty),
+            None if !self.shared.admission.tasks.is_closed() => Err(TryGetError::Empty),
             None => match self.look() {
                 Some(got) => got.map_err(|Closed| TryGetError::Closed),
                 None => Err(TryGetError::Empty),
@@ -145,7 +145,7 @@ impl<T: Send> Consumer<T> {
     /// Out of line, as in `Producer`.
     #[inline(never)]
     fn make_room(&self) {
-        if let Some(room) = &self.shared.room {
+        if let Some(room) = &self.shared.admission.room {
             room.release();
         }
     }
@@ -153,7 +153,7 @@ impl<T: Send> Consumer<T> {
     /// A task, or that there will never be one; nothing if neither is known.
     pub(crate) fn look(&mut self) -> Option<Result<T, Closed>> {
         // In this order: what is not there once all puts are over will never be.
-        let settled = self.shared.is_settled();
+        let settled = self.shared.admission.is_settled();
         match self.take() {
             Some(task) => Some(Ok(task)),
             None => settled.then_some(Err(Closed)),
@@ -169,6 +169,6 @@ impl<T: Send> Consumer<T> {
             thread::yield_now();
         }
         let shared = Arc::clone(&self.shared);
-        shared.tasks.sleep(deadline, || self.look())
+        shared.admission.tasks.sleep(deadline, || self.look())
     }
 }

@@ -41,26 +41,34 @@ impl<T: Send> Future for Get<'_, T> {
         let this = &mut *self;
         if let Some(entry) = this.entry.take() {
             // Woken for something, or polled by chance.
-            this.consumer.shared.tasks.leave(&entry);
+            this.consumer.shared.admission.tasks.leave(&entry);
         }
         if let Some(found) = this.consumer.look() {
             return Poll::Ready(found);
         }
-        let entry = this.consumer.shared.tasks.enter(context.waker());
-        if let Some(found) = this.consumer.look() {
-            this.consumer.shared.tasks.left_with_something(&entry);
-            return Poll::Ready(found);
+        // Kept before the look, which may panic: then `drop` gives the entry up.
+        this.entry = Some(this.consumer.shared.admission.tasks.enter(context.waker()));
+        match this.consumer.look() {
+            Some(found) => {
+                this.give_up();
+                Poll::Ready(found)
+            }
+            None => Poll::Pending,
         }
-        this.entry = Some(entry);
-        Poll::Pending
+    }
+}
+
+impl<T: Send> Get<'_, T> {
+    /// If it was woken for something it will not take that: another may.
+    fn give_up(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.consumer.shared.admission.tasks.left_with_something(&entry);
+        }
     }
 }
 
 impl<T: Send> Drop for Get<'_, T> {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            // Woken for something that it will not take: another may.
-            self.consumer.shared.tasks.left_with_something(&entry);
-        }
+        self.give_up();
     }
 }

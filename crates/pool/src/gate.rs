@@ -12,6 +12,11 @@
 //! While nobody sleeps a look costs one load of a line that nobody writes, and one comparison: all that
 //! could ask for more than that stands in the one word, also what never changes, such as that this system
 //! has no process-wide barrier and the cheap end of the fence is therefore not cheap.
+//!
+//! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped after it is
+//! released, so that a waker may use the pool. If one panics while all are woken, the others are woken while
+//! that panic unwinds. A sleeper whose look panics gives up its entry: a wake-up that went to it goes to the
+//! next.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +24,9 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use poach_memory::{
-    Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad, Word, order::InForce,
-};
+use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, StoreLoad, Word, order::InForce};
+
+use crate::registry::each;
 
 /// Set once the pool is closed.
 const CLOSED: u64 = 1;
@@ -30,10 +35,10 @@ const GUARDED: u64 = 2;
 /// Above them the number of entries.
 const ONE: u64 = 4;
 
-pub(crate) struct Gate {
-    word: CachePadded<<Machine as Memory>::Word>,
+pub(crate) struct Gate<M: Memory> {
+    word: CachePadded<M::Word>,
     sleepers: Mutex<Sleepers>,
-    fence: Asymmetric<Machine>,
+    fence: Asymmetric<M>,
 }
 
 #[derive(Default)]
@@ -47,7 +52,7 @@ struct Sleepers {
 #[must_use]
 pub(crate) struct Entry(u64);
 
-impl Gate {
+impl<M: Memory> Gate<M> {
     /// An open gate. If it is `guarded` no look at it is [`plain`](Gate::is_plain), and none is where the
     /// system has no process-wide barrier.
     pub(crate) fn new(guarded: bool) -> Self {
@@ -66,7 +71,7 @@ impl Gate {
     pub(crate) fn is_plain(&self) -> bool {
         // The cheap end of `fence`, with no need to ask whether it is in force: where it is not the
         // word is never 0.
-        Machine::light();
+        M::light();
         // Relaxed: ordered by the fence.
         self.word.load(Ordering::Relaxed) == 0
     }
@@ -113,13 +118,20 @@ impl Gate {
 
     #[cold]
     pub(crate) fn wake_sleepers(&self, most: usize) {
-        for _ in 0..most {
+        let mut left = most;
+        each(|| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
             let mut sleepers = self.lock();
-            let Some((_, waker)) = sleepers.entries.pop_front() else { return };
+            let Some((_, waker)) = sleepers.entries.pop_front() else { return false };
+            // Relaxed: the lock orders the changes of the count; who looks at it has a fence.
             self.word.fetch_sub(ONE, Ordering::Relaxed);
             drop(sleepers);
             waker.wake();
-        }
+            true
+        });
     }
 
     /// Closes the gate, for ever, and wakes all. Returns whether this call was the first.
@@ -132,10 +144,11 @@ impl Gate {
 
     /// Enters a sleeper. It must look again for what it waits for before it sleeps.
     pub(crate) fn enter(&self, waker: &Waker) -> Entry {
+        let waker = waker.clone();
         let mut sleepers = self.lock();
         let number = sleepers.next;
         sleepers.next += 1;
-        sleepers.entries.push_back((number, waker.clone()));
+        sleepers.entries.push_back((number, waker));
         self.word.fetch_add(ONE, Ordering::Relaxed);
         drop(sleepers);
         self.heavy();
@@ -146,11 +159,13 @@ impl Gate {
     pub(crate) fn leave(&self, entry: &Entry) -> bool {
         let mut sleepers = self.lock();
         let place = sleepers.entries.iter().position(|&(number, _)| number == entry.0);
-        if let Some(place) = place {
-            sleepers.entries.remove(place);
+        let removed = place.and_then(|place| sleepers.entries.remove(place));
+        if removed.is_some() {
             self.word.fetch_sub(ONE, Ordering::Relaxed);
         }
-        place.is_none()
+        // Before the waker is dropped, which may be foreign code.
+        drop(sleepers);
+        removed.is_none()
     }
 
     /// Sleeps until `look` finds something or `deadline` has passed, in which case it looks once
@@ -163,9 +178,9 @@ impl Gate {
     ) -> Option<R> {
         let waker = Waker::from(Arc::new(Parked(thread::current())));
         loop {
-            let entry = self.enter(&waker);
+            let mut entered = Entered { gate: self, entry: Some(self.enter(&waker)) };
+            // If it panics, or finds something, `entered` passes on a wake-up that was for this sleeper.
             if let Some(found) = look() {
-                self.left_with_something(&entry);
                 return Some(found);
             }
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
@@ -173,11 +188,11 @@ impl Gate {
                 Some(left) if !left.is_zero() => thread::park_timeout(left),
                 Some(_) => {
                     // If it was woken at the last moment, for something, this finds it.
-                    return if self.leave(&entry) { look() } else { None };
+                    return if entered.leave() { look() } else { None };
                 }
             }
             // Woken for something, in time or too late, or woken by nobody.
-            self.leave(&entry);
+            entered.leave();
         }
     }
 
@@ -189,10 +204,96 @@ impl Gate {
     }
 }
 
+/// A sleeper's entry while it looks. Dropped, it is given up as by who found something.
+struct Entered<'a, M: Memory> {
+    gate: &'a Gate<M>,
+    entry: Option<Entry>,
+}
+
+impl<M: Memory> Entered<'_, M> {
+    /// Takes the entry away. Whether it was gone.
+    fn leave(&mut self) -> bool {
+        self.entry.take().is_some_and(|entry| self.gate.leave(&entry))
+    }
+}
+
+impl<M: Memory> Drop for Entered<'_, M> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.gate.left_with_something(&entry);
+        }
+    }
+}
+
 struct Parked(Thread);
 
 impl Wake for Parked {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::AtomicUsize;
+
+    use poach_memory::Machine;
+
+    use super::*;
+
+    /// Counts how often it is woken; panics if it is told to.
+    struct Bell {
+        rung: AtomicUsize,
+        panics: bool,
+    }
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.rung.fetch_add(1, Ordering::Relaxed);
+            assert!(!self.panics, "a waker panics");
+        }
+    }
+
+    fn bell(panics: bool) -> (Arc<Bell>, Waker) {
+        let bell = Arc::new(Bell { rung: AtomicUsize::new(0), panics });
+        (Arc::clone(&bell), Waker::from(bell))
+    }
+
+    #[test]
+    fn a_waker_that_panics_keeps_nobody_asleep() {
+        let gate = Gate::<Machine>::new(false);
+        let bells = [false, true, false, false].map(bell);
+        let entries: Vec<_> = bells.iter().map(|(_, waker)| gate.enter(waker)).collect();
+        assert!(catch_unwind(AssertUnwindSafe(|| gate.close())).is_err());
+        let rung = bells.each_ref().map(|(bell, _)| bell.rung.load(Ordering::Relaxed));
+        assert_eq!(rung, [1; 4]);
+        assert!(entries.iter().all(|entry| gate.leave(entry)));
+    }
+
+    #[test]
+    fn a_sleeper_whose_look_panics_gives_up_its_entry() {
+        let gate = Gate::<Machine>::new(false);
+        let trap = || -> Option<()> { panic!("foreign code") };
+        assert!(catch_unwind(AssertUnwindSafe(|| gate.sleep(None, trap))).is_err());
+        // The next is woken, not the one that has gone.
+        let (next, waker) = bell(false);
+        let entry = gate.enter(&waker);
+        gate.wake(1);
+        assert_eq!(next.rung.load(Ordering::Relaxed), 1);
+        assert!(gate.leave(&entry));
+    }
+
+    #[test]
+    fn a_wake_up_that_meets_a_panic_goes_to_the_next() {
+        let gate = Gate::<Machine>::new(false);
+        let (next, waker) = bell(false);
+        let looks = || -> Option<()> {
+            let _entry = gate.enter(&waker);
+            gate.wake(1);
+            panic!("foreign code, after the one that looks was woken")
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| gate.sleep(None, looks))).is_err());
+        assert_eq!(next.rung.load(Ordering::Relaxed), 1);
     }
 }

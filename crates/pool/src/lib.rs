@@ -22,6 +22,24 @@
 //! Chunks are recycled, and given back when the pool's last handle is dropped: a pool is as large as
 //! it was at its fullest.
 //!
+//! # Foreign code
+//!
+//! Where code that is not the pool's runs inside of a pool, no lock is held, and what was begun ends in order
+//! if it panics or uses the pool:
+//!
+//! | code | where it runs | what was begun | if it panics |
+//! |---|---|---|---|
+//! | [`Builder::distance`] | a put or a get, when an access list is made | the put is under way, has room | the put ends, and wakes who waits for that; the room is given back; the task is dropped |
+//! | | a get that is about to sleep | it has entered itself as a sleeper | the entry goes, and a wake-up that was for it goes to the next |
+//! | `Clone` of a waker | a get that is about to sleep | nothing | nothing has happened |
+//! | `wake` and `Drop` of a waker | a put, a close, the drop of a future | the task is in the pool; sleepers are being woken | the others are woken while the panic unwinds |
+//! | `Drop` of a task | the drop of the last handle | tasks are being dropped | the others are dropped while the panic unwinds |
+//! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
+//! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that takes a new seat | nothing | nothing has happened |
+//!
+//! A second panic while one unwinds ends the program, as everywhere. No other code of a user's runs in here: a
+//! get or put never clones, compares or drops a task.
+//!
 //! # For authors of schedulers
 //!
 //! [`mechanism`] is the paper's interface of a single-consumer pool (Algorithm 1), [`policy`] its
@@ -36,7 +54,10 @@
 //! | [`ms_queue::WsMsq`] | WS-MSQ | a Michael-Scott queue for each consumer |
 //! | [`stack::WsLifo`] | WS-LIFO | a Treiber stack for each consumer |
 
+mod admission;
 pub mod bag;
+#[cfg(doctest)]
+mod compile_fail;
 mod consumer;
 mod error;
 #[cfg(feature = "async")]
@@ -49,7 +70,6 @@ pub mod policy;
 mod producer;
 mod registry;
 pub mod salsa;
-pub mod shared;
 mod shared_queue;
 pub mod stack;
 mod task_pool;

@@ -9,14 +9,15 @@
 //! | `produce`, `produceForce` | [`Produce`] |
 //! | `consume`, `steal` | [`Consume`] |
 //! | `isEmpty` | [`Consume::is_empty`] |
-//! | `setIndicator`, `checkIndicator` | [`Mechanism::emptied`], read before and after |
+//! | `setIndicator`, `checkIndicator` | [`Mechanism::announced`], read before and after |
 //!
-//! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever
-//! may have emptied the pool clears all of them, and `checkEmpty` sets its own bit and looks whether
-//! it stays set. Here each consumer counts, in a word that it alone writes, how often it may have
-//! emptied a pool, and `check_empty` reads all the words before and after. It learns the same, and
-//! what stands on the path of every last task is one plain store in place of n stores to lines that
-//! others write.
+//! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever has
+//! emptied the pool clears all of them afterwards, and `checkEmpty` sets its own bit and looks whether
+//! it stays set, in n traversals, for up to n - 1 consumers may not have cleared it yet. Here each consumer
+//! *announces*, in a word that it alone writes, that it is about to take a task that may be a pool's last,
+//! between the instant at which it sees that task and the one at which it takes it. `check_empty` reads all
+//! the words before and after. What stands on the path of every last task is one plain store in place of n
+//! stores to lines that others write; and two traversals do, whatever n is: see [`policy`](crate::policy).
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -72,19 +73,26 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// [`NoHandle`].
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle>;
 
-    /// How many single-consumer pools there are. It never shrinks.
+    /// How many single-consumer pools there are, from number 0 on: no other holds a task. It may shrink when
+    /// consumers leave.
     fn pools(&self) -> usize;
 
     /// Whether a consumer sits at `pool` now: a hint.
     fn is_occupied(&self, pool: usize) -> bool;
 
-    /// A number that changes when a consumer comes or goes: a hint.
+    /// A number that grows when a consumer comes or goes, a little later: a hint for access lists. It never
+    /// falls. It is another, at once, when [`pools`](Mechanism::pools) has changed, even if that is what it
+    /// was again.
     fn changes(&self) -> u64;
 
-    /// How often the consumer of `pool` took a task, or moved tasks, so that some pool may have
-    /// become empty. Whoever sees such an event's effect sees, or is about to see, it counted: at
-    /// most one event of each consumer is visible and not yet counted.
-    fn emptied(&self, pool: usize) -> u64;
+    /// A number of announcements by the consumer of `pool`. It never falls. It is odd while that consumer
+    /// may be moving tasks from one pool to another.
+    ///
+    /// - Before a consumer takes a task that may be a pool's last it announces that: after it has seen
+    ///   that very task there, and visibly to all that see the pool without the task.
+    /// - Before it moves tasks it makes the number odd, and even again when it is done; between two steps
+    ///   of the move that may leave a pool empty it announces again.
+    fn announced(&self, pool: usize) -> u64;
 }
 
 /// The producer's half of Algorithm 1. Wait-free but for memory allocation, unless an
@@ -119,7 +127,9 @@ pub trait Consume<T>: Send {
     /// Moves tasks from pool `from` to this consumer's, and returns one of them, if it finds any.
     fn steal(&mut self, from: usize) -> Option<T>;
 
-    /// Whether `pool` holds no task. May answer `false` of a pool that is just being changed.
+    /// Whether `pool` holds no task. `true` means that each task that was ever in the pool had been taken, or
+    /// moved, by the instant at which this call saw the place where it was. May answer `false` of a pool that
+    /// is just being changed.
     fn is_empty(&mut self, pool: usize) -> bool;
 
     /// How many atomic read-modify-writes this handle has done: the paper's "CAS operations".

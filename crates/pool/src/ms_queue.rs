@@ -14,7 +14,7 @@ use core::ptr;
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
 
 use crate::hazard::{Domain, Hazards};
-use crate::registry::try_box;
+use crate::registry::{each, try_box};
 use crate::shared_queue::{SharedQueue, SharedQueues};
 
 /// Work stealing over Michael-Scott queues, over memory `M`. Lock-free.
@@ -91,7 +91,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
         domain: &Domain<Node<T, M>, M>,
         hazards: &Hazards<Node<T, M>, M>,
         exchanges: &mut u64,
-    ) -> Option<(T, bool)> {
+        mut announce: impl FnMut(),
+    ) -> Option<T> {
         loop {
             let first = hazards.protect(0, &self.head);
             // SAFETY: `head` is never null, and the hazard pointer keeps its node.
@@ -112,16 +113,20 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
                     self.tail.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed);
                 continue;
             }
+            // Before the exchange: after it another task may come, and nobody would hear that there was none.
+            // Relaxed: one that is seen there is there.
+            if next_node.next.load(Ordering::Relaxed).is_null() {
+                announce();
+            }
             // AcqRel: the old head is done with; what the new one links to was acquired.
             if self.head.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             {
-                let last = next_node.next.load(Ordering::Relaxed).is_null();
                 let task = take::<T, M>(next_node);
                 hazards.clear();
                 // SAFETY: from a box in `new` or `push`; the head has left it behind, so nobody finds
                 // it any more, and only the winner of the exchange retires it.
                 unsafe { domain.retire(hazards, first) };
-                return Some((task, last));
+                return Some(task);
             }
         }
     }
@@ -153,14 +158,17 @@ impl<T, M: Memory> Drop for MsQueue<T, M> {
         // Relaxed: with `&mut self` all other uses happened before. The head is a dummy.
         let mut node = self.head.load(Ordering::Relaxed);
         let mut dummy = true;
-        while !node.is_null() {
+        each(|| {
+            if node.is_null() {
+                return false;
+            }
             // SAFETY: from a box, and in this list once.
             let freed = unsafe { Box::from_raw(node) };
-            if !dummy {
+            node = freed.next.load(Ordering::Relaxed);
+            if !core::mem::take(&mut dummy) {
                 drop(take::<T, M>(&freed));
             }
-            dummy = false;
-            node = freed.next.load(Ordering::Relaxed);
-        }
+            true
+        });
     }
 }

@@ -15,19 +15,48 @@
 //! # Why `None` means empty
 //!
 //! `check_empty` (lines 30-36, section 5.5) must not be deceived by a task that comes to a pool it
-//! has passed while the last one leaves a pool it has not reached yet. It traverses all pools n
-//! times, where n is the number of consumers, and answers `true` only if no traversal found a task
-//! and no consumer *counted an event that may have emptied a pool*
-//! ([`Mechanism::emptied`]) between the first reading of the counts and the last.
+//! has passed while the last one leaves a pool it has not reached yet. It reads what all consumers have
+//! [announced](Mechanism::announced), traverses all pools twice, reads the announcements again, and
+//! answers `true` only if no traversal found a task and nobody announced anything between.
 //!
-//! Each of the n - 1 other consumers may have had one event that it has not counted yet. If none
-//! counted, at most n - 1 events took place, hence none during one of the n traversals. A chunk that
-//! had a task when that traversal began then had one, in the same pool, when the traversal came to
-//! it; none was found; so no pool had a task when it began, which is an instant of this call. A
-//! consumer that comes meanwhile makes the number of pools grow, which is read last.
+//! | step | | |
+//! |---|---|---|
+//! | A | reads all announcements | Acquire |
+//! | B, C | traverse all pools, and find each place for tasks empty, at an instant b or c of its own | Acquire |
+//! | D | reads all announcements again, how many pools there are, and whether that has changed | Acquire |
+//!
+//! *Let nobody move tasks from pool to pool.* Then there was no task in any pool at the instant m between B
+//! and C. For suppose that there was one, at a place (a chunk, a queue) that B saw empty at b, before m, and
+//! C at c, after m. Then tasks came there after b, and a consumer took the last of them, x, before c. That
+//! consumer saw x after b, hence after A. It announced that after it saw x, and before it took it: after A,
+//! and visibly to C, which saw the place without x. So D read another number than A, and the answer is
+//! `false`. In terms of loads and stores: A cannot have read that announcement, for whoever reads it
+//! (Acquire; it is a Release) sees what its consumer saw, x, and b came after A and saw no such thing.
+//!
+//! *SALSA's thieves move tasks.* A theft that was begun before A may take effect after it, as it takes
+//! whatever has come to the chunk since. But it is announced by an odd number that stays while it lasts, and
+//! it announces each further step. So if A read k odd numbers, and D reads the same, at most k moves took
+//! effect between them, one of each of those thieves. Each spoils at most two of the pairs of traversals
+//! that follow one another. Of 2k + 2 traversals, with 2k + 1 such pairs, one pair has none in it, and for
+//! that pair the argument above holds. Seldom is k anything but 0; and a thief that stalls for ever in the
+//! middle of a theft holds nobody up.
+//!
+//! If the number of pools changed meanwhile, D sees that. A consumer that comes to a pool that was left goes on
+//! with its numbers.
+//!
+//! The paper's consumers clear the indicator *after* the event, so that each may have emptied a pool without
+//! having said so yet, which takes n traversals of n pools for every empty `get`. That is what this was
+//! before, with n words in place of n bits each; the change makes an empty `get` O(n).
 //!
 //! A put is at the instant its last store reaches memory. Where the caller knows of a put, because
 //! the two are one thread or have synchronised since, that instant has passed.
+//!
+//! # Foreign code
+//!
+//! A policy's distance is foreign code. It is called for each pool once each time the list is made, before
+//! anything of the list is changed or a task taken. If it panics the task that was to be put is dropped, as
+//! any argument is, and nothing else has happened. Where there is no memory for a list the pools are served
+//! and robbed in the order of their numbers.
 
 use std::sync::Arc;
 
@@ -62,13 +91,27 @@ impl std::fmt::Debug for Policy {
 /// Pools in the order in which one handle goes to them.
 #[derive(Debug, Default)]
 struct AccessList {
-    order: Vec<usize>,
+    /// Sorted. Empty where there is no memory for it.
+    order: Vec<Entry>,
+    /// How many pools there were.
+    count: usize,
+    /// Which of equally distant ones comes first.
+    first: usize,
     /// What the order was made for: [`Mechanism::changes`] and [`Mechanism::pools`].
     made_for: Option<(u64, usize)>,
 }
 
+/// A pool: nearer ones are less, and those whose consumer has left greater than all others.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    left: bool,
+    distance: u64,
+    /// Its turn among equally distant ones.
+    turn: usize,
+}
+
 impl AccessList {
-    /// Makes the list again if consumers came or went. Keeps the old one where there is no memory.
+    /// Makes the list again if consumers came or went.
     fn follow<T: Send, P: Mechanism<T>>(
         &mut self,
         pools: &P,
@@ -79,15 +122,30 @@ impl AccessList {
         if self.made_for == Some(now) {
             return;
         }
-        let count = now.1;
+        // If `distance` panics, what there is of the new list is not taken for one.
+        self.made_for = None;
+        (self.count, self.first) = (now.1, first);
         self.order.clear();
-        if self.order.try_reserve(count).is_err() {
+        if self.order.try_reserve(self.count).is_err() {
             return;
         }
-        self.order.extend((0..count).map(|place| (first + place) % count));
-        // Stable: equally distant ones stay in turn.
-        self.order.sort_by_key(|&pool| (!pools.is_occupied(pool), distance(pool)));
+        for turn in 0..self.count {
+            let pool = self.pool_in(turn);
+            let left = !pools.is_occupied(pool);
+            self.order.push(Entry { left, distance: distance(pool), turn });
+        }
+        self.order.sort_unstable();
         self.made_for = Some(now);
+    }
+
+    fn pool_in(&self, turn: usize) -> usize {
+        (self.first + turn) % self.count
+    }
+
+    /// The pools, in order.
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.count)
+            .map(|place| self.pool_in(self.order.get(place).map_or(place, |entry| entry.turn)))
     }
 }
 
@@ -138,9 +196,9 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
     fn place(&mut self, mut task: T) -> Result<(), T> {
         let distance = |pool| (self.policy.distance)(self.home, pool);
         self.access.follow(&*self.pools, distance, self.end.number());
-        self.nearest = self.access.order.first().copied().unwrap_or(0);
+        self.nearest = self.access.iter().next().unwrap_or(0);
         if self.policy.balancing {
-            for &pool in &self.access.order {
+            for pool in self.access.iter() {
                 // Nobody is there to empty it: it is served only if it is the only one.
                 if !self.pools.is_occupied(pool) {
                     break;
@@ -162,8 +220,6 @@ pub struct Taker<T: Send, P: Mechanism<T>> {
     access: AccessList,
     home: usize,
     policy: Policy,
-    /// The counts that `check_empty` read first.
-    counts: Vec<u64>,
     pools: Arc<P>,
 }
 
@@ -175,14 +231,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     /// [`NoHandle`].
     pub fn at(pools: &Arc<P>, policy: Policy, home: usize) -> Result<Self, NoHandle> {
         let end = pools.consumer()?;
-        Ok(Taker {
-            end,
-            access: AccessList::default(),
-            home,
-            policy,
-            counts: Vec::new(),
-            pools: Arc::clone(pools),
-        })
+        Ok(Taker { end, access: AccessList::default(), home, policy, pools: Arc::clone(pools) })
     }
 
     /// Takes a task, or finds that there was none at an instant of this call (lines 11-21).
@@ -215,31 +264,38 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         let me = self.end.number();
         let distance = |pool| (self.policy.distance)(self.home, pool);
         self.access.follow(&*self.pools, distance, me + 1);
-        let victims = self.access.order.iter().filter(|&&pool| pool != me);
-        victims.copied().find_map(|pool| self.end.steal(pool))
+        let mut victims = self.access.iter().filter(|&pool| pool != me);
+        victims.find_map(|pool| self.end.steal(pool))
     }
 
-    /// Lines 30-36: whether there was an instant in this call at which no pool held a task.
+    /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks at each of
+    /// the n pools twice, and twice more for each theft that is under way.
     pub fn check_empty(&mut self) -> bool {
-        self.check_empty_by(|consumers| consumers)
+        self.check_empty_by(|moving| 2 * moving + 2)
     }
 
     /// As [`check_empty`](Taker::check_empty), with as many traversals as `traversals` says for a
-    /// number of consumers. Fewer than that number are wrong: models ask for them, to see the
-    /// mistake caught.
+    /// number of consumers that are moving tasks. Fewer than `2 * moving + 2` are wrong: models ask for
+    /// them, to see the mistake caught.
     pub fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
         let pools = &*self.pools;
-        let count = pools.pools();
-        self.counts.clear();
-        self.counts.extend((0..count).map(|pool| pools.emptied(pool)));
-        let counts = &self.counts;
-        let unchanged = || (0..count).all(|pool| pools.emptied(pool) == counts[pool]);
-        for _ in 0..traversals(count) {
-            if !(0..count).all(|pool| self.end.is_empty(pool)) || !unchanged() {
+        // In this order, and the other way round at the end.
+        let (changes, count) = (pools.changes(), pools.pools());
+        // Step A. Numbers that never fall are all the same if their sum is.
+        let (mut sum, mut moving) = (0_u64, 0);
+        for number in (0..count).map(|pool| pools.announced(pool)) {
+            sum = sum.wrapping_add(number);
+            moving += (number % 2) as usize;
+        }
+        // Steps B, C and, where tasks are being moved, more of them.
+        for _ in 0..traversals(moving) {
+            if !(0..count).all(|pool| self.end.is_empty(pool)) {
                 return false;
             }
         }
-        pools.pools() == count
+        // Step D.
+        let again = (0..count).map(|pool| pools.announced(pool)).fold(0, u64::wrapping_add);
+        again == sum && pools.pools() == count && pools.changes() == changes
     }
 
     /// How many atomic read-modify-writes the mechanism has done for this handle.

@@ -5,12 +5,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use poach_memory::Ordering;
+use poach_memory::Machine;
 
+use crate::admission::{Admission, Busy, Putting, Refused};
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
 use crate::salsa::Salsa;
-use crate::shared::{Busy, Room, Shared};
+use crate::task_pool::Shared;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
@@ -28,7 +29,7 @@ use crate::shared::{Busy, Room, Shared};
 /// ```
 pub struct Producer<T: Send> {
     feeder: Feeder<T, Salsa<T>>,
-    busy: Arc<Busy>,
+    busy: Arc<Busy<Machine>>,
     shared: Arc<Shared<T>>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -42,7 +43,7 @@ impl<T: Send> fmt::Debug for Producer<T> {
 impl<T: Send> Producer<T> {
     pub(crate) fn new(
         feeder: Feeder<T, Salsa<T>>,
-        busy: Arc<Busy>,
+        busy: Arc<Busy<Machine>>,
         shared: Arc<Shared<T>>,
     ) -> Self {
         Producer { feeder, busy, shared, not_sync: PhantomData }
@@ -72,61 +73,13 @@ impl<T: Send> Producer<T> {
     /// Where the gate is plain there is nothing else to ask: no capacity either, with which it never is.
     #[inline(always)]
     fn put_or(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
-        // Read once: the compiler would read them again after each fence.
-        let (busy, gate) = (&**self.busy, &self.shared.tasks);
-        // Relaxed: ordered before the look at the gate by its fence; see `Shared::is_settled`.
-        busy.store(1, Ordering::Relaxed);
-        if !gate.is_plain() {
-            return self.put_guarded(task, wait);
+        let putting = Putting::<Machine>::begin(&self.busy, &self.shared.admission.tasks);
+        if !putting.is_plain() {
+            return put_guarded(&mut self.feeder, &self.shared.admission, putting, task, wait);
         }
         let put = self.feeder.put(task);
-        // Release pairs with the Acquire in `Shared::is_settled`.
-        busy.store(0, Ordering::Release);
-        gate.wake(1);
+        drop(putting);
         put.map_err(PutError::OutOfMemory)
-    }
-
-    /// Out of line: a pool without a capacity shall not keep registers for one that has it.
-    #[cold]
-    #[inline(never)]
-    fn put_guarded(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
-        // It may wait for room, and nobody who closes the pool shall wait for that. Release, as below.
-        self.busy.store(0, Ordering::Release);
-        let Some(room) = &self.shared.room else { return self.put_now(task) };
-        if !room.reserve() {
-            if self.shared.tasks.is_closed() {
-                return Err(PutError::Closed(task));
-            }
-            if !wait {
-                return Err(PutError::Full(task));
-            }
-            if !wait_for_room(room) {
-                return Err(PutError::Closed(task));
-            }
-        }
-        let put = self.put_now(task);
-        if put.is_err()
-            && let Some(room) = &self.shared.room
-        {
-            room.release();
-        }
-        put
-    }
-
-    fn put_now(&mut self, task: T) -> Result<(), PutError<T>> {
-        let gate = &self.shared.tasks;
-        // Relaxed: ordered before the look at the gate by the fence; see `Shared::is_settled`.
-        self.busy.store(1, Ordering::Relaxed);
-        gate.light();
-        let put = if gate.is_closed() {
-            Err(PutError::Closed(task))
-        } else {
-            self.feeder.put(task).map_err(PutError::OutOfMemory)
-        };
-        // Release pairs with the Acquire in `Shared::is_settled`.
-        self.busy.store(0, Ordering::Release);
-        gate.wake(1);
-        put
     }
 
     /// Puts tasks, one after another, as [`put`](Producer::put) does. Returns how many.
@@ -148,16 +101,32 @@ impl<T: Send> Producer<T> {
     }
 }
 
-/// Sleeps until there is room for a task, and takes it; `false` if the pool is closed instead.
+/// Out of line: a pool without a capacity shall not keep registers for one that has it.
 #[cold]
-fn wait_for_room(room: &Room) -> bool {
-    let look = || if room.gate.is_closed() { Some(false) } else { room.reserve().then_some(true) };
-    // Without a deadline it sleeps until `look` has an answer.
-    room.gate.sleep(None, look).unwrap_or(false)
+#[inline(never)]
+fn put_guarded<T: Send>(
+    feeder: &mut Feeder<T, Salsa<T>>,
+    admission: &Admission<Machine>,
+    putting: Putting<'_, Machine>,
+    task: T,
+    wait: bool,
+) -> Result<(), PutError<T>> {
+    let (putting, reserved) = match admission.admit(putting, wait) {
+        Ok(admitted) => admitted,
+        Err(Refused::Closed) => return Err(PutError::Closed(task)),
+        Err(Refused::Full) => return Err(PutError::Full(task)),
+    };
+    // If it panics, or there is no memory, the room is given back.
+    feeder.put(task).map_err(PutError::OutOfMemory)?;
+    if let Some(reserved) = reserved {
+        reserved.keep();
+    }
+    drop(putting);
+    Ok(())
 }
 
 impl<T: Send> Drop for Producer<T> {
     fn drop(&mut self) {
-        self.shared.forget(&self.busy);
+        self.shared.admission.forget(&self.busy);
     }
 }

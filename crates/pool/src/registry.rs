@@ -37,6 +37,24 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     Ok(unsafe { Box::from_raw(slice.cast::<T>()) })
 }
 
+/// Calls `step` until it answers `false`, and goes on while a panic of it unwinds: the drop of one task that
+/// panics leaks none of the rest. A second panic then ends the program, as in the drop of a `Vec`. `step` may
+/// be called once more after it has answered `false`.
+pub(crate) fn each(step: impl FnMut() -> bool) {
+    struct Each<F: FnMut() -> bool>(F);
+    impl<F: FnMut() -> bool> Each<F> {
+        fn run(&mut self) {
+            while (self.0)() {}
+        }
+    }
+    impl<F: FnMut() -> bool> Drop for Each<F> {
+        fn drop(&mut self) {
+            self.run();
+        }
+    }
+    Each(step).run();
+}
+
 /// A vector that only grows, shared by all threads.
 pub(crate) struct Registry<R, M: Memory> {
     len: M::Word,
@@ -148,21 +166,27 @@ impl<R, M: Memory> Registry<R, M> {
 impl<R, M: Memory> Drop for Registry<R, M> {
     fn drop(&mut self) {
         // Relaxed throughout: `&mut self` means that every other thread's last use happened before.
-        for segment in &self.segments {
-            let segment = segment.load(Ordering::Relaxed);
-            if segment.is_null() {
-                continue;
-            }
-            // SAFETY: `ensure` released it from a box, and nobody else frees it.
-            let segment = unsafe { Box::from_raw(segment) };
-            for entry in &segment.0 {
-                let entry = entry.load(Ordering::Relaxed);
+        let mut segments = self.segments.iter();
+        let mut entries = Vec::<M::Pointer<R>>::new().into_iter();
+        each(|| {
+            // What an entry drops may panic: both iterators are past it by then.
+            if let Some(entry) = entries.next() {
+                let entry: *mut R = entry.load(Ordering::Relaxed);
                 if !entry.is_null() {
                     // SAFETY: `push` released it from a box, and nobody else frees it.
                     drop(unsafe { Box::from_raw(entry) });
                 }
+                return true;
             }
-        }
+            let Some(segment) = segments.next() else { return false };
+            let segment = segment.load(Ordering::Relaxed);
+            if !segment.is_null() {
+                // SAFETY: `ensure` released it from a box, and nobody else frees it.
+                let segment = unsafe { Box::from_raw(segment) };
+                entries = segment.0.into_iter();
+            }
+            true
+        });
     }
 }
 

@@ -38,7 +38,8 @@ pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
     #[allow(private_interfaces)]
     fn push(&self, hazards: &Hazards<Self::Node, M>, node: Box<Self::Node>);
 
-    /// A task, and whether it may have been the last. Counts its exchanges.
+    /// A task. Counts its exchanges, and calls `announce` before it takes what may be the last: after it has
+    /// seen that task, and before the exchange, a Release, that takes it.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     fn pop(
@@ -46,7 +47,8 @@ pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
         domain: &Domain<Self::Node, M>,
         hazards: &Hazards<Self::Node, M>,
         exchanges: &mut u64,
-    ) -> Option<(T, bool)>;
+        announce: impl FnMut(),
+    ) -> Option<T>;
 
     #[doc(hidden)]
     #[allow(private_interfaces)]
@@ -55,7 +57,7 @@ pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
 
 struct Pool<Q, M: Memory> {
     queue: Q,
-    emptied: CachePadded<M::Word>,
+    announced: CachePadded<M::Word>,
 }
 
 struct Core<T: Send, M: Memory, Q: SharedQueue<T, M>> {
@@ -80,7 +82,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
     }
 
     fn pool() -> Option<Pool<Q, M>> {
-        Some(Pool { queue: Q::new()?, emptied: CachePadded::new(M::Word::new(0)) })
+        Some(Pool { queue: Q::new()?, announced: CachePadded::new(M::Word::new(0)) })
     }
 }
 
@@ -121,12 +123,12 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
         let Some((number, pool)) = core.pools.sit(MOST_HANDLES, |_| Self::pool()) else {
             return Err(no_seat(core.pools.len()));
         };
-        let emptied = pool.emptied.load(Ordering::Relaxed);
+        let announced = pool.announced.load(Ordering::Relaxed);
         let Some(hazards) = core.domain.sit() else {
             core.pools.leave(number);
             return Err(NoHandle::OutOfMemory);
         };
-        Ok(QueueConsumer { hazards, number, emptied, exchanges: 0, core })
+        Ok(QueueConsumer { hazards, number, announced, exchanges: 0, core })
     }
 
     fn pools(&self) -> usize {
@@ -141,9 +143,9 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
         self.core.pools.changes()
     }
 
-    fn emptied(&self, pool: usize) -> u64 {
-        // Acquire: see `salsa`'s; the traversal after it comes after it.
-        self.core.pools.get(pool).map_or(0, |pool| pool.emptied.load(Ordering::Acquire))
+    fn announced(&self, pool: usize) -> u64 {
+        // Acquire: steps A and D of `policy`.
+        self.core.pools.get(pool).map_or(0, |pool| pool.announced.load(Ordering::Acquire))
     }
 }
 
@@ -189,7 +191,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueProducer<T, M, Q> {
 pub struct QueueConsumer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
     number: usize,
-    emptied: u64,
+    /// Its `announced` word. Even, as no task ever moves.
+    announced: u64,
     exchanges: u64,
     core: Arc<Core<T, M, Q>>,
 }
@@ -211,13 +214,13 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
 
     fn steal(&mut self, from: usize) -> Option<T> {
         let pool = self.core.pools.get(from)?;
-        let (task, last) = pool.queue.pop(&self.core.domain, &self.hazards, &mut self.exchanges)?;
-        if last && let Some(mine) = self.core.pools.get(self.number) {
-            self.emptied += 1;
-            // Release: who sees it counted sees the pop.
-            mine.emptied.store(self.emptied, Ordering::Release);
-        }
-        Some(task)
+        let mine = self.core.pools.get(self.number)?;
+        let announced = &mut self.announced;
+        pool.queue.pop(&self.core.domain, &self.hazards, &mut self.exchanges, || {
+            *announced += 2;
+            // Release: step A of `policy`.
+            mine.announced.store(*announced, Ordering::Release);
+        })
     }
 
     fn is_empty(&mut self, pool: usize) -> bool {

@@ -10,6 +10,7 @@ use core::ptr;
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
 
 use crate::hazard::{Domain, Hazards};
+use crate::registry::each;
 use crate::shared_queue::{SharedQueue, SharedQueues};
 
 /// Work stealing over stacks, over memory `M`. Lock-free.
@@ -68,7 +69,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for Stack<T, M> {
         domain: &Domain<Node<T, M>, M>,
         hazards: &Hazards<Node<T, M>, M>,
         exchanges: &mut u64,
-    ) -> Option<(T, bool)> {
+        mut announce: impl FnMut(),
+    ) -> Option<T> {
         loop {
             let top = hazards.protect(0, &self.top);
             // SAFETY: null, or kept by the hazard pointer.
@@ -79,13 +81,16 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for Stack<T, M> {
             // Relaxed: set before the node was published.
             let next = node.next.load(Ordering::Relaxed);
             *exchanges += 1;
+            if next.is_null() {
+                announce();
+            }
             if self.top.compare_exchange(top, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 let task = take::<T, M>(node);
                 hazards.clear();
                 // SAFETY: from a box in `push`; it is off the stack, and only the winner of the
                 // exchange retires it.
                 unsafe { domain.retire(hazards, top) };
-                return Some((task, next.is_null()));
+                return Some(task);
             }
         }
     }
@@ -111,11 +116,15 @@ impl<T, M: Memory> Drop for Stack<T, M> {
     fn drop(&mut self) {
         // Relaxed: with `&mut self` all other uses happened before.
         let mut node = self.top.load(Ordering::Relaxed);
-        while !node.is_null() {
+        each(|| {
+            if node.is_null() {
+                return false;
+            }
             // SAFETY: from a box, and on the stack once.
             let freed = unsafe { Box::from_raw(node) };
-            drop(take::<T, M>(&freed));
             node = freed.next.load(Ordering::Relaxed);
-        }
+            drop(take::<T, M>(&freed));
+            true
+        });
     }
 }

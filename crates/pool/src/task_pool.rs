@@ -4,16 +4,25 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use poach_memory::Machine;
+
+use crate::admission::{Admission, Room};
 use crate::consumer::Consumer;
 use crate::error::BuildError;
 use crate::mechanism::NoHandle;
 use crate::policy::{Feeder, Policy, Taker};
 use crate::producer::Producer;
 use crate::salsa::Salsa;
-use crate::shared::{Room, Shared};
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;
+
+/// What the handles of one pool share.
+pub(crate) struct Shared<T: Send> {
+    pub(crate) pools: Arc<Salsa<T>>,
+    pub(crate) admission: Admission<Machine>,
+    policy: Policy,
+}
 
 /// A pool of tasks between threads that make them and threads that do them.
 ///
@@ -80,7 +89,7 @@ impl<T: Send> TaskPool<T> {
     pub fn producer_at(&self, home: usize) -> Result<Producer<T>, NoHandle> {
         let shared = &self.shared;
         let feeder = Feeder::at(&shared.pools, shared.policy.clone(), home)?;
-        Ok(Producer::new(feeder, shared.new_producer(), Arc::clone(shared)))
+        Ok(Producer::new(feeder, shared.admission.new_producer(), Arc::clone(shared)))
     }
 
     /// A handle to take tasks. Thread-safe.
@@ -108,16 +117,12 @@ impl<T: Send> TaskPool<T> {
     ///
     /// A put that runs at the same time either fails or its task is found by a consumer.
     pub fn close(&self) -> bool {
-        let first = self.shared.tasks.close();
-        if let Some(room) = &self.shared.room {
-            room.gate.close();
-        }
-        first
+        self.shared.admission.close()
     }
 
     /// Whether the pool is closed. It may still hold tasks.
     pub fn is_closed(&self) -> bool {
-        self.shared.tasks.is_closed()
+        self.shared.admission.tasks.is_closed()
     }
 
     /// About how many tasks the pool holds: right when nobody puts or takes. Looks at every chunk.
@@ -132,7 +137,7 @@ impl<T: Send> TaskPool<T> {
 
     /// The most tasks that the pool may hold, if there is a limit.
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.room.as_ref().map(Room::capacity)
+        self.shared.admission.room.as_ref().map(Room::capacity)
     }
 }
 
@@ -220,7 +225,8 @@ impl<T: Send> Builder<T> {
             return Err(BuildError::ZeroChunk);
         }
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
-        let shared = Shared::new(pools, self.capacity.map(Room::new), self.policy);
+        let admission = Admission::new(self.capacity);
+        let shared = Shared { pools: Arc::new(pools), admission, policy: self.policy };
         Ok(TaskPool { shared: Arc::new(shared) })
     }
 }

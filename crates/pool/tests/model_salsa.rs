@@ -179,7 +179,8 @@ fn a_chunk_is_not_used_again_under_a_thief() {
 }
 
 struct WithoutFirstLook;
-impl Checks for WithoutFirstLook {
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+unsafe impl Checks for WithoutFirstLook {
     const FIRST_LOOK: bool = false;
 }
 
@@ -194,7 +195,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
 }
 
 struct WithoutSecondLook;
-impl Checks for WithoutSecondLook {
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+unsafe impl Checks for WithoutSecondLook {
     const SECOND_LOOK: bool = false;
 }
 

@@ -251,20 +251,23 @@ fn the_rivals_go_on() {
 /// The mistakes that the tag is there for: a hazard pointer that comes after the reading, with and
 /// without it.
 struct Late;
-impl Checks for Late {
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+unsafe impl Checks for Late {
     const PROTECT_FIRST: bool = false;
 }
 
 #[cfg(not(miri))]
 struct LateWithoutTag;
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
 #[cfg(not(miri))]
-impl Checks for LateWithoutTag {
+unsafe impl Checks for LateWithoutTag {
     const PROTECT_FIRST: bool = false;
     const TAG: bool = false;
 }
 
 struct WithoutTag;
-impl Checks for WithoutTag {
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+unsafe impl Checks for WithoutTag {
     const TAG: bool = false;
 }
 

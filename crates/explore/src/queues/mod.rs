@@ -1,6 +1,7 @@
 //! The queues of `poach-deque`, their own source, on the simulated machine.
 
 pub mod alone;
+pub mod emptiness;
 pub mod matrix;
 mod scenario;
 pub mod shared;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use poach_deque::{Injector, Steal};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::policy::{Policy, Taker};
 
 use super::scenario::{Scenario, Step, THIEVES};
 use crate::history::{Call, Outcome};
@@ -121,6 +122,87 @@ where
         threads.finally(move || {
             left.check(most);
             drop(pools);
+        });
+    }
+}
+
+/// Chunks of one that go round: a producer stops before it takes one from the chunk pool, while another takes it
+/// and the next, and the consumer gives the first back.
+///
+/// # Panics
+///
+/// The model does, if there is no memory for the pool.
+pub fn chunks_again<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    const SEAT: &str = "a model has few seats";
+    fn put<R: Produce<u32>>(producer: &mut R, task: u32) {
+        assert!(producer.produce_force(0, task).is_ok(), "a model needs little memory");
+    }
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let mut producers = [(); 2].map(|()| pools.producer().expect(SEAT));
+        let mut consumer = pools.consumer().expect(SEAT);
+        // Two free chunks, or as many as this mechanism makes of two tasks.
+        (1..=2).for_each(|task| put(&mut producers[0], task));
+        let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
+        left.taken.borrow_mut().extend(core::iter::from_fn(|| consumer.consume()));
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let [mut first, mut second] = producers;
+        let keep = Rc::clone(&kept);
+        threads.spawn("producer", move || {
+            put(&mut first, 3);
+            keep.borrow_mut().push(first);
+        });
+        let (own, keep) = (Rc::clone(&left), Rc::clone(&kept));
+        threads.spawn("another", move || {
+            put(&mut second, 4);
+            put(&mut second, 5);
+            let task = consumer.consume();
+            own.taken.borrow_mut().extend(task);
+            put(&mut second, 6);
+            keep.borrow_mut().push(second);
+            own.consumers.borrow_mut().push(consumer);
+        });
+        threads.finally(move || {
+            left.check(6);
+            drop((pools, kept));
+        });
+    }
+}
+
+/// The second of two consumers goes, and its pool with it, while a task is put there. The first finds the task.
+///
+/// # Panics
+///
+/// The model does, if there is no memory for the pool.
+pub fn consumer_goes<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    const SEAT: &str = "a model has few seats";
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
+        let second = pools.consumer().expect(SEAT);
+        let mut producer = pools.producer().expect(SEAT);
+        let kept = Rc::new(RefCell::new(None));
+        let keep = Rc::clone(&kept);
+        threads.spawn("second", move || drop(second));
+        threads.spawn("producer", move || {
+            assert!(producer.produce_force(1, 1).is_ok(), "a model needs little memory");
+            *keep.borrow_mut() = Some(producer);
+        });
+        threads.finally(move || {
+            assert_eq!(taker.get(), Some(1), "task 1 is left behind: nobody took it");
+            drop((pools, kept));
         });
     }
 }

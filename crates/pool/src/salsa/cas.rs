@@ -55,13 +55,13 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let (number, record) = self.core.sit()?;
         // SAFETY: the record lives in the registry that `core` keeps.
-        let emptied = unsafe { record.as_ref() }.emptied.load(Ordering::Relaxed);
+        let announced = unsafe { record.as_ref() }.announced.load(Ordering::Relaxed);
         let core = Arc::clone(&self.core);
-        Ok(SalsaCasConsumer { chunk: ptr::null(), record, emptied, number, exchanges: 0, core })
+        Ok(SalsaCasConsumer { chunk: ptr::null(), record, announced, number, exchanges: 0, core })
     }
 
     fn pools(&self) -> usize {
-        self.core.consumers.len()
+        self.core.pools()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {
@@ -69,11 +69,11 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
     }
 
     fn changes(&self) -> u64 {
-        self.core.consumers.changes()
+        self.core.changes()
     }
 
-    fn emptied(&self, pool: usize) -> u64 {
-        self.core.emptied(pool)
+    fn announced(&self, pool: usize) -> u64 {
+        self.core.announced(pool)
     }
 }
 
@@ -82,7 +82,8 @@ pub struct SalsaCasConsumer<T: Send, M: Memory> {
     /// The chunk that hazard pointer [`CURRENT`] is on, this consumer's or a victim's, or null.
     chunk: *const Chunk<T, M>,
     record: RecordPointer<T, M, Full>,
-    emptied: u64,
+    /// This consumer's `announced` word. Even, as no task ever moves.
+    announced: u64,
     number: usize,
     exchanges: u64,
     core: Arc<Core<T, M, Full>>,
@@ -145,16 +146,17 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
             if taken >= filled {
                 return None;
             }
+            if taken + 1 == filled {
+                self.announced += 2;
+                // Release: step A of `policy`. Who sees the take sees it, too.
+                self.record().announced.store(self.announced, Ordering::Release);
+            }
             self.exchanges += 1;
-            // Release carries the events counted before to who sees this one; Acquire on failure
+            // Release carries what was announced to who sees the take; Acquire on failure
             // keeps the loads in order.
             match word.compare_exchange(taken, taken + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     let task = read::<T, M>(chunk.slots(), taken);
-                    if taken + 1 == filled {
-                        self.emptied += 1;
-                        self.record().emptied.store(self.emptied, Ordering::Release);
-                    }
                     if taken + 1 == chunk.length() {
                         self.chunk = ptr::null();
                         unprotect(self.record(), CURRENT);
@@ -184,5 +186,6 @@ impl<T: Send, M: Memory> Drop for SalsaCasConsumer<T, M> {
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
         self.core.consumers.leave(self.number);
+        self.core.close_unused();
     }
 }

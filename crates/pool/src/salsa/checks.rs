@@ -2,7 +2,12 @@
 
 /// Which of the paper's checks are made. Programs make [`EveryCheck`]; each of them left out is a
 /// bug that a model has to find, or the model proves nothing.
-pub trait Checks: Send + Sync {
+///
+/// # Safety
+///
+/// A pool whose `Checks` leave any of the constants `false` may hand one task to two consumers. Who
+/// implements this so must see to it that its tasks can be taken twice, as plain numbers can.
+pub unsafe trait Checks: Send + Sync {
     /// Lines 87-88: the owner looks at the term after it saw the task and before it publishes.
     const FIRST_LOOK: bool = true;
     /// Line 91: the owner looks again after it published.
@@ -21,4 +26,5 @@ pub trait Checks: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EveryCheck;
 
-impl Checks for EveryCheck {}
+// SAFETY: every check is made.
+unsafe impl Checks for EveryCheck {}

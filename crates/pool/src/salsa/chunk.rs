@@ -5,7 +5,7 @@ use core::ptr;
 
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 
-use crate::registry::try_box;
+use crate::registry::{each, try_box};
 
 /// The most consumers that a pool has seats for.
 pub(crate) const MOST_CONSUMERS: usize = INLINE + MORE[0] + MORE[1];
@@ -114,6 +114,8 @@ fn words<W: Word>(length: usize) -> Option<Vec<W>> {
 impl<T, M: Memory> Chunk<T, M> {
     /// A chunk of `length` slots that is nobody's; `None` where there is no memory for it.
     pub(super) fn new(number: usize, length: usize) -> Option<Self> {
+        // First, as a length for which there is no memory may have room for all slots of a type without size.
+        let claims = words(length.div_ceil(64))?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(length).ok()?;
         slots.extend((0..length).map(|_| Slot::<T, M>::new(MaybeUninit::uninit())));
@@ -123,7 +125,7 @@ impl<T, M: Memory> Chunk<T, M> {
                 term: M::Word::new(Term::of(NOBODY, NOBODY, 0).0),
                 taken: core::array::from_fn(|_| M::Word::new(0)),
             }),
-            claims: words(length.div_ceil(64))?,
+            claims,
             more: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
             next: M::Word::new(0),
             filler: M::Word::new(0),
@@ -188,8 +190,13 @@ impl<T, M: Memory> Chunk<T, M> {
     /// How much of the chunk is taken in `term`: the paper's `idx` + 1 of the referring node.
     pub(super) fn taken_in(&self, term: Term) -> Option<u64> {
         // Acquire pairs with the Release of every store of a `taken` word: who sees a slot taken
-        // sees the taker's earlier events (`Record::emptied`), which `check_empty` counts on.
+        // sees what the taker announced before, which `check_empty` counts on.
         Some(self.taken(term.source())?.load(Ordering::Acquire))
+    }
+
+    /// Whether the chunk is `consumer`'s.
+    pub(super) fn is_owned_by(&self, consumer: usize) -> bool {
+        Term(self.term().load(Ordering::Acquire)).owner() == consumer
     }
 
     /// The number of tasks there for the taking, if the chunk is `consumer`'s: a hint, or a part of
@@ -243,19 +250,11 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
     fn drop(&mut self) {
         // Relaxed throughout: with `&mut self` every other thread's last use happened before.
         let term = Term(self.term().load(Ordering::Relaxed));
-        if term.owner() != NOBODY as usize
-            && let Some(taken) = self.taken_in(term)
-        {
-            for slot in taken..self.filled().load(Ordering::Relaxed) {
-                self.slots[slot as usize].with_mut(|task| {
-                    // SAFETY: nobody else has a reference to the slot now.
-                    let task = unsafe { &mut *task };
-                    // SAFETY: slots below `filled` were written, and those from `taken` on were
-                    // never read: each take counts in the `taken` word of its term or a later one.
-                    unsafe { task.assume_init_drop() };
-                });
-            }
-        }
+        let filled = self.filled().load(Ordering::Relaxed);
+        let mut left = match self.taken_in(term) {
+            Some(taken) if term.owner() != NOBODY as usize => taken..filled,
+            _ => 0..0,
+        };
         for more in &self.more {
             let more = more.load(Ordering::Relaxed);
             if !more.is_null() {
@@ -263,6 +262,18 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
                 drop(unsafe { Box::from_raw(more) });
             }
         }
+        // Last, as what a task drops may panic.
+        each(|| {
+            let Some(slot) = left.next() else { return false };
+            self.slots[slot as usize].with_mut(|task| {
+                // SAFETY: nobody else has a reference to the slot now.
+                let task = unsafe { &mut *task };
+                // SAFETY: slots below `filled` were written, and those from `taken` on were
+                // never read: each take counts in the `taken` word of its term or a later one.
+                unsafe { task.assume_init_drop() };
+            });
+            true
+        });
     }
 }
 

@@ -27,24 +27,24 @@ pub(super) type RecordPointer<T, M, F> = NonNull<ConsumerRecord<T, M, F>>;
 pub(super) struct ConsumerRecord<T, M: Memory, F> {
     /// How the consumer's stores of `taken` stay ahead of its loads of a chunk's term.
     pub(super) fence: F,
-    /// [`Mechanism::emptied`](crate::mechanism::Mechanism::emptied). The consumer's own line.
-    pub(super) emptied: CachePadded<M::Word>,
+    /// [`Mechanism::announced`](crate::mechanism::Mechanism::announced). The consumer's own line.
+    pub(super) announced: CachePadded<M::Word>,
     pub(super) hazards: CachePadded<[M::Pointer<Chunk<T, M>>; 2]>,
     /// `chunkLists`, one for each producer that ever served this consumer; grows only.
     fifos: M::Pointer<Fifo<T, M>>,
     /// `chunkLists[steal]`.
     pub(super) held: Held<T, M>,
-    /// `chunkPool`: a stack of free chunks. Tag and number + 1 of the topmost.
-    free: CachePadded<M::Word>,
+    /// `chunkPool`: a stack of free chunks. Number + 1 of the topmost, or 0.
+    pub(super) free: CachePadded<M::Word>,
     /// Chunks that were exhausted while somebody's hazard pointer was on them. The consumer's own.
-    retired: M::Word,
+    pub(super) retired: M::Word,
 }
 
 impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
     fn new(number: usize, fence: F) -> Option<Self> {
         Some(ConsumerRecord {
             fence,
-            emptied: CachePadded::new(M::Word::new(0)),
+            announced: CachePadded::new(M::Word::new(0)),
             hazards: CachePadded::new(core::array::from_fn(|_| M::Pointer::new(ptr::null_mut()))),
             fifos: M::Pointer::new(ptr::null_mut()),
             held: Held::new(number)?,
@@ -107,14 +107,40 @@ impl<T, M: Memory, F> Drop for ConsumerRecord<T, M, F> {
 pub(super) struct ProducerRecord<T, M: Memory> {
     /// The chunk that it had begun (line 51), or null. How far it got, the chunk knows.
     chunk: M::Pointer<Chunk<T, M>>,
+    /// A chunk that is nobody's, had when there was no memory for what else it needs; or null.
+    spare: M::Pointer<Chunk<T, M>>,
+    /// Its hazard pointer, on the chunk that it is about to pop from a chunk pool.
+    pub(super) popping: CachePadded<M::Pointer<Chunk<T, M>>>,
+}
+
+impl<T, M: Memory> ProducerRecord<T, M> {
+    fn new() -> Self {
+        let null = || M::Pointer::new(ptr::null_mut());
+        ProducerRecord { chunk: null(), spare: null(), popping: CachePadded::new(null()) }
+    }
+
+    fn take_spare<'a>(&self) -> Option<&'a Chunk<T, M>>
+    where
+        T: 'a,
+    {
+        // Relaxed: the producer's own.
+        let spare = self.spare.load(Ordering::Relaxed);
+        if !spare.is_null() {
+            self.spare.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        // SAFETY: null, or a chunk of the registry, which outlives the record.
+        unsafe { spare.as_ref() }
+    }
 }
 
 type Fences<F> = Box<dyn Fn(usize) -> F + Send + Sync>;
 
 pub(super) struct Core<T, M: Memory, F> {
     pub(super) consumers: Seats<ConsumerRecord<T, M, F>, M>,
-    producers: Seats<ProducerRecord<T, M>, M>,
-    chunks: Registry<Chunk<T, M>, M>,
+    pub(super) producers: Seats<ProducerRecord<T, M>, M>,
+    pub(super) chunks: Registry<Chunk<T, M>, M>,
+    /// How many pools there are, from the first, that may hold tasks: see [`extent`](super::extent).
+    pub(super) extent: CachePadded<M::Word>,
     chunk_length: usize,
     chunk_limit: usize,
     /// [`Checks::TAG`](super::Checks::TAG).
@@ -139,6 +165,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             consumers: Seats::new(),
             producers: Seats::new(),
             chunks: Registry::new(),
+            extent: Core::<T, M, F>::first_extent(),
             chunk_length,
             chunk_limit: MOST,
             tags,
@@ -155,7 +182,10 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fences)(number)));
         let limit = MOST_CONSUMERS;
         match sit {
-            Some((number, record)) => Ok((number, NonNull::from(record))),
+            Some((number, record)) => {
+                self.open(number);
+                Ok((number, NonNull::from(record)))
+            }
             None if self.consumers.len() >= limit => Err(NoHandle::TooMany { limit }),
             None => Err(NoHandle::OutOfMemory),
         }
@@ -163,8 +193,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
 
     pub(super) fn producer(self: &Arc<Self>) -> Result<ProducerEnd<T, M, F>, NoHandle> {
         let limit = MOST_PRODUCERS;
-        let made = || ProducerRecord { chunk: M::Pointer::new(ptr::null_mut()) };
-        let Some((number, record)) = self.producers.sit(limit, |_| Some(made())) else {
+        let Some((number, record)) = self.producers.sit(limit, |_| Some(ProducerRecord::new()))
+        else {
             return Err(if self.producers.len() >= limit {
                 NoHandle::TooMany { limit }
             } else {
@@ -182,83 +212,18 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     }
 
     /// `new`, under its own tag, or in a model without tags under the tag of `old`.
-    fn retagged(&self, old: Term, new: Term) -> Term {
+    pub(super) fn retagged(&self, old: Term, new: Term) -> Term {
         if self.tags { new } else { new.with_tag_of(old) }
     }
 
-    /// A free chunk of `pool`'s, or none.
-    fn pop_free(&self, record: &ConsumerRecord<T, M, F>) -> Option<&Chunk<T, M>> {
-        // Acquire, here and below, pairs with the Release in `push_free`: the chunk was reset.
-        let mut head = record.free.load(Ordering::Acquire);
-        loop {
-            let chunk = self.chunks.get((head as u32).checked_sub(1)? as usize)?;
-            // Relaxed: written before the Release that published `head`. If the chunk has been
-            // popped meanwhile this is garbage, and the tag makes the exchange fail.
-            let next = chunk.next.load(Ordering::Relaxed);
-            match record.free.compare_exchange(
-                head,
-                tagged(head, next),
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return Some(chunk),
-                Err(now) => head = now,
-            }
-        }
-    }
-
-    fn push_free(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
-        let mut head = record.free.load(Ordering::Relaxed);
-        loop {
-            chunk.next.store(u64::from(head as u32), Ordering::Relaxed);
-            let new = tagged(head, chunk.number as u64 + 1);
-            // AcqRel: releases the reset chunk, and keeps those below it visible through it.
-            match record.free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-
-    /// Takes a chunk whose last task the caller took out of use (line 101): to `record`'s chunk
-    /// pool, once no hazard pointer is on it. Only `record`'s consumer may call this, and once for
-    /// each life of a chunk; it must have no hazard pointer on it itself.
-    #[cold]
-    pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
-        let mut term = Term(chunk.term().load(Ordering::Relaxed));
-        // A thief may still win the chunk, and then finds it exhausted; at most one each.
-        // Relaxed: the fence below orders the end of the term before the scan.
-        while let Err(now) = chunk.term().compare_exchange(
-            term.0,
-            self.retagged(term, term.ended()).0,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        ) {
-            term = Term(now);
-        }
-        // Relaxed on `retired` and `next` throughout: this consumer's own list.
-        chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
-        record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
-        // Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not see
-        // will see that the term has ended.
-        M::full();
-        let mut next = record.retired.swap(0, Ordering::Relaxed);
-        while let Some(chunk) = (next as usize).checked_sub(1).and_then(|n| self.chunks.get(n)) {
-            next = chunk.next.load(Ordering::Relaxed);
-            if self.consumers.iter().any(|other| is_protected(other, chunk)) {
-                chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
-                record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
-            } else {
-                chunk.reset();
-                Self::push_free(record, chunk);
-            }
-        }
-    }
-
     pub(super) fn is_empty(&self, pool: usize) -> bool {
-        self.consumers
-            .get(pool)
-            .is_none_or(|record| record.chunks().all(|chunk| chunk.held_for(pool) == 0))
+        let record = self.consumers.get(pool);
+        let empty = record.is_none_or(|one| one.chunks().all(|chunk| chunk.held_for(pool) == 0));
+        if empty && pool > 0 && pool + 1 == self.pools() && !self.consumers.is_occupied(pool) {
+            // What its consumer left there has been taken by others.
+            self.close_unused();
+        }
+        empty
     }
 
     pub(super) fn approximate_len(&self, pool: usize) -> usize {
@@ -267,16 +232,10 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             .map_or(0, |record| record.chunks().map(|chunk| chunk.held_for(pool) as usize).sum())
     }
 
-    pub(super) fn emptied(&self, pool: usize) -> u64 {
-        // Acquire: the traversal that follows this reading comes after it; the one before it was
-        // of Acquire loads.
-        self.consumers.get(pool).map_or(0, |record| record.emptied.load(Ordering::Acquire))
+    pub(super) fn announced(&self, pool: usize) -> u64 {
+        // Acquire: steps A and D of `policy`.
+        self.consumers.get(pool).map_or(0, |record| record.announced.load(Ordering::Acquire))
     }
-}
-
-/// `next`, under the tag that comes after `head`'s.
-fn tagged(head: u64, next: u64) -> u64 {
-    (head >> 32).wrapping_add(1) << 32 | u64::from(next as u32)
 }
 
 /// Sets hazard pointer `which`. From here on a chunk whose term is found not to have ended is not
@@ -394,13 +353,15 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         let record = core.consumers.get(pool)?;
         let fifo = record.fifo_for(self.number, pool)?;
         fifo.reserve()?;
-        let chunk = match core.pop_free(record) {
+        let mine = core.producers.get(self.number)?;
+        let chunk = match mine.take_spare().or_else(|| core.pop_free(record, mine)) {
             Some(chunk) => chunk,
-            None if force => core.left_over().or_else(|| core.new_chunk())?,
+            None if force => core.left_over(mine).or_else(|| core.new_chunk())?,
             None => return None,
         };
         if chunk.make_taken(pool).is_none() {
-            Core::push_free(record, chunk);
+            // Relaxed: released with the seat.
+            mine.spare.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);
             return None;
         }
         // Relaxed: the chunk is this producer's alone until the store below.
@@ -410,6 +371,8 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         // Release: who sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);
         fifo.append(chunk);
+        // Before there is a task in it.
+        core.open(pool);
         self.begin(chunk);
         Some(())
     }
@@ -417,10 +380,10 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// A free chunk that a consumer who left has left behind.
-    fn left_over(&self) -> Option<&Chunk<T, M>> {
+    fn left_over(&self, popper: &ProducerRecord<T, M>) -> Option<&Chunk<T, M>> {
         (0..self.consumers.len())
             .filter(|&pool| !self.consumers.is_occupied(pool))
-            .find_map(|pool| self.pop_free(self.consumers.get(pool)?))
+            .find_map(|pool| self.pop_free(self.consumers.get(pool)?, popper))
     }
 
     fn new_chunk(&self) -> Option<&Chunk<T, M>> {

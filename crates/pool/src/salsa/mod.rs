@@ -102,10 +102,14 @@
 //!
 //! # Why `None` means empty
 //!
-//! [`policy`](crate::policy) has the argument. It needs this of SALSA: each operation that may leave
-//! a chunk without tasks, or takes it out of a pool, counts in `emptied` after the fact and before
-//! the operation's next such event. The stores that take (of `taken`, and the exchange of the term)
-//! are Release, so that whoever sees a later event sees the earlier one counted.
+//! [`policy`](crate::policy) has the argument. It needs this of SALSA. An owner announces before it
+//! publishes the last task that it has seen in its chunk: it saw that task before, and its store of `taken` is
+//! Release. A slot is published once in a term, and in the next term no owner of the last publishes but what
+//! was in the chunk before the theft. A thief announces, by an odd number, before its exchange of the term,
+//! again before the store and exchange that settle it, and makes the number even when it is done: of a thief
+//! that is in between, one such step may take effect that was announced before. To claim a slot takes
+//! nothing out of a pool: it was published before. A place, for that argument, is a chunk in one life. It is
+//! seen empty where `filled` is read and is no more than `taken`, which was read before and only grows.
 //!
 //! # Progress
 //!
@@ -117,7 +121,9 @@
 mod cas;
 mod checks;
 mod chunk;
+mod chunk_pool;
 mod core;
+mod extent;
 mod list;
 mod steal;
 
@@ -213,7 +219,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let (number, record) = self.core.sit()?;
         // SAFETY: the record lives in the registry that `core` keeps.
-        let emptied = unsafe { record.as_ref() }.emptied.load(Ordering::Relaxed);
+        let announced = unsafe { record.as_ref() }.announced.load(Ordering::Relaxed);
         Ok(SalsaConsumer {
             chunk: ptr::null(),
             slots: ptr::null(),
@@ -224,7 +230,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
             length: 0,
             term: Term(0),
             record,
-            emptied,
+            announced,
             number,
             turn: 0,
             exchanges: 0,
@@ -234,7 +240,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     }
 
     fn pools(&self) -> usize {
-        self.core.consumers.len()
+        self.core.pools()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {
@@ -242,11 +248,11 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     }
 
     fn changes(&self) -> u64 {
-        self.core.consumers.changes()
+        self.core.changes()
     }
 
-    fn emptied(&self, pool: usize) -> u64 {
-        self.core.emptied(pool)
+    fn announced(&self, pool: usize) -> u64 {
+        self.core.announced(pool)
     }
 }
 
@@ -267,10 +273,12 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryC
     /// The term in which it is this consumer's.
     term: Term,
     record: RecordPointer<T, M, F>,
-    /// This consumer's `emptied` word.
-    emptied: u64,
+    /// This consumer's `announced` word.
+    announced: u64,
     number: usize,
-    /// How many lists to pass over before the next search: the fair traversal of line 78.
+    /// How many lists to pass over before the next search: the fair traversal of line 78. It goes on with each
+    /// chunk that this consumer has emptied, not with each search: a consumer that is faster than a producer
+    /// searches as often as it has caught up, and would leave a chunk that it has in its cache each time.
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
@@ -296,13 +304,16 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
         if self.next == self.filled && !self.refresh() {
             return self.search();
         }
-        self.take_task()
+        self.take_task::<false>()
     }
 
     fn steal(&mut self, from: usize) -> Option<T> {
         let core = Arc::clone(&self.core);
         let task = self.steal_chunk(core.consumers.get(from)?, &core, from);
         unprotect(self.record(), TARGET);
+        if self.announced % 2 == 1 {
+            self.announce(1);
+        }
         task
     }
 
@@ -335,9 +346,10 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.next != filled
     }
 
-    /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled.
+    /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled. If the chunk is lost it
+    /// searches another, unless that is what it is doing: a search goes on by itself.
     #[inline(always)]
-    fn take_task(&mut self) -> Option<T> {
+    fn take_task<const SEARCHING: bool>(&mut self) -> Option<T> {
         debug_assert!(self.next < self.filled && !self.chunk.is_null());
         // SAFETY: `next` is below `filled`, so there is a current chunk, whose words live in the
         // registry that `core` keeps.
@@ -352,11 +364,17 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
         if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
-            return self.lost();
+            self.leave_current();
+            return if SEARCHING { None } else { self.search() };
         }
         let next = slot + 1;
         self.next = next;
-        // Line 90, "tell the world": Release carries the events counted before to who sees it.
+        if next == filled {
+            // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
+            self.announced += 2;
+            record.announced.store(self.announced, Ordering::Release);
+        }
+        // Line 90, "tell the world": Release carries what was announced before to who sees it.
         taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
@@ -364,22 +382,23 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             return self.take_last(slot);
         }
         let task = read::<T, M>(slots, slot);
-        if next == filled {
-            // Lines 141-147: what was taken may have been the last task, or the last slot.
-            self.may_have_emptied();
-            if next == self.length {
-                self.finish();
-            }
+        if next == self.length {
+            self.finish();
         }
         Some(task)
     }
 
-    /// Counts an event that may have emptied a pool (`clearIndicator`). It has taken place.
-    #[inline(always)]
-    fn may_have_emptied(&mut self) {
-        self.emptied += 1;
-        // Release: who sees it counted sees the event.
-        self.record().emptied.store(self.emptied, Ordering::Release);
+    /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by 2; odd
+    /// while tasks move.
+    fn announce(&mut self, by: u64) {
+        self.announced += by;
+        // Release: step A of `policy`. Who sees the event sees it, too, by the event's Release.
+        self.record().announced.store(self.announced, Ordering::Release);
+    }
+
+    /// Announces that a theft begins or takes its next step.
+    fn announce_move(&mut self) {
+        self.announce(1 + self.announced % 2);
     }
 
     /// Line 101: this consumer took the last slot.
@@ -388,6 +407,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     fn finish(&mut self) {
         let chunk = self.chunk;
         self.leave_current();
+        let lists = self.record().fifos().count();
+        self.turn = if lists == 0 { 0 } else { (self.turn + 1) % lists };
         // SAFETY: null, or a chunk of the registry that `core` keeps.
         if let Some(chunk) = unsafe { chunk.as_ref() } {
             self.core.retire(self.record(), chunk);
@@ -403,14 +424,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         unprotect(self.record(), CURRENT);
     }
 
-    /// Line 89: the chunk was stolen before this consumer published a slot of it.
-    #[cold]
-    #[inline(never)]
-    fn lost(&mut self) -> Option<T> {
-        self.leave_current();
-        self.search()
-    }
-
     /// Lines 95-98: "the chunk has been stolen, CAS the last task and go away".
     #[cold]
     #[inline(never)]
@@ -419,7 +432,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         let chunk = unsafe { self.chunk.as_ref() }?;
         self.exchanges += 1;
         let task = chunk.claim(slot).then(|| read::<T, M>(chunk.slots(), slot));
-        self.may_have_emptied();
         if task.is_some() && slot + 1 == chunk.length() {
             self.finish();
         } else {
@@ -428,14 +440,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         task
     }
 
-    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's.
+    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's, and takes the task. A
+    /// chunk that a thief takes away meanwhile is passed over: each chunk is looked at once.
     #[cold]
     #[inline(never)]
     fn search(&mut self) -> Option<T> {
         let core = Arc::clone(&self.core);
         let record = core.consumers.get(self.number)?;
-        let lists = record.fifos().count();
-        self.turn = if lists == 0 { 0 } else { (self.turn + 1) % lists };
         let from_here = record.fifos().skip(self.turn).chain(record.fifos().take(self.turn));
         let produced = from_here.flat_map(Fifo::iter);
         produced.chain(record.held.iter()).find_map(|chunk| self.try_take_from(record, chunk))
@@ -461,7 +472,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             self.leave_current();
             return None;
         }
-        self.take_task()
+        self.take_task::<true>()
     }
 
     /// Makes `chunk`, which hazard pointer [`CURRENT`] is on, the current one.
@@ -484,5 +495,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
         self.core.consumers.leave(self.number);
+        self.core.close_unused();
     }
 }

@@ -69,14 +69,14 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         }
         // Line 115: "make it stealable from my list".
         self.record().held.add(chunk)?;
+        // Section 5.5: the victim's pool may become empty. To be made even again by `steal`.
+        self.announce_move();
         // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
         // the victim did as the owner. Relaxed on failure: nothing is read then.
         let stolen = old.next(self.number, old.source());
         let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // Section 5.5: the victim's pool may have become empty.
-        self.may_have_emptied();
         if !Self::is_left_alone(victim, chunk, old, from) {
             // Point 1 of the module comment. Whose stores count is who publishes in the word that counts.
             let fence = &core.consumers.get(old.source())?.fence;
@@ -109,6 +109,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Lines 128-131. Release, as in `take_task`; the exchange publishes it as the word that
         // counts. If it fails the chunk was stolen again, and the new thief goes by the old word.
         let next = taken + u64::from(has_task);
+        // This consumer's may, by what comes now.
+        self.announce_move();
         mine.store(next, Ordering::Release);
         self.exchanges += 1;
         let settled = stolen.settled();
@@ -123,7 +125,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Line 134.
         self.exchanges += 1;
         let task = chunk.claim(taken).then(|| read::<T, M>(chunk.slots(), taken));
-        self.may_have_emptied();
         if next == chunk.length() {
             // Line 135, but only for the consumer that has the last task.
             if task.is_some() {

@@ -41,8 +41,19 @@ thread_local! {
     pub(crate) static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
+type Hook = Box<dyn FnMut(Kind)>;
+
+thread_local! {
+    /// What this thread does before each of its accesses, but not before those that it makes there.
+    pub(crate) static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
 /// Before each access.
 fn access(kind: Kind) {
+    if let Some(mut hook) = HOOK.take() {
+        hook(kind);
+        HOOK.set(Some(hook));
+    }
     LEFT.set(LEFT.get().checked_sub(1).expect("a thread that need not wait for a sleeper"));
     let due = STOP.with_borrow_mut(|stop| match stop {
         Some(one) if one.kind.is_some_and(|wanted| wanted != kind) => None,

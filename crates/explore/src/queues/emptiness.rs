@@ -1,0 +1,128 @@
+//! Pools that are never empty, and a consumer that asks whether they are: what a pool's policy answers
+//! must not be deceived by tasks that come behind the looker's back while others leave before its eyes.
+//!
+//! In each scene every execution has a task in the pool at every instant: a thread that takes one has put
+//! one before. So an answer "empty" is wrong whenever it comes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::policy::{Policy, Taker};
+
+use crate::Threads;
+
+const SEAT: &str = "a model has few seats";
+
+/// How many traversals the looker makes, of how many consumers that are moving tasks.
+pub type Traversals = fn(usize) -> usize;
+
+/// As many as the policy makes.
+pub const ENOUGH: Traversals = |moving| 2 * moving + 2;
+
+/// Takes a task of pool `from`, if there is one.
+fn take<C: Consume<u32>>(consumer: &mut C, from: usize) -> Option<u32> {
+    if consumer.number() == from { consumer.consume() } else { consumer.steal(from) }
+}
+
+fn put<R: Produce<u32>>(producer: &mut R, pool: usize, task: u32) {
+    assert!(producer.produce_force(pool, task).is_ok(), "a model needs little memory");
+}
+
+/// Keeps what threads leave to the end, so that no thread's end drops it.
+type Kept<T> = Rc<RefCell<Vec<T>>>;
+
+fn look<P: Mechanism<u32>>(
+    mut looker: Taker<u32, P>,
+    traversals: Traversals,
+    kept: &Kept<Taker<u32, P>>,
+) {
+    assert!(!looker.check_empty_by(traversals), "it is said to be empty, and never was");
+    kept.borrow_mut().push(looker);
+}
+
+/// Two consumers beside the looker: each puts a task into a pool that the looker has passed, perhaps, and takes
+/// one from a pool that it has not reached.
+///
+/// A looker that goes by twice is deceived by both: by the first in its first round, by the second in its
+/// second.
+pub fn pass<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+    traversals: Traversals,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let looker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
+        let consumers = [(); 2].map(|()| pools.consumer().expect(SEAT));
+        let [mut zero, mut one, mut two] = [(); 3].map(|()| pools.producer().expect(SEAT));
+        put(&mut two, 2, 1);
+        let (lookers, others) = (Kept::default(), Kept::default());
+        let keep_looker = Rc::clone(&lookers);
+        threads.spawn("looker", move || look(looker, traversals, &keep_looker));
+        // Each takes from its own pool, where a bag begins its search, too.
+        let [mut second, mut first] = consumers;
+        let keep = Rc::clone(&others);
+        threads.spawn("first", move || {
+            put(&mut one, 1, 2);
+            take(&mut first, 2);
+            keep.borrow_mut().push((first, one));
+        });
+        let keep = Rc::clone(&others);
+        threads.spawn("second", move || {
+            put(&mut zero, 0, 3);
+            take(&mut second, 1);
+            keep.borrow_mut().push((second, zero));
+        });
+        threads.finally(move || drop((pools, two, lookers, others)));
+    }
+}
+
+/// A consumer takes tasks from two pools by turns, and another thread puts some back behind each.
+///
+/// The puts say in a word how far they are, and the consumer takes nothing that would be the last.
+pub fn behind<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+    traversals: Traversals,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    use poach_memory::{Memory, Ordering, Word};
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let looker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
+        let mut consumer = pools.consumer().expect(SEAT);
+        let [mut zero, mut one, mut first] = [(); 3].map(|()| pools.producer().expect(SEAT));
+        put(&mut one, 1, 1);
+        let puts = Rc::new(<crate::Simulated as Memory>::Word::new(0));
+        let (lookers, consumers, producers) = (Kept::default(), Kept::default(), Kept::default());
+        let (keep_looker, keep, keep_producers) =
+            (Rc::clone(&lookers), Rc::clone(&consumers), Rc::clone(&producers));
+        let said = Rc::clone(&puts);
+        threads.spawn("looker", move || look(looker, traversals, &keep_looker));
+        threads.spawn("consumer", move || {
+            put(&mut first, 0, 2);
+            for turn in 0..3 {
+                // One more than this takes has been put before: by this thread, then by the other.
+                if said.load(Ordering::Acquire) >= turn {
+                    take(&mut consumer, 1 - turn as usize % 2);
+                }
+            }
+            keep.borrow_mut().push((consumer, first));
+        });
+        threads.spawn("behind", move || {
+            put(&mut one, 1, 3);
+            puts.store(1, Ordering::Release);
+            put(&mut zero, 0, 4);
+            puts.store(2, Ordering::Release);
+            keep_producers.borrow_mut().push((zero, one));
+        });
+        threads.finally(move || drop((pools, lookers, consumers, producers)));
+    }
+}

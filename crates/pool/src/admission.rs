@@ -1,0 +1,381 @@
+//! Who may put a task: not where the pool is closed, nor past its capacity; and who is putting one now.
+//!
+//! # Why a closed pool is seen to its end, and nobody sleeps through that
+//!
+//! A consumer may answer `Closed` once the pool is closed and no put is under way: what is not in the pool
+//! then will never be ([`Admission::is_settled`]). Each producer has a word, *busy*, that is 1 during a put.
+//!
+//! | | a put | | a consumer that finds nothing |
+//! |---|---|---|---|
+//! | p1 | busy = 1 | c1 | enters itself at the gate, if it is going to sleep |
+//! | p2 | the cheap end of a fence | c2 | the costly end |
+//! | p3 | looks whether the pool is closed; puts | c3 | looks whether the pool is closed, and at busy |
+//! | p4 | busy = 0 (Release) | c4 | takes, if there is a task; sleeps, if a put was under way |
+//! | p5 | the cheap end of a fence | | |
+//! | p6 | looks whether anybody has entered, and wakes one; all, if the pool is closed | | |
+//!
+//! p1 to p3 against c3 with its own costly end: a put that c3 misses finds the pool closed; one that c3 sees
+//! over (Acquire, p4's Release) has its task in the pool. p4 to p6 against c1 to c3: a consumer that saw the
+//! put under way, and sleeps for that, is seen by p6. **So whatever ends a put must wake**, also a put that
+//! was refused, and one in which foreign code panicked: p4 to p6 are the drop of [`Putting`], and there is no
+//! other way to clear busy. Where busy is cleared without a look at the gate a consumer may sleep for ever:
+//! a unit test stops a put at every access, and finds it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use poach_memory::{CachePadded, Memory, Ordering, Word};
+
+use crate::gate::Gate;
+
+/// A word that is 1 while its producer is inside a put.
+pub(crate) type Busy<M> = CachePadded<<M as Memory>::Word>;
+
+pub(crate) struct Admission<M: Memory> {
+    /// Where consumers sleep; closed with the pool.
+    pub(crate) tasks: Gate<M>,
+    pub(crate) room: Option<Room<M>>,
+    producers: Mutex<Vec<Arc<Busy<M>>>>,
+}
+
+/// The capacity of a pool that has one.
+pub(crate) struct Room<M: Memory> {
+    /// How many tasks are in the pool or about to be.
+    held: CachePadded<M::Word>,
+    capacity: u64,
+    /// Where producers sleep.
+    pub(crate) gate: Gate<M>,
+}
+
+/// Room for one task. Dropped, it is given back.
+#[must_use]
+pub(crate) struct Reserved<'a, M: Memory>(&'a Room<M>);
+
+impl<M: Memory> Reserved<'_, M> {
+    /// The task is in the pool: who takes it gives the room back.
+    pub(crate) fn keep(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl<M: Memory> Drop for Reserved<'_, M> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl<M: Memory> Room<M> {
+    fn new(capacity: usize) -> Self {
+        let held = CachePadded::new(M::Word::new(0));
+        Room { held, capacity: capacity as u64, gate: Gate::new(false) }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Takes room for one task, if there is any.
+    fn reserve(&self) -> Option<Reserved<'_, M>> {
+        // Relaxed: the count alone decides; tasks are published by the chunks.
+        let mut held = self.held.load(Ordering::Relaxed);
+        while held < self.capacity {
+            match self.held.compare_exchange(held, held + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(Reserved(self)),
+                Err(now) => held = now,
+            }
+        }
+        None
+    }
+
+    /// Sleeps until there is room for a task, and takes it; nothing if the pool is closed instead.
+    #[cold]
+    fn wait(&self) -> Option<Reserved<'_, M>> {
+        let look = || if self.gate.is_closed() { Some(None) } else { self.reserve().map(Some) };
+        // Without a deadline it sleeps until `look` has an answer.
+        self.gate.sleep(None, look).flatten()
+    }
+
+    /// Gives back the room of one task.
+    pub(crate) fn release(&self) {
+        // Relaxed, as in `reserve`. The gate's fence orders it before the look for sleepers.
+        self.held.fetch_sub(1, Ordering::Relaxed);
+        self.gate.wake(1);
+    }
+}
+
+/// A put under way. Its drop says that it is over and wakes who may wait for that.
+#[must_use]
+pub(crate) struct Putting<'a, M: Memory> {
+    busy: &'a Busy<M>,
+    gate: &'a Gate<M>,
+}
+
+impl<'a, M: Memory> Putting<'a, M> {
+    #[inline(always)]
+    pub(crate) fn begin(busy: &'a Busy<M>, gate: &'a Gate<M>) -> Self {
+        // Relaxed: ordered before the look at the gate by the fence that comes with it.
+        busy.store(1, Ordering::Relaxed);
+        Putting { busy, gate }
+    }
+
+    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to ask.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.gate.is_plain()
+    }
+}
+
+impl<M: Memory> Drop for Putting<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release pairs with the Acquire in `is_settled`: who sees the put over sees its task.
+        self.busy.store(0, Ordering::Release);
+        self.gate.wake(1);
+    }
+}
+
+/// Why a put may not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Closed,
+    Full,
+}
+
+impl<M: Memory> Admission<M> {
+    pub(crate) fn new(capacity: Option<usize>) -> Self {
+        let room = capacity.map(Room::new);
+        Admission { tasks: Gate::new(room.is_some()), room, producers: Mutex::default() }
+    }
+
+    /// The word of one producer more.
+    pub(crate) fn new_producer(&self) -> Arc<Busy<M>> {
+        let busy: Arc<Busy<M>> = Arc::new(CachePadded::new(M::Word::new(0)));
+        self.producers().push(Arc::clone(&busy));
+        busy
+    }
+
+    fn producers(&self) -> MutexGuard<'_, Vec<Arc<Busy<M>>>> {
+        // Pushing to or removing from the list leaves it whole whenever it panics.
+        self.producers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A producer is gone. It is in no put, so that nobody waits for it.
+    pub(crate) fn forget(&self, busy: &Arc<Busy<M>>) {
+        self.producers().retain(|other| !Arc::ptr_eq(other, busy));
+    }
+
+    /// What a put must ask where the gate is not [plain](Putting::is_plain). May sleep, if it may `wait`.
+    #[cold]
+    pub(crate) fn admit<'a>(
+        &'a self,
+        putting: Putting<'a, M>,
+        wait: bool,
+    ) -> Result<(Putting<'a, M>, Option<Reserved<'a, M>>), Refused> {
+        let putting = self.open(putting)?;
+        let Some(room) = &self.room else { return Ok((putting, None)) };
+        if let Some(reserved) = room.reserve() {
+            return Ok((putting, Some(reserved)));
+        }
+        if !wait {
+            return Err(Refused::Full);
+        }
+        // Over, for now: who sees the pool closed shall not wait for one who waits for room.
+        let busy = putting.busy;
+        drop(putting);
+        let reserved = room.wait().ok_or(Refused::Closed)?;
+        let putting = self.open(Putting::begin(busy, &self.tasks))?;
+        Ok((putting, Some(reserved)))
+    }
+
+    fn open<'a>(&self, putting: Putting<'a, M>) -> Result<Putting<'a, M>, Refused> {
+        // p2: orders busy before the look, also where the cheap end of the fence is not enough.
+        self.tasks.light();
+        if self.tasks.is_closed() { Err(Refused::Closed) } else { Ok(putting) }
+    }
+
+    /// Closes the pool. Returns whether this call was the first.
+    pub(crate) fn close(&self) -> bool {
+        let first = self.tasks.close();
+        if let Some(room) = &self.room {
+            room.gate.close();
+        }
+        first
+    }
+
+    /// Whether the pool is closed and no put is under way: what is not in the pool now will never be.
+    pub(crate) fn is_settled(&self) -> bool {
+        if !self.tasks.is_closed() {
+            return false;
+        }
+        self.tasks.heavy();
+        self.producers().iter().all(|busy| busy.load(Ordering::Acquire) == 0)
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/stopping/mod.rs"]
+#[allow(dead_code, reason = "the integration tests use the rest")]
+mod stopping;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::task::{Wake, Waker};
+    use std::thread;
+
+    use super::stopping::{Kind, Stopping, start, stop_before};
+    use super::*;
+
+    /// Whether it was woken.
+    #[derive(Default)]
+    struct Flag(AtomicBool);
+
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+        }
+    }
+
+    /// As many as there are.
+    const EVERYWHERE: [usize; 2] = [usize::MAX; 2];
+
+    type Act = fn(&Admission<Stopping>, &Busy<Stopping>);
+
+    /// What a consumer that found nothing does: answers that nothing will come, or is asleep.
+    fn look(admission: &Admission<Stopping>, flag: &Arc<Flag>) -> bool {
+        let entry = admission.tasks.enter(&Waker::from(Arc::clone(flag)));
+        let settled = admission.is_settled();
+        if settled {
+            admission.tasks.leave(&entry);
+        }
+        settled
+    }
+
+    /// A put into a full pool is stopped before each of its loads and stores in turn, but no more than `most` of
+    /// each; the pool is closed, a consumer looks, and the put goes on. At how many such places the consumer
+    /// sleeps and nobody wakes it; and how many loads and stores there are. (The exchanges stand under the gate's
+    /// lock, or next to a load.)
+    fn lost_while_a_put_stops(act: Act, most: [usize; 2]) -> (usize, [usize; 2]) {
+        let (mut lost, mut places) = (0, [0; 2]);
+        for (which, kind) in [Kind::Load, Kind::Store].into_iter().enumerate() {
+            for left in 0..most[which] {
+                let admission = Admission::<Stopping>::new(Some(1));
+                admission.room.as_ref().and_then(Room::reserve).expect("room for one").keep();
+                let busy = admission.new_producer();
+                let flag = Arc::new(Flag::default());
+                let stopped = thread::scope(|scope| {
+                    let putter = start(scope, |stops| {
+                        stop_before(stops, Some(kind), left);
+                        act(&admission, &busy);
+                    });
+                    let stopped = putter.stopped;
+                    if stopped {
+                        admission.close();
+                        let settled = look(&admission, &flag);
+                        putter.wake();
+                        lost += usize::from(!settled && !flag.0.load(SeqCst));
+                    } else {
+                        putter.wake();
+                    }
+                    stopped
+                });
+                if !stopped {
+                    break;
+                }
+                places[which] += 1;
+            }
+        }
+        (lost, places)
+    }
+
+    /// A consumer that is about to sleep is stopped before each of its loads, stores and barriers; the pool
+    /// is closed, and a put that meets that runs from its begin to its end.
+    fn lost_while_a_consumer_stops(act: Act) -> (usize, usize) {
+        let (mut lost, mut places) = (0, 0);
+        for kind in [Kind::Load, Kind::Store, Kind::Heavy] {
+            for left in 0.. {
+                let admission = Admission::<Stopping>::new(Some(1));
+                let busy = admission.new_producer();
+                let flag = Arc::new(Flag::default());
+                let settled = AtomicBool::new(false);
+                let stopped = thread::scope(|scope| {
+                    let consumer = start(scope, |stops| {
+                        stop_before(stops, Some(kind), left);
+                        settled.store(look(&admission, &flag), SeqCst);
+                    });
+                    let stopped = consumer.stopped;
+                    admission.close();
+                    act(&admission, &busy);
+                    consumer.wake();
+                    stopped
+                });
+                lost += usize::from(!settled.load(SeqCst) && !flag.0.load(SeqCst));
+                if !stopped {
+                    break;
+                }
+                places += 1;
+            }
+        }
+        (lost, places)
+    }
+
+    fn try_put(admission: &Admission<Stopping>, busy: &Busy<Stopping>) {
+        let putting = Putting::begin(busy, &admission.tasks);
+        assert!(!putting.is_plain());
+        assert!(admission.admit(putting, false).is_err());
+    }
+
+    #[test]
+    fn a_put_that_is_refused_wakes_who_slept_for_it() {
+        let (lost, places) = lost_while_a_put_stops(try_put, EVERYWHERE);
+        assert_eq!(lost, 0, "of {places:?} places");
+        assert!(places.iter().sum::<usize>() >= 5, "{places:?}");
+    }
+
+    #[test]
+    fn a_put_that_waits_for_room_wakes_who_slept_for_it() {
+        // One that waits does first what one does that is refused; where it is not stopped it waits for ever.
+        let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
+        let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
+            let putting = Putting::begin(busy, &admission.tasks);
+            assert_eq!(admission.admit(putting, true).err(), Some(Refused::Closed));
+        };
+        assert_eq!(lost_while_a_put_stops(put, most), (0, most));
+    }
+
+    #[test]
+    fn a_consumer_that_falls_asleep_at_the_close_is_woken() {
+        let (lost, places) = lost_while_a_consumer_stops(try_put);
+        assert_eq!(lost, 0, "of {places} places");
+        assert!(places >= 2, "{places}");
+    }
+
+    /// What must fail: busy is cleared, and nobody woken.
+    #[test]
+    fn a_put_that_only_clears_busy_leaves_a_sleeper() {
+        let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
+            let putting = Putting::begin(busy, &admission.tasks);
+            core::mem::forget(putting);
+            admission.tasks.light();
+            busy.store(0, Ordering::Release);
+        };
+        let (lost, places) = lost_while_a_put_stops(put, EVERYWHERE);
+        assert!(lost > 0, "of {places:?} places");
+    }
+
+    #[test]
+    fn a_put_that_panics_wakes_and_gives_back_its_room() {
+        let admission = Admission::<Stopping>::new(Some(1));
+        let busy = admission.new_producer();
+        let flag = Arc::new(Flag::default());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let putting = Putting::begin(&busy, &admission.tasks);
+            let _admitted = admission.admit(putting, false).expect("it is open and has room");
+            admission.close();
+            assert!(!look(&admission, &flag));
+            panic!("foreign code");
+        }));
+        assert!(panicked.is_err());
+        assert!(flag.0.load(SeqCst) && admission.is_settled());
+        assert!(admission.room.as_ref().and_then(Room::reserve).is_some());
+    }
+}

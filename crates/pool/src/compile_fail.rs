@@ -1,0 +1,133 @@
+//! What safe code cannot write. Each program stands beside a twin that differs in what the error is about, and compiles.
+
+/// Checks of one's own: a pool trusts them.
+///
+/// ```compile_fail,E0200
+/// use poach_pool::salsa::Checks;
+///
+/// struct Mine;
+/// impl Checks for Mine {
+///     const SECOND_LOOK: bool = false;
+/// }
+/// ```
+///
+/// ```
+/// use poach_pool::salsa::Checks;
+///
+/// struct Mine;
+/// // SAFETY: none; only for tasks that may be taken twice.
+/// unsafe impl Checks for Mine {
+///     const SECOND_LOOK: bool = false;
+/// }
+/// ```
+pub struct MyChecks;
+
+/// Tasks that may not go to another thread.
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<std::rc::Rc<u8>>::new();
+/// ```
+///
+/// ```
+/// let pool = poach_pool::TaskPool::<std::sync::Arc<u8>>::new();
+/// ```
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::ms_queue::WsMsq::<std::rc::Rc<u8>, poach_memory::Machine>::new();
+/// ```
+///
+/// ```
+/// let pool = poach_pool::ms_queue::WsMsq::<std::sync::Arc<u8>, poach_memory::Machine>::new();
+/// ```
+pub struct TasksOfOneThread;
+
+/// Tasks that end before the pool does: it drops what is left in it.
+///
+/// ```compile_fail,E0597
+/// let pool = poach_pool::TaskPool::new();
+/// {
+///     let text = String::from("short");
+///     pool.producer().unwrap().put(&text).unwrap();
+/// }
+/// drop(pool);
+/// ```
+///
+/// ```
+/// let text = String::from("long enough");
+/// let pool = poach_pool::TaskPool::new();
+/// {
+///     pool.producer().unwrap().put(&text).unwrap();
+/// }
+/// drop(pool);
+/// ```
+///
+/// ```compile_fail,E0597
+/// use std::sync::Arc;
+/// use poach_pool::mechanism::{Mechanism, Produce};
+///
+/// let pools = Arc::new(poach_pool::bag::ConcBag::<&String>::new(2).unwrap());
+/// let mut producer = pools.producer().unwrap();
+/// {
+///     let text = String::from("short");
+///     producer.produce_force(0, &text).unwrap();
+/// }
+/// drop(producer);
+/// ```
+///
+/// ```
+/// use std::sync::Arc;
+/// use poach_pool::mechanism::{Mechanism, Produce};
+///
+/// let text = String::from("long enough");
+/// let pools = Arc::new(poach_pool::bag::ConcBag::<&String>::new(2).unwrap());
+/// let mut producer = pools.producer().unwrap();
+/// {
+///     producer.produce_force(0, &text).unwrap();
+/// }
+/// drop(producer);
+/// ```
+pub struct TasksThatEnd;
+
+/// One handle in two threads at once.
+///
+/// ```compile_fail,E0277
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let consumer = pool.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| println!("{:?}", &consumer));
+/// });
+/// ```
+///
+/// ```
+/// let pool = poach_pool::TaskPool::<u8>::new();
+/// let consumer = pool.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || println!("{:?}", &consumer));
+/// });
+/// ```
+///
+/// ```compile_fail,E0499
+/// use std::sync::Arc;
+/// use poach_pool::mechanism::{Consume, Mechanism};
+///
+/// let pools = Arc::new(poach_pool::salsa::Salsa::<u8>::new(2).unwrap());
+/// let mut consumer = pools.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| consumer.consume());
+///     scope.spawn(|| consumer.steal(0));
+/// });
+/// ```
+///
+/// ```
+/// use std::sync::Arc;
+/// use poach_pool::mechanism::{Consume, Mechanism};
+///
+/// let pools = Arc::new(poach_pool::salsa::Salsa::<u8>::new(2).unwrap());
+/// let mut consumer = pools.consumer().unwrap();
+/// let mut another = pools.consumer().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| consumer.consume());
+///     scope.spawn(|| another.steal(0));
+/// });
+/// ```
+pub struct HandlesOfTwo;

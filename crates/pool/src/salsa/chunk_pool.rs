@@ -1,0 +1,135 @@
+//! The paper's chunk pools (section 5.4): free chunks, one stack for each consumer, which alone pushes.
+//!
+//! A consumer that took the last task of a chunk *retires* it: ends its term, waits until nobody is at it, and
+//! pushes it on its own stack. Any producer may pop.
+//!
+//! # Why no chunk is popped twice
+//!
+//! A stack's danger is that a popper reads the topmost chunk and the one below it, stops, and goes on when the
+//! same chunk is topmost again but the one below is another: its exchange would succeed and put a chunk
+//! that is in use on the stack. Here it cannot be topmost *again*:
+//!
+//! | | a popper | | who retires the chunk |
+//! |---|---|---|---|
+//! | a1 | reads the topmost chunk | b1 | ends the chunk's term |
+//! | a2 | puts its hazard pointer on it | b2 | a full fence |
+//! | a3 | a full fence | b3 | looks for hazard pointers on it, consumers' and producers' |
+//! | a4 | reads that it is still the topmost | b4 | if there are none, pushes it |
+//! | a5 | reads the one below, and exchanges | | |
+//!
+//! A chunk that a4 saw was on the stack then, so that it was popped, and began its next life, after a4. The
+//! retirement at the end of that life comes after the fence a3, so b3 sees the hazard pointer, and the chunk is
+//! not pushed before the pointer has moved. So where the exchange finds it topmost it has been on the stack
+//! since a4, and the one below it is the one that it was pushed upon. No tag is needed that could come round.
+//! **Without the hazard pointer** a chunk that is in use is begun a second time, and its tasks are lost: a model
+//! finds it (`salsa-pops-unprotected` among the mutants).
+//!
+//! Lock-free: a popper goes round again only if another has popped or a chunk was pushed. The fence is paid
+//! once a chunk.
+
+use core::ptr;
+
+use poach_memory::{Memory, Ordering, Pointer, Word};
+
+use super::chunk::{Chunk, Term};
+use super::core::{ConsumerRecord, Core, ProducerRecord, is_protected};
+
+impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
+    /// A free chunk of `record`'s, or none. `popper` is the producer's that calls this.
+    pub(super) fn pop_free(
+        &self,
+        record: &ConsumerRecord<T, M, F>,
+        popper: &ProducerRecord<T, M>,
+    ) -> Option<&Chunk<T, M>> {
+        // Relaxed: read again below.
+        let mut head = record.free.load(Ordering::Relaxed);
+        if head == 0 {
+            return None;
+        }
+        let popped = loop {
+            let Some(chunk) = (head as usize).checked_sub(1).and_then(|n| self.chunks.get(n))
+            else {
+                break None;
+            };
+            // Relaxed: ordered before a4 by the fence.
+            popper.popping.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);
+            // a3. Pairs with b2 in `retire`.
+            M::full();
+            // Acquire pairs with the Release in `push_free`: the chunk was reset, and its `next` written.
+            let now = record.free.load(Ordering::Acquire);
+            if now != head {
+                head = now;
+                continue;
+            }
+            // Relaxed: acquired with the head.
+            let next = chunk.next.load(Ordering::Relaxed);
+            // AcqRel: keeps the chunks below visible to who pops them.
+            match record.free.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break Some(chunk),
+                Err(now) => head = now,
+            }
+        };
+        // Release pairs with the Acquire in `retire`: this popper's reading of `next` is over.
+        popper.popping.store(ptr::null_mut(), Ordering::Release);
+        popped
+    }
+
+    /// b4. Only `record`'s consumer may call this, with a chunk that is nobody's.
+    fn push_free(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
+        let mut head = record.free.load(Ordering::Relaxed);
+        loop {
+            chunk.next.store(head, Ordering::Relaxed);
+            let new = chunk.number as u64 + 1;
+            // AcqRel: releases the reset chunk, and keeps those below it visible through it.
+            match record.free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Takes a chunk whose last task the caller took out of use (line 101): to `record`'s chunk
+    /// pool, once no hazard pointer is on it. Only `record`'s consumer may call this, and once for
+    /// each life of a chunk; it must have no hazard pointer on it itself.
+    #[cold]
+    pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
+        let mut term = Term(chunk.term().load(Ordering::Relaxed));
+        // A thief may still win the chunk, and then finds it exhausted; at most one each.
+        // Release: who sees the end of the term sees what was announced before the last take. The fence
+        // below orders the end before the scan.
+        while let Err(now) = chunk.term().compare_exchange(
+            term.0,
+            self.retagged(term, term.ended()).0,
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
+            term = Term(now);
+        }
+        // Relaxed on `retired` and `next` throughout: this consumer's own list.
+        chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
+        record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
+        // b2. Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not see
+        // will see that the term has ended. And with a3.
+        M::full();
+        let mut next = record.retired.swap(0, Ordering::Relaxed);
+        while let Some(chunk) = (next as usize).checked_sub(1).and_then(|n| self.chunks.get(n)) {
+            next = chunk.next.load(Ordering::Relaxed);
+            if self.is_used(chunk) {
+                chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
+                record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
+            } else {
+                chunk.reset();
+                Self::push_free(record, chunk);
+            }
+        }
+    }
+
+    /// b3. Whether anybody's hazard pointer is on a chunk whose term has ended.
+    fn is_used(&self, chunk: &Chunk<T, M>) -> bool {
+        self.consumers.iter().any(|other| is_protected(other, chunk))
+            // Acquire pairs with the Release in `pop_free`.
+            || self.producers.iter().any(|other| {
+                ptr::eq(other.popping.load(Ordering::Acquire), chunk)
+            })
+    }
+}

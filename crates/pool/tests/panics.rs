@@ -1,0 +1,137 @@
+//! Foreign code that panics inside of a pool: drops of tasks, distances. Nothing else is lost by it, and
+//! nobody waits for what will not come.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use poach_memory::Machine;
+use poach_pool::bag::ConcBag;
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::ms_queue::WsMsq;
+use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
+use poach_pool::{PutError, TaskPool, TryGetError};
+
+/// A task that counts its drop, and panics in it if it is told to.
+struct Task {
+    panics: bool,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.panics, "a task's drop panics");
+    }
+}
+
+const TASKS: usize = 20;
+
+/// Of `TASKS` tasks in two lists and chunks of three, some taken, the drop of one panics.
+fn all_are_dropped<P: Mechanism<Task>>(name: &str, make: impl Fn() -> Option<P>) {
+    for panics in 0..TASKS {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let pools = Arc::new(make().expect("memory"));
+        let mut consumer = pools.consumer().expect("a seat");
+        let mut producers = [pools.producer().expect("a seat"), pools.producer().expect("a seat")];
+        let tasks = (0..TASKS).map(|n| Task { panics: n == panics, dropped: Arc::clone(&dropped) });
+        for (n, task) in tasks.enumerate() {
+            assert!(producers[n % 2].produce_force(0, task).is_ok());
+        }
+        let taken: Vec<_> = (0..4).filter_map(|_| consumer.consume()).collect();
+        let panicked = catch_unwind(AssertUnwindSafe(|| drop((consumer, producers, pools))));
+        let of_pool = TASKS - taken.len();
+        assert_eq!(dropped.load(Ordering::Relaxed), of_pool, "{name}: the drop of {panics} panics");
+        assert_eq!(panicked.is_err(), taken.iter().all(|task| !task.panics), "{name}: {panics}");
+        // Not this test's affair.
+        taken.into_iter().for_each(std::mem::forget);
+    }
+}
+
+#[test]
+fn a_task_whose_drop_panics_leaks_no_other() {
+    all_are_dropped("salsa", || Salsa::<Task>::new(3));
+    all_are_dropped("salsa-cas", || SalsaCas::<Task>::new(3));
+    all_are_dropped("conc-bag", || ConcBag::<Task>::new(3));
+    all_are_dropped("ws-msq", WsMsq::<Task, Machine>::new);
+    all_are_dropped("ws-lifo", WsLifo::<Task, Machine>::new);
+}
+
+/// A pool whose distance panics while the flag is set.
+fn pool_with_a_trap(capacity: Option<usize>) -> (TaskPool<u32>, Arc<AtomicBool>) {
+    let trap = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&trap);
+    let builder = TaskPool::builder().distance(move |_, _| {
+        assert!(!set.load(Ordering::Relaxed), "a distance panics");
+        0
+    });
+    let builder = match capacity {
+        Some(capacity) => builder.capacity(capacity),
+        None => builder,
+    };
+    (builder.build().expect("memory"), trap)
+}
+
+#[test]
+fn a_put_whose_distance_panics_is_over() {
+    for capacity in [None, Some(5)] {
+        let (pool, trap) = pool_with_a_trap(capacity);
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        trap.store(true, Ordering::Relaxed);
+        assert!(catch_unwind(AssertUnwindSafe(|| producer.put(1))).is_err());
+        trap.store(false, Ordering::Relaxed);
+        pool.close();
+        // Nobody waits for the end of that put.
+        assert_eq!(consumer.try_get(), Err(TryGetError::Closed), "capacity {capacity:?}");
+    }
+}
+
+#[test]
+fn a_put_whose_distance_panics_takes_no_room() {
+    let (pool, trap) = pool_with_a_trap(Some(1));
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    trap.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| producer.try_put(1))).is_err());
+    trap.store(false, Ordering::Relaxed);
+    assert_eq!(producer.try_put(2), Ok(()));
+    assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
+    assert_eq!(consumer.get(), Ok(2));
+}
+
+#[test]
+fn a_get_whose_distance_panics_loses_nothing() {
+    let (pool, trap) = pool_with_a_trap(None);
+    let mut producer = pool.producer().unwrap();
+    let mut first = pool.consumer().unwrap();
+    producer.put_many(0..5).unwrap();
+    assert_eq!(first.get(), Ok(0));
+    // It has nothing of its own, so it steals, by a list that must be made first.
+    let mut thief = pool.consumer().unwrap();
+    trap.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| thief.try_get())).is_err());
+    trap.store(false, Ordering::Relaxed);
+    let mut rest: Vec<_> = thief.drain().collect();
+    rest.sort_unstable();
+    assert_eq!(rest, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_distance_that_says_another_thing_each_time_is_no_error() {
+    let calls = AtomicUsize::new(0);
+    let pool = TaskPool::builder()
+        .distance(move |_, _| {
+            calls.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9) as u64 % 7
+        })
+        .chunk_length(2)
+        .build()
+        .unwrap();
+    let mut consumers: Vec<_> =
+        (0..if cfg!(miri) { 20 } else { 100 }).map(|_| pool.consumer().unwrap()).collect();
+    let mut producer = pool.producer().unwrap();
+    for task in 0..consumers.len() {
+        producer.put(task).unwrap();
+        assert_eq!(consumers[task].get(), Ok(task));
+        let _ = consumers[task].try_get();
+    }
+}

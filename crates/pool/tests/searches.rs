@@ -1,0 +1,131 @@
+//! How long a search is: it comes to an end where every chunk that it finds is taken away, and an empty get
+//! looks at few pools where few consumers are, whatever was before.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod stopping;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::policy::{Feeder, Policy, Taker};
+use poach_pool::salsa::{Salsa, SalsaCas};
+
+use stopping::{HOOK, Kind, LEFT, Stopping};
+
+/// Chunks that are stolen from under a consumer in one search after the other.
+const THEFTS: u64 = if cfg!(miri) { 100 } else { 100_000 };
+
+#[test]
+fn a_search_that_loses_each_chunk_it_finds_does_not_go_ever_deeper() {
+    let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));
+    let mut owner = pools.consumer().expect("a seat");
+    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("a seat");
+    assert!(producer.produce_force(0, 0).is_ok());
+    let thefts = Rc::new(Cell::new(0));
+    let stolen = Rc::new(RefCell::new(Vec::new()));
+    // The owner sets its hazard pointer, with a fence, and reads the term; before its next load, that of
+    // `taken`, a thief takes the chunk away, and another comes.
+    let mut loads = 0;
+    let (count, keep) = (Rc::clone(&thefts), Rc::clone(&stolen));
+    HOOK.set(Some(Box::new(move |kind| match kind {
+        Kind::Exchange => loads = 0,
+        Kind::Load => {
+            loads += 1;
+            if loads == 2 && count.get() < THEFTS {
+                let task = thief.steal(0);
+                if task.is_some() {
+                    keep.borrow_mut().extend(task);
+                    count.set(count.get() + 1);
+                    assert!(producer.produce_force(0, count.get()).is_ok());
+                }
+            }
+        }
+        Kind::Store | Kind::Heavy => {}
+    })));
+    let mut taken = Vec::new();
+    while thefts.get() < THEFTS {
+        taken.extend(owner.consume());
+    }
+    drop(HOOK.take());
+    taken.extend(std::iter::from_fn(|| owner.consume()));
+    taken.extend(stolen.take());
+    taken.sort_unstable();
+    assert!(taken.into_iter().eq(0..=THEFTS));
+}
+
+/// Accesses to shared memory that an empty get makes.
+fn cost<P: Mechanism<u64>>(taker: &mut Taker<u64, P>) -> u64 {
+    // The first may look for the last time at what has gone.
+    assert!(taker.get().is_none());
+    LEFT.set(u64::MAX);
+    assert!(taker.get().is_none());
+    u64::MAX - LEFT.replace(u64::MAX)
+}
+
+/// Consumers that come at once, and go.
+const COMERS: usize = if cfg!(miri) { 30 } else { 1000 };
+
+/// What an empty get costs at first, and when ten times so many consumers have come and gone; each time some
+/// get tasks.
+fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u64) {
+    let pools = Arc::new(make().expect("memory"));
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("a seat");
+    for task in 0..3 {
+        assert!(feeder.put(task).is_ok());
+        assert_eq!(taker.get(), Some(task));
+    }
+    let before = cost(&mut taker);
+    for _ in 0..10 {
+        let comers: Vec<_> =
+            (0..COMERS).map(|_| Taker::at(&pools, Policy::default(), 0).expect("a seat")).collect();
+        for (task, mut comer) in comers.into_iter().enumerate() {
+            if task.is_multiple_of(100) {
+                assert!(feeder.put(task as u64).is_ok());
+                assert_eq!(comer.get(), Some(task as u64));
+            }
+        }
+    }
+    // The chunk that the producer has begun may be one of a consumer that has gone, whose pool stays in sight
+    // until it is full.
+    for task in 0..4 {
+        assert!(feeder.put(task).is_ok());
+        assert_eq!(taker.get(), Some(task));
+    }
+    (before, cost(&mut taker))
+}
+
+#[test]
+fn an_empty_get_looks_at_few_pools_when_many_consumers_have_come_and_gone() {
+    let salsa = before_and_after(|| Salsa::<u64, Stopping>::new(2));
+    let cas = before_and_after(|| SalsaCas::<u64, Stopping>::new(2));
+    println!("accesses before and after: SALSA {salsa:?}, SALSA+CAS {cas:?}");
+    for (before, after) in [salsa, cas] {
+        assert!(after < before + 100, "{before} accesses, and then {after}");
+    }
+}
+
+/// An empty get of the first of so many consumers that are all there: what each more costs.
+fn cost_of_one_more<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> [u64; 2] {
+    [50, 100].map(|count| {
+        let pools = Arc::new(make().expect("memory"));
+        let at = || Taker::at(&pools, Policy::default(), 0).expect("a seat");
+        let mut takers: Vec<_> = (0..count).map(|_| at()).collect();
+        cost(&mut takers[0]) / count
+    })
+}
+
+#[test]
+fn an_empty_get_looks_at_each_pool_a_few_times() {
+    let salsa = cost_of_one_more(|| Salsa::<u64, Stopping>::new(2));
+    let cas = cost_of_one_more(|| SalsaCas::<u64, Stopping>::new(2));
+    let msq = cost_of_one_more(poach_pool::ms_queue::WsMsq::<u64, Stopping>::new);
+    let lifo = cost_of_one_more(poach_pool::stack::WsLifo::<u64, Stopping>::new);
+    println!("accesses a pool, of 50 and of 100: {salsa:?} {cas:?} {msq:?} {lifo:?}");
+    for [of_50, of_100] in [salsa, cas, msq, lifo] {
+        assert!(of_100 <= of_50 + 1, "{of_50} accesses a pool of 50, {of_100} of 100");
+    }
+}

@@ -1,0 +1,169 @@
+//! A theft that has begun may move tasks that came after it: who asks whether the pool is empty must allow for
+//! that, and does, by two more traversals.
+//!
+//! Real threads, each stopped at the one place that matters, as the execution is longer than a model can
+//! search for.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod stopping;
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use poach_pool::policy::{Policy, Taker};
+use poach_pool::salsa::Salsa;
+
+use stopping::{Kind, Stopping, start, stop_before};
+
+type Pools = Salsa<u64, Stopping>;
+
+thread_local! {
+    /// Where the looker says which pool it is about to look at, and waits.
+    static LOOKS: RefCell<Option<(Sender<usize>, Receiver<()>)>> = const { RefCell::new(None) };
+}
+
+/// What a looker hears of announcements.
+trait Ear: std::fmt::Debug + Send + Sync + 'static {
+    fn hears(announced: u64) -> u64 {
+        announced
+    }
+}
+
+#[derive(Debug)]
+struct Good;
+impl Ear for Good {}
+
+/// It takes a theft that has begun for one that is over.
+#[derive(Debug)]
+struct DeafToThieves;
+impl Ear for DeafToThieves {
+    fn hears(announced: u64) -> u64 {
+        announced & !1
+    }
+}
+
+/// The pools, whose looker stops before each look.
+#[derive(Debug)]
+struct Watched<E>(Arc<Pools>, PhantomData<E>);
+struct Looker(<Pools as Mechanism<u64>>::Consumer);
+
+impl<E: Ear> Mechanism<u64> for Watched<E> {
+    type Producer = <Pools as Mechanism<u64>>::Producer;
+    type Consumer = Looker;
+
+    fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
+        self.0.producer()
+    }
+    fn consumer(self: &Arc<Self>) -> Result<Looker, NoHandle> {
+        self.0.consumer().map(Looker)
+    }
+    fn pools(&self) -> usize {
+        self.0.pools()
+    }
+    fn is_occupied(&self, pool: usize) -> bool {
+        self.0.is_occupied(pool)
+    }
+    fn changes(&self) -> u64 {
+        self.0.changes()
+    }
+    fn announced(&self, pool: usize) -> u64 {
+        E::hears(self.0.announced(pool))
+    }
+}
+
+impl Consume<u64> for Looker {
+    fn number(&self) -> usize {
+        self.0.number()
+    }
+    fn consume(&mut self) -> Option<u64> {
+        self.0.consume()
+    }
+    fn steal(&mut self, from: usize) -> Option<u64> {
+        self.0.steal(from)
+    }
+    fn is_empty(&mut self, pool: usize) -> bool {
+        LOOKS.with_borrow(|looks| {
+            if let Some((says, waits)) = looks {
+                says.send(pool).expect("the test listens");
+                waits.recv().expect("the test lets it go on");
+            }
+        });
+        self.0.is_empty(pool)
+    }
+    fn exchanges(&self) -> u64 {
+        self.0.exchanges()
+    }
+}
+
+/// The thief (pool 0) has announced that it steals the looker's chunk, and stops before the exchange. The looker
+/// (pool 1) takes the last task that is in it. A third (pool 2) has announced that it takes its last task, and
+/// stops before it does. The looker begins. It has passed its own pool when a task comes to the chunk and the
+/// third takes its own; it has passed the thief's, for the second time, when the thief has the chunk.
+///
+/// From the looker's beginning to its end there is a task. Returns whether it says that there is none.
+fn is_deceived<E: Ear>(traversals: fn(usize) -> usize) -> bool {
+    let pools = Arc::new(Watched::<E>(Arc::new(Salsa::new(4).expect("memory")), PhantomData));
+    let mut thief = pools.0.consumer().expect("a seat");
+    let mut looker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut third = pools.0.consumer().expect("a seat");
+    let mut here = pools.producer().expect("a seat");
+    let mut there = pools.producer().expect("a seat");
+    for task in 1..=2 {
+        assert!(here.produce_force(1, task).is_ok());
+        assert!(there.produce_force(2, 2 + task).is_ok());
+    }
+    assert_eq!((looker.get(), third.consume()), (Some(1), Some(3)));
+    let (thief, third) = (&mut thief, &mut third);
+    thread::scope(|scope| {
+        let mut thief = start(scope, move |stops| {
+            // The fence of the hazard pointer is the first, the theft the second.
+            stop_before(stops, Some(Kind::Exchange), 1);
+            thief.steal(1);
+        });
+        assert!(thief.stopped);
+        assert_eq!(looker.get(), Some(2));
+        let third = start(scope, move |stops| {
+            // The announcement is the first, the take the second.
+            stop_before(stops, Some(Kind::Store), 1);
+            assert_eq!(third.consume(), Some(4));
+        });
+        assert!(third.stopped);
+        let (says, heard) = channel();
+        let (go, waits) = channel();
+        let looker = scope.spawn(move || {
+            LOOKS.set(Some((says, waits)));
+            let answer = looker.check_empty_by(traversals);
+            LOOKS.set(None);
+            answer
+        });
+        let mut third = Some(third);
+        for (look, pool) in heard.iter().enumerate() {
+            assert_eq!(pool, look % 3);
+            match (look / 3, pool) {
+                (0, 2) => {
+                    assert!(here.produce_force(1, 5).is_ok());
+                    third.take().expect("once").wake();
+                }
+                // To the fence behind the exchange.
+                (1, 1) => thief.go_on_to(Kind::Exchange),
+                _ => {}
+            }
+            go.send(()).expect("the looker waits");
+        }
+        let answer = looker.join().expect("no panic");
+        thief.wake();
+        answer
+    })
+}
+
+#[test]
+fn a_theft_under_way_deceives_nobody() {
+    assert!(!is_deceived::<Good>(|moving| 2 * moving + 2));
+    assert!(is_deceived::<Good>(|_| 1), "one traversal must not be enough, theft or not");
+    assert!(is_deceived::<Good>(|_| 2), "two traversals must not be enough");
+    assert!(is_deceived::<DeafToThieves>(|moving| 2 * moving + 2), "thefts must be heard");
+}
