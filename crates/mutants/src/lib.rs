@@ -7,9 +7,10 @@
 //! that no original is.
 
 use poach_explore::history::Outcome;
-use poach_explore::queues::shared::salsa;
+use poach_explore::queues::emptiness::{ENOUGH, pass};
+use poach_explore::queues::shared::{chunks_again, consumer_goes, salsa};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
-use poach_explore::{Config, Report, Simulated, Verdict, Violation, explore};
+use poach_explore::{Config, Report, Simulated, Strategy, Verdict, Violation, explore};
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 
 mod promise;
@@ -27,12 +28,13 @@ const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use poach_pool::mechanism;
+use poach_pool::mechanism::Mechanism;
 
 pub(crate) fn out_of_memory<T>() -> ! {
     std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
 }
 
-type Run = fn(&Scenario, &Config) -> Report;
+type Run = fn(Scene, &Scenario, &Config) -> Report;
 
 fn bounded() -> Bounded<Simulated> {
     Bounded::new(promise::delta(DELTA)).expect("the simulated machine is TSO")
@@ -100,14 +102,54 @@ macro_rules! subject {
         plain!($at::$room::Mutex, Algorithm::Mutex)
     };
     ($at:ident, $room:ident, Salsa) => {
-        |scenario, config| {
-            let pool = || $at::$room::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(2);
-            explore(
-                &config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric)),
-                &salsa(scenario, pool),
-            )
+        |scene, scenario, config| {
+            let make =
+                |chunk| $at::$room::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk);
+            pool(scene, scenario, config, make)
         }
     };
+    ($at:ident, $room:ident, SalsaCas) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |chunk| {
+                $at::$room::SalsaCas::<u32, Simulated>::new(chunk)
+            })
+        }
+    };
+    ($at:ident, bag, ConcBag) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |chunk| $at::bag::ConcBag::<u32, Simulated>::new(chunk))
+        }
+    };
+    ($at:ident, ms_queue, WsMsq) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |_| $at::ms_queue::WsMsq::<u32, Simulated>::new())
+        }
+    };
+    ($at:ident, stack, WsLifo) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |_| $at::stack::WsLifo::<u32, Simulated>::new())
+        }
+    };
+}
+
+/// A pool, whose chunks have as many slots as the scene wants.
+fn pool<P: Mechanism<u32> + 'static>(
+    scene: Scene,
+    scenario: &Scenario,
+    config: &Config,
+    make: fn(usize) -> Option<P>,
+) -> Report
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    let config = config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric));
+    match scene {
+        Scene::Pass => explore(&config, &pass(|| make(4), ENOUGH)),
+        Scene::Again => explore(&config, &chunks_again(|| make(1))),
+        Scene::Goes => explore(&config, &consumer_goes(|| make(2))),
+        _ => explore(&config, &salsa(scenario, || make(2))),
+    }
 }
 
 const BOUNDED: Policy = Policy::Bounded { delta: DELTA, fill: false };
@@ -117,7 +159,7 @@ const POWER: &str = "a scenario's capacity is a small power of two";
 /// A queue with a fence policy.
 macro_rules! with {
     ($queue:path, $policy:expr, $algorithm:expr, $named:expr) => {
-        |scenario, config| {
+        |_, scenario, config| {
             use $queue as Made;
             let make =
                 |n| Deque(Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER));
@@ -129,7 +171,7 @@ macro_rules! with {
 /// A queue without one.
 macro_rules! sized {
     ($queue:path, $algorithm:expr) => {
-        |scenario, config| {
+        |_, scenario, config| {
             use $queue as Made;
             let make = |n| Deque(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
             explore(
@@ -143,7 +185,7 @@ macro_rules! sized {
 /// The split deque, whose thieves expose private tasks when they find nothing shared.
 macro_rules! exposed {
     ($queue:path) => {
-        |scenario, config| {
+        |_, scenario, config| {
             use $queue as Made;
             /// The queue, and what only thieves of this one do.
             struct Exposing(Made<u64, Simulated>);
@@ -181,7 +223,7 @@ macro_rules! exposed {
 /// A queue that has no capacity to begin with.
 macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
-        |scenario, config| {
+        |_, scenario, config| {
             use $queue as Made;
             let make = |_| Deque(Made::<u64, Simulated>::default());
             explore(
@@ -220,6 +262,10 @@ impl Queue {
             Queue::IdempotentFifo => subject!(poach_deque, idempotent, IdempotentFifo),
             Queue::IdempotentDeque => subject!(poach_deque, idempotent, IdempotentDeque),
             Queue::Salsa => subject!(poach_pool, salsa, Salsa),
+            Queue::SalsaCas => subject!(poach_pool, salsa, SalsaCas),
+            Queue::ConcBag => subject!(poach_pool, bag, ConcBag),
+            Queue::WsMsq => subject!(poach_pool, ms_queue, WsMsq),
+            Queue::WsLifo => subject!(poach_pool, stack, WsLifo),
         }
     }
 }
@@ -228,7 +274,10 @@ impl Scene {
     fn scenario(self, stores: u32) -> Scenario {
         match self {
             Scene::Drain => Scenario::drain(3, stores, 1, 2),
-            Scene::Once => Scenario::drain(2, stores, 1, 1),
+            // The last three have a model of their own, without a scenario.
+            Scene::Once | Scene::Pass | Scene::Again | Scene::Goes => {
+                Scenario::drain(2, stores, 1, 1)
+            }
             Scene::Hands => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
             }
@@ -262,6 +311,8 @@ impl Caught {
             (Caught::Lost, Violation::Panic(text)) => says(text, "left behind"),
             (Caught::Invented, Violation::History(text)) => says(text, "never pushed"),
             (Caught::Order, Violation::History(text)) => says(text, "no order"),
+            (Caught::FalseEmpty, Violation::Panic(text)) => says(text, "said to be empty"),
+            (Caught::Broken, Violation::Panic(text)) => says(text, "assertion"),
             (Caught::Deadlock, Violation::Deadlock(_))
             | (Caught::Endless, Violation::Livelock(_))
             | (Caught::Race, Violation::Race(_)) => true,
@@ -279,12 +330,12 @@ impl Mutant {
     pub fn run(&self) -> Report {
         let made = RUNS.iter().find(|(name, _)| *name == self.name);
         let (_, run) = made.expect("the build script makes every mutant of the table");
-        run(&self.scenario(), &machine())
+        run(self.scene, &self.scenario(), &self.scene.machine())
     }
 
     /// Explores the source as it is.
     pub fn original(&self) -> Report {
-        self.queue.original()(&self.scenario(), &machine())
+        self.queue.original()(self.scene, &self.scenario(), &self.scene.machine())
     }
 
     fn scenario(&self) -> Scenario {
@@ -307,7 +358,27 @@ impl Mutant {
     }
 }
 
-fn machine() -> Config {
-    // What is wanted is whether there is a counterexample, not the shortest.
-    Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) }
+impl Scene {
+    /// How many preemptions its search is bounded by, where there is more to see than can be seen: as many as
+    /// the mutants need.
+    pub fn preemptions(self) -> Option<u32> {
+        match self {
+            Scene::Pass | Scene::Again => Some(4),
+            _ => None,
+        }
+    }
+
+    fn machine(self) -> Config {
+        // What is wanted is whether there is a counterexample, not the shortest.
+        let Some(preemptions) = self.preemptions() else {
+            return Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
+        };
+        let strategy =
+            Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
+        let machine = match self {
+            Scene::Again => Config::bounded(STORE_BUFFER, true),
+            _ => Config::sequential(),
+        };
+        Config { shorten: 0, strategy, max_executions: 60_000, ..machine }
+    }
 }

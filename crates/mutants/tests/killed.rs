@@ -29,7 +29,13 @@ fn no_original_is() {
             let time = report.elapsed.as_secs_f64();
             let (queue, scene) = (mutant.queue, mutant.scene);
             println!("{queue:?} {scene:?}: {} executions, {time:.2} s", report.executions);
-            assert_eq!(report.verdict, Verdict::Clean, "{queue:?} {scene:?}");
+            let bounded = scene.preemptions().is_some();
+            assert!(
+                report.verdict == Verdict::Clean
+                    || bounded && matches!(report.verdict, Verdict::Incomplete(_)),
+                "{queue:?} {scene:?}: {:?}",
+                report.verdict
+            );
         }
     }
 }

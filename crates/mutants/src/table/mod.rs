@@ -7,6 +7,7 @@
 mod chase_lev;
 mod idempotent;
 mod others;
+mod pools;
 mod rooms;
 mod salsa;
 mod split;
@@ -65,6 +66,10 @@ pub enum Queue {
     IdempotentFifo,
     IdempotentDeque,
     Salsa,
+    SalsaCas,
+    ConcBag,
+    WsMsq,
+    WsLifo,
 }
 
 impl Queue {
@@ -83,7 +88,10 @@ impl Queue {
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
                 "deque/src/idempotent"
             }
-            Queue::Salsa => "pool/src/salsa",
+            Queue::Salsa | Queue::SalsaCas => "pool/src/salsa",
+            Queue::ConcBag => "pool/src/bag.rs",
+            Queue::WsMsq => "pool/src/ms_queue.rs",
+            Queue::WsLifo => "pool/src/stack.rs",
         }
     }
 
@@ -125,6 +133,12 @@ pub enum Scene {
     Echo,
     /// Two tasks; the owner pops one and goes; a thief steals once.
     Leaves,
+    /// A pool that is never empty, and a consumer that asks whether it is while two others put and take.
+    Pass,
+    /// Chunks of one task that two producers and a consumer hand round.
+    Again,
+    /// A consumer leaves its pool while a task comes there.
+    Goes,
 }
 
 /// What the checker says.
@@ -145,6 +159,10 @@ pub enum Caught {
     Endless,
     /// Two threads are at one slot at once.
     Race,
+    /// A pool is said to be empty that never was.
+    FalseEmpty,
+    /// An assertion of the queue's own fails.
+    Broken,
 }
 
 /// All of them.
@@ -158,6 +176,7 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         others::MUTANTS,
         rooms::MUTANTS,
         salsa::MUTANTS,
+        pools::MUTANTS,
     ];
     tables.into_iter().flatten()
 }
