@@ -20,6 +20,13 @@
 //! was refused, and one in which foreign code panicked: p4 to p6 are the drop of [`Putting`], and there is no
 //! other way to clear busy. Where busy is cleared without a look at the gate a consumer may sleep for ever:
 //! a unit test stops a put at every access, and finds it.
+//!
+//! # When one side is gone
+//!
+//! Handles that could put are counted, and handles that could take; a [`TaskPool`](crate::TaskPool) is one of
+//! either, for it can make both. The last of a side to go closes the pool: without a producer no task will come,
+//! and without a consumer none will be taken, nor room be made. Puts by producers that have gone came before:
+//! [`Admission::forget`] and `is_settled` take one lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +42,17 @@ pub(crate) struct Admission<M: Memory> {
     pub(crate) tasks: Gate<M>,
     pub(crate) room: Option<Room<M>>,
     producers: Mutex<Vec<Arc<Busy<M>>>>,
+    /// How many handles could put, and how many could take.
+    sides: [M::Word; 2],
+    /// Whether it was the last that could take whose going closed the pool.
+    untaken: M::Word,
+}
+
+/// What a handle can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Puts,
+    Takes,
 }
 
 /// The capacity of a pool that has one.
@@ -143,7 +161,38 @@ pub(crate) enum Refused {
 impl<M: Memory> Admission<M> {
     pub(crate) fn new(capacity: Option<usize>) -> Self {
         let room = capacity.map(Room::new);
-        Admission { tasks: Gate::new(room.is_some()), room, producers: Mutex::default() }
+        Admission {
+            tasks: Gate::new(room.is_some()),
+            room,
+            producers: Mutex::default(),
+            sides: [M::Word::new(0), M::Word::new(0)],
+            untaken: M::Word::new(0),
+        }
+    }
+
+    /// One handle more, made by one that is there, or the first.
+    pub(crate) fn join(&self, side: Side) {
+        // Relaxed: whoever makes a handle has one, so that the count is not 0 meanwhile.
+        self.sides[side as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One handle less. The last closes the pool.
+    pub(crate) fn leave(&self, side: Side) {
+        // AcqRel: the last comes after all that the others did.
+        if self.sides[side as usize].fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        if side == Side::Takes && !self.tasks.is_closed() {
+            // Relaxed: the close comes after it, with a fence.
+            self.untaken.store(1, Ordering::Relaxed);
+        }
+        self.close();
+    }
+
+    /// Whether the pool is closed because nobody is left to take.
+    pub(crate) fn is_untaken(&self) -> bool {
+        // Relaxed: read behind a look that found the pool closed, and a fence.
+        self.untaken.load(Ordering::Relaxed) != 0
     }
 
     /// The word of one producer more.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::admission::Side;
 use crate::error::{Closed, GetTimeoutError, TryGetError};
 use crate::policy::Taker;
 use crate::salsa::Salsa;
@@ -56,6 +57,7 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
         let bounded = shared.admission.room.is_some();
+        shared.admission.join(Side::Takes);
         Consumer { taker, shared, bounded, not_sync: PhantomData }
     }
 
@@ -63,7 +65,7 @@ impl<T: Send> Consumer<T> {
     ///
     /// # Errors
     ///
-    /// [`Closed`], once the pool is closed and all its tasks are taken.
+    /// [`Closed`], once the pool is closed, or all that could put are gone, and all its tasks are taken.
     #[inline]
     pub fn get(&mut self) -> Result<T, Closed> {
         match self.take() {
@@ -170,5 +172,11 @@ impl<T: Send> Consumer<T> {
         }
         let shared = Arc::clone(&self.shared);
         shared.admission.tasks.sleep(deadline, || self.look())
+    }
+}
+
+impl<T: Send> Drop for Consumer<T> {
+    fn drop(&mut self) {
+        self.shared.admission.leave(Side::Takes);
     }
 }

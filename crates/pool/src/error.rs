@@ -9,6 +9,8 @@ use std::fmt;
 pub enum PutError<T> {
     /// The pool is closed.
     Closed(T),
+    /// All consumers are gone, and no [`TaskPool`](crate::TaskPool) is left that could make another.
+    NoConsumer(T),
     /// The pool holds as many tasks as its capacity says. Only `try_put` gives this; `put` waits.
     Full(T),
     /// There is no memory for another chunk.
@@ -19,7 +21,10 @@ impl<T> PutError<T> {
     /// The task.
     pub fn into_inner(self) -> T {
         match self {
-            PutError::Closed(task) | PutError::Full(task) | PutError::OutOfMemory(task) => task,
+            PutError::Closed(task)
+            | PutError::NoConsumer(task)
+            | PutError::Full(task)
+            | PutError::OutOfMemory(task) => task,
         }
     }
 }
@@ -28,6 +33,7 @@ impl<T> fmt::Debug for PutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             PutError::Closed(_) => "Closed(..)",
+            PutError::NoConsumer(_) => "NoConsumer(..)",
             PutError::Full(_) => "Full(..)",
             PutError::OutOfMemory(_) => "OutOfMemory(..)",
         })
@@ -38,6 +44,9 @@ impl<T> fmt::Display for PutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             PutError::Closed(_) => "the task was not put: the pool is closed",
+            PutError::NoConsumer(_) => {
+                "the task was not put: no consumer is left, nor a handle that could make one"
+            }
             PutError::Full(_) => "the task was not put: the pool is full",
             PutError::OutOfMemory(_) => {
                 "the task was not put: there is no memory for another chunk"
@@ -71,13 +80,16 @@ impl<T> fmt::Display for PutManyError<T> {
 
 impl<T> Error for PutManyError<T> {}
 
-/// The pool is closed, and every task that was put has been taken.
+/// The pool is closed, or all producers are gone and no [`TaskPool`](crate::TaskPool) is left that could make
+/// another; and every task that was put has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the pool is closed and all its tasks have been taken")
+        f.write_str(
+            "the pool is closed, or has no producer any more, and all its tasks have been taken",
+        )
     }
 }
 

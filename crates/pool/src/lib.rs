@@ -80,4 +80,4 @@ pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, Try
 pub use future::Get;
 pub use mechanism::NoHandle;
 pub use producer::Producer;
-pub use task_pool::{Builder, CHUNK_LENGTH, TaskPool};
+pub use task_pool::{Builder, CHUNK_LENGTH, CloseGuard, TaskPool};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 
-use crate::admission::{Admission, Busy, Putting, Refused};
+use crate::admission::{Admission, Busy, Putting, Refused, Side};
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
 use crate::salsa::Salsa;
@@ -46,6 +46,7 @@ impl<T: Send> Producer<T> {
         busy: Arc<Busy<Machine>>,
         shared: Arc<Shared<T>>,
     ) -> Self {
+        shared.admission.join(Side::Puts);
         Producer { feeder, busy, shared, not_sync: PhantomData }
     }
 
@@ -54,7 +55,7 @@ impl<T: Send> Producer<T> {
     ///
     /// # Errors
     ///
-    /// [`PutError::Closed`] and [`PutError::OutOfMemory`] give the task back.
+    /// [`PutError::Closed`], [`PutError::NoConsumer`] and [`PutError::OutOfMemory`] give the task back.
     #[inline]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
         self.put_or(task, true)
@@ -113,6 +114,7 @@ fn put_guarded<T: Send>(
 ) -> Result<(), PutError<T>> {
     let (putting, reserved) = match admission.admit(putting, wait) {
         Ok(admitted) => admitted,
+        Err(Refused::Closed) if admission.is_untaken() => return Err(PutError::NoConsumer(task)),
         Err(Refused::Closed) => return Err(PutError::Closed(task)),
         Err(Refused::Full) => return Err(PutError::Full(task)),
     };
@@ -128,5 +130,6 @@ fn put_guarded<T: Send>(
 impl<T: Send> Drop for Producer<T> {
     fn drop(&mut self) {
         self.shared.admission.forget(&self.busy);
+        self.shared.admission.leave(Side::Puts);
     }
 }

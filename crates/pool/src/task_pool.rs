@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 
-use crate::admission::{Admission, Room};
+use crate::admission::{Admission, Room, Side};
 use crate::consumer::Consumer;
 use crate::error::BuildError;
 use crate::mechanism::NoHandle;
@@ -28,7 +28,9 @@ pub(crate) struct Shared<T: Send> {
 ///
 /// Make one, make a [`Producer`] or a [`Consumer`] of it for each thread, at any time, and drop them
 /// at any time. The pool itself is a handle: clones are the same pool. What is in the pool when the
-/// last handle goes is dropped.
+/// last handle goes is dropped. As a channel it is disconnected when one side is gone: when all pools and
+/// producers have been dropped each get answers [`Closed`](crate::Closed) as soon as there is no task left, and when
+/// all pools and consumers have, each put answers [`PutError::NoConsumer`](crate::PutError::NoConsumer).
 ///
 /// ```
 /// use poach_pool::TaskPool;
@@ -120,6 +122,29 @@ impl<T: Send> TaskPool<T> {
         self.shared.admission.close()
     }
 
+    /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that panics leaves
+    /// no consumer waiting for what will not come:
+    ///
+    /// ```
+    /// use poach_pool::TaskPool;
+    ///
+    /// let pool = TaskPool::new();
+    /// std::thread::scope(|scope| {
+    ///     let mut consumer = pool.consumer().unwrap();
+    ///     let taken = scope.spawn(move || consumer.iter().count());
+    ///     let produced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    ///         let _closes = pool.close_guard();
+    ///         pool.producer().unwrap().put(1).unwrap();
+    ///         panic!("and is not closed by hand");
+    ///     }));
+    ///     assert!(produced.is_err());
+    ///     assert_eq!(taken.join().unwrap(), 1);
+    /// });
+    /// ```
+    pub fn close_guard(&self) -> CloseGuard<T> {
+        CloseGuard(self.clone())
+    }
+
     /// Whether the pool is closed. It may still hold tasks.
     pub fn is_closed(&self) -> bool {
         self.shared.admission.tasks.is_closed()
@@ -149,7 +174,38 @@ impl<T: Send> Default for TaskPool<T> {
 
 impl<T: Send> Clone for TaskPool<T> {
     fn clone(&self) -> Self {
-        TaskPool { shared: Arc::clone(&self.shared) }
+        self.shared.new_handle()
+    }
+}
+
+impl<T: Send> Drop for TaskPool<T> {
+    fn drop(&mut self) {
+        self.shared.admission.leave(Side::Puts);
+        self.shared.admission.leave(Side::Takes);
+    }
+}
+
+impl<T: Send> Shared<T> {
+    fn new_handle(self: &Arc<Self>) -> TaskPool<T> {
+        self.admission.join(Side::Puts);
+        self.admission.join(Side::Takes);
+        TaskPool { shared: Arc::clone(self) }
+    }
+}
+
+/// Closes a pool when it is dropped, also while a panic unwinds.
+#[must_use = "it closes the pool when it is dropped, which is at once if nobody keeps it"]
+pub struct CloseGuard<T: Send>(TaskPool<T>);
+
+impl<T: Send> fmt::Debug for CloseGuard<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CloseGuard").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send> Drop for CloseGuard<T> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -227,6 +283,6 @@ impl<T: Send> Builder<T> {
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
         let admission = Admission::new(self.capacity);
         let shared = Shared { pools: Arc::new(pools), admission, policy: self.policy };
-        Ok(TaskPool { shared: Arc::new(shared) })
+        Ok(Arc::new(shared).new_handle())
     }
 }

@@ -223,3 +223,49 @@ fn handles_say_what_they_are_and_no_more() {
     assert_eq!(format!("{:?}", PutError::Full("secret")), "Full(..)");
     assert!(PutError::Closed(1).to_string().contains("closed"));
 }
+
+#[test]
+fn a_get_ends_when_all_that_could_put_are_gone() {
+    let pool = TaskPool::new();
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    producer.put(1).unwrap();
+    drop(pool);
+    assert_eq!((consumer.get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
+    producer.put(2).unwrap();
+    thread::scope(|scope| {
+        let taken = scope.spawn(move || consumer.iter().count());
+        drop(producer);
+        assert_eq!(taken.join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_put_ends_when_all_that_could_take_are_gone() {
+    let pool = TaskPool::builder().capacity(1).build().unwrap();
+    let (mut producer, consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    producer.put(1).unwrap();
+    drop(pool);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || (producer.put(2), producer.try_put(3)));
+        drop(consumer);
+        let gone = (Err(PutError::NoConsumer(2)), Err(PutError::NoConsumer(3)));
+        assert_eq!(waiting.join().unwrap(), gone);
+    });
+}
+
+#[test]
+fn a_pool_is_of_both_sides() {
+    let pool = TaskPool::new();
+    let mut producer = pool.producer().unwrap();
+    let clone = pool.clone();
+    drop((pool.consumer().unwrap(), pool));
+    assert_eq!(producer.put(1), Ok(()));
+    drop(producer);
+    let mut consumer = clone.consumer().unwrap();
+    assert_eq!((consumer.try_get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
+    // By hand it is closed, and stays so.
+    let mut producer = clone.producer().unwrap();
+    drop(clone.close_guard());
+    drop((clone, consumer));
+    assert_eq!(producer.put(2), Err(PutError::Closed(2)));
+}
