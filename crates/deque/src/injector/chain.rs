@@ -103,7 +103,7 @@ pub(super) struct Chain<T, M: Memory, const SLOTS: usize> {
 /// Segment `k` has the ids from `2^k - 1` on, `2^k` of them.
 #[inline(always)]
 fn segment(id: u64) -> (usize, usize) {
-    let segment = 63 - (id + 1).leading_zeros();
+    let segment = (id + 1).ilog2();
     (segment as usize, (id + 1 - (1 << segment)) as usize)
 }
 

@@ -2,8 +2,8 @@
 //! steals.
 //!
 //! Source: the role is crossbeam-deque's `Injector`, and so are the blocks of slots, each with a state. That a
-//! slow push is skipped is Morrison and Afek's LCRQ (*Fast Concurrent Queues for x86 Processors*, PPoPP 2013).
-//! The chain and its memory are ours ([`chain`]).
+//! slow push is skipped is Morrison and Afek's LCRQ (*Fast Concurrent Queues for x86 Processors*, 2013).
+//! The chain and its memory are ours (`chain`).
 //!
 //! # How it works
 //!
@@ -39,7 +39,7 @@
 //! link to its next use hands on; `done` releases and acquires.
 //!
 //! *Stale blocks.* A thread that was stopped between two steps may look at memory that is another block by now.
-//! That memory stays (see [`chain`]), a state names its index, and each exchange of `index` or of a state
+//! That memory stays (see `chain`), a state names its index, and each exchange of `index` or of a state
 //! expects a value that cannot come again.
 //!
 //! # Emptiness
@@ -47,7 +47,7 @@
 //! Who pushes a task and then looks for sleepers, and who announces itself a sleeper and then looks for tasks, must
 //! not both see nothing. Step 1 is sequentially consistent and so are the loads of
 //! [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal says `Empty` only after the fence of step 5. So a
-//! push followed by a SeqCst load, or by a fence, is seen by whoever came the other way, as with crossbeam's.
+//! push followed by a `SeqCst` load, or by a fence, is seen by whoever came the other way, as with crossbeam's.
 
 mod batch;
 mod chain;
