@@ -30,7 +30,7 @@
 //!
 //! *Order.* Who pushes to an injector and then loads a flag (`SeqCst`), and who stores to the flag by a `SeqCst`
 //! read-modify-write and then calls `is_empty` or `steal`, do not both miss the other. With a worker's queue both sides need a fence,
-//! `fence(``SeqCst``)`, between the two, as with the original.
+//! `fence(SeqCst)`, between the two, as with the original.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
