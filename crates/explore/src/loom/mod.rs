@@ -35,7 +35,7 @@
 //!
 //! # Which machine
 //!
-//! [`model`] explores TSO without a bound, which has every execution that the other machines have: what is
+//! [`model()`] explores TSO without a bound, which has every execution that the other machines have: what is
 //! right there is right on all of them. When it finds a violation it tries the others, and says up to which
 //! bound the model is right. Nothing is read from the environment: a test's verdict is a function of its
 //! source. To choose a machine, either change the line once more, to `use poach_explore::loom::tso4 as
@@ -64,12 +64,12 @@
 //! Complexity: exponential in the number of conflicting steps; see the [crate's page](crate).
 
 pub mod alloc;
-mod atomic;
 pub mod cell;
 mod execution;
 pub mod model;
 pub mod sync;
 pub mod thread;
+mod words;
 
 #[doc(inline)]
 pub use crate::__poach_lazy_static as lazy_static;

@@ -2,7 +2,7 @@
 
 pub mod atomic {
     //! Atomic types of every width, whose every access is a choice of the search.
-    pub use super::super::atomic::{
+    pub use super::super::words::{
         AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8,
         AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
