@@ -292,6 +292,9 @@ impl Scene {
                 ..Scenario::brief(stores, 2, 1)
             },
             Scene::Echo => Scenario::echo(),
+            Scene::Leaving => {
+                Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
+            }
             Scene::Leaves => {
                 Scenario { script: vec![Step::Pop], ..Scenario::drain(2, stores, 1, 1) }
             }

@@ -133,6 +133,8 @@ pub enum Scene {
     Echo,
     /// Two tasks; the owner pops one and goes; a thief steals once.
     Leaves,
+    /// Three tasks; the owner pops two and goes; a thief steals twice.
+    Leaving,
     /// A pool that is never empty, and a consumer that asks whether it is while two others put and take.
     Pass,
     /// Chunks of one task that two producers and a consumer hand round.
