@@ -18,8 +18,11 @@ use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::sleep::{LONGEST, Slept};
 use crate::steal_backoff::StealBackoff;
 use crate::track::Activity;
-use crate::waiting::{CallStack, Pile, Waiting};
+use crate::waiting::{Pile, Waiting};
 use crate::watch::Watch;
+
+mod in_place;
+mod restricted;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -29,8 +32,6 @@ const LOOKS: u32 = 64;
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
-/// Pauses for which a caller from outside waits for an offered place: several times those between two looks.
-const MEETING: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -233,75 +234,6 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Cause::Wait);
     }
 
-    /// Calls `f` in the place of a worker that has nothing under way, and sleeps or [offers](crate::sleep::Sleep::offer)
-    /// its place, if there is one; else gives `f` back. For a thread that is no worker.
-    pub(crate) fn in_place_of_an_idle_one<R, F: FnOnce() -> R>(
-        registry: &Registry,
-        f: F,
-    ) -> Result<R, F> {
-        /// Gives the place back, also when `f` unwinds.
-        struct Place<'r> {
-            registry: &'r Registry,
-            index: usize,
-            local: &'r Local,
-            /// How many requests had been answered when the place was taken.
-            answers: u64,
-            /// Of the worker's own thread.
-            stack: CallStack,
-        }
-        impl Drop for Place<'_> {
-            fn drop(&mut self) {
-                let Place { registry, index, local, answers, stack } = *self;
-                local.pile.stack.set(stack);
-                let left_behind = !local.spawns.is_empty();
-                // From here on the Local is the worker's.
-                registry.sleep.give_back(index, || {
-                    registry.request_everywhere(Some(index));
-                    left_behind
-                        || registry.is_closing()
-                        || registry.visible_work()
-                        || registry.workers[index].has_mail()
-                        || (registry.sleep.answers() != answers && registry.does_anybody_run())
-                });
-            }
-        }
-        registry.birth.check();
-        let Some(index) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
-            return Err(f);
-        };
-        let local = Local::of_idle(registry, index);
-        let stack = local.pile.stack.replace(CallStack::here(None));
-        let answers = registry.sleep.answers();
-        let place = Place { registry, index, local, answers, stack };
-        Ok(place.local.enter(|local| {
-            let _running = local.watch.runs(Activity::InPlace);
-            local.watch.is_here();
-            f()
-        }))
-    }
-
-    /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
-    /// that goes to sleep meanwhile.
-    #[cold]
-    fn meet(registry: &Registry) -> Option<usize> {
-        let sleep = &registry.sleep;
-        for _ in 0..MEETING {
-            if let Some(index) = sleep.take_offer() {
-                // O4.
-                Local::of_idle(registry, index).found();
-                return Some(index);
-            }
-            if !sleep.is_anybody_searching() {
-                return None;
-            }
-            Machine::pause();
-            if let Some(index) = sleep.take_place() {
-                return Some(index);
-            }
-        }
-        None
-    }
-
     /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
     /// expose what an owner that does not come back keeps private, before this worker comes back itself.
     fn found(&self) {
@@ -461,81 +393,6 @@ impl Local {
         if looks != 0 {
             self.found();
         }
-    }
-
-    /// [`wait`](Local::wait) with restriction. Never a searcher.
-    fn follow_until<'w>(
-        &self,
-        done: &dyn Fn() -> bool,
-        thief: &dyn Fn() -> Option<usize>,
-        token: impl Fn() -> Worker<'w>,
-    ) {
-        let sleep = &self.registry.sleep;
-        let _waiting = self.watch.waits();
-        let following = sleep.follow(self.index);
-        let mut looks = 0;
-        while !done() {
-            let thief = thief();
-            following.set(thief);
-            if looks == 0 {
-                self.share_spawns();
-            }
-            if let Some(work) = self.find_needed(thief) {
-                if let Work::Fork(_, victim, _) = work
-                    && looks != 0
-                    && self.registry.workers[victim].forks.shared() != 0
-                {
-                    sleep.call_follower(victim);
-                }
-                looks = 0;
-                let _on_top = self.pile.task();
-                self.run(work, token());
-                continue;
-            }
-            looks += 1;
-            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose_forks(self.chain(thief)) {
-                // Something to steal now.
-            } else if looks < LOOKS {
-                Local::breathe(looks);
-            } else {
-                self.registry.birth.check_or_abort();
-                let _sleeping = self.watch.sleeps();
-                sleep.sleep_following(self.index, || {
-                    let shares = |link: usize| self.registry.workers[link].forks.shared() != 0;
-                    done() || self.remote().has_mail() || self.chain(thief).any(shares)
-                });
-                looks = 1;
-            }
-        }
-    }
-
-    /// Lets thieves see all spawned tasks of this worker, which it will not come to for a while.
-    fn share_spawns(&self) {
-        // Each turn answers a request with half of the private ones, or with the last one.
-        while !self.spawns.is_empty() && self.spawns.len() > self.remote().spawns.len() {
-            self.remote().spawns.request();
-            if let Some(task) = self.pop_own() {
-                self.spawn(task);
-            }
-        }
-    }
-
-    /// What a restricted wait takes.
-    fn find_needed(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        if let Some(task) = self.remote().calls.take().or_else(|| self.remote().mail.take()) {
-            return Some(Work::Task(task, Activity::InjectedTask));
-        }
-        self.steal_from_chain(thief)
-    }
-
-    /// A fork of `thief`, or of a worker that it waits for, and so on.
-    fn steal_from_chain(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        self.chain(thief).find_map(|link| self.steal_fork(link, true))
-    }
-
-    /// Whom a wait for `thief` takes from.
-    fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
-        self.registry.sleep.chain(thief).take_while(|&link| link != self.index)
     }
 
     /// What anybody may take, and first what a wait for `thief` needs.
