@@ -129,9 +129,9 @@ fn a_distance_that_says_another_thing_each_time_is_no_error() {
     let mut consumers: Vec<_> =
         (0..if cfg!(miri) { 20 } else { 100 }).map(|_| pool.consumer().unwrap()).collect();
     let mut producer = pool.producer().unwrap();
-    for task in 0..consumers.len() {
+    for (task, consumer) in consumers.iter_mut().enumerate() {
         producer.put(task).unwrap();
-        assert_eq!(consumers[task].get(), Ok(task));
-        let _ = consumers[task].try_get();
+        assert_eq!(consumer.get(), Ok(task));
+        assert!(consumer.try_get().is_err());
     }
 }

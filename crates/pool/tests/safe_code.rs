@@ -189,7 +189,7 @@ fn a_distance_that_uses_the_pool() {
                 let mut producer = pool.producer().expect("a seat");
                 let mut consumer = pool.consumer().expect("a seat");
                 producer.put(Box::new(1000)).expect("it is open");
-                assert!(pool.len() > 0);
+                assert!(!pool.is_empty());
                 consumer.try_get().expect("a task, whichever");
                 DEEP.set(false);
             }
