@@ -128,7 +128,7 @@ fn sample(size: Size, parallel: impl Fn(&Group) -> Result<Duration>) -> Result<S
             sample = sample.count(&cell(gap, leaves), speed_up);
         }
     }
-    sample.value = geometric_mean(relative.into_iter()).context("no cell was measured")?;
+    sample.value = geometric_mean(relative).context("no cell was measured")?;
     Ok(sample)
 }
 

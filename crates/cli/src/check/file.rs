@@ -1,5 +1,6 @@
 //! `poach check FILE.litmus`: a test of herd's for x86 on the machine with a bound.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -103,9 +104,9 @@ pub(super) fn run(path: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> 
     } else {
         let mut text = answer.text();
         let (executions, seconds) = (answer.report.executions, answer.report.elapsed.as_secs_f64());
-        text += &format!("Machine {machine}; {executions} executions in {seconds:.3} s\n");
+        writeln!(text, "Machine {machine}; {executions} executions in {seconds:.3} s")?;
         if !answer.conclusive {
-            text += &format!("Incomplete: {:?}\n", answer.report.verdict);
+            writeln!(text, "Incomplete: {:?}", answer.report.verdict)?;
         }
         print(text.as_bytes())?;
     }

@@ -47,6 +47,11 @@ fn look<P: Mechanism<u32>>(
 ///
 /// A looker that goes by twice is deceived by both: by the first in its first round, by the second in its
 /// second.
+///
+/// # Panics
+///
+/// When the pool cannot be made, and on a thread of the model, which is a violation, when the looker says that it is
+/// empty.
 pub fn pass<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
     traversals: Traversals,
@@ -85,6 +90,10 @@ where
 /// A consumer takes tasks from two pools by turns, and another thread puts some back behind each.
 ///
 /// The puts say in a word how far they are, and the consumer takes nothing that would be the last.
+///
+/// # Panics
+///
+/// As [`pass`].
 pub fn behind<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
     traversals: Traversals,

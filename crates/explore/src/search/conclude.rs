@@ -46,7 +46,8 @@ impl Search {
     pub(crate) fn report(&mut self) -> (Report, Option<(Violation, Vec<u8>)>) {
         let limit = self.limit();
         let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
-        let complete = exhaustive && limit.is_none() && !self.bounded && !self.held;
+        let complete =
+            exhaustive && limit.is_none() && !self.left_out.preemptions && !self.left_out.waits;
         let verdict = if let Some(best) = &self.shortest {
             Verdict::Violation(best.violation.clone())
         } else if complete {

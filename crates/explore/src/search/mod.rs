@@ -58,6 +58,15 @@ use node::{ByFingerprint, Node, Shortest, enabled, possible, unnoticed};
 /// Marks an event of a trace that was no choice.
 pub(crate) const EAGER: u8 = 0x80;
 
+/// Why there are executions that the search has not covered, though it has ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeftOut {
+    /// They have more preemptions than it was allowed.
+    preemptions: bool,
+    /// In them a waiting thread gives up more often than it was let.
+    waits: bool,
+}
+
 pub(crate) struct Search {
     config: Config,
     pub(crate) spec: Option<Spec>,
@@ -79,9 +88,7 @@ pub(crate) struct Search {
     last_step: usize,
     front_changed: Events,
     preemptions: u32,
-    bounded: bool,
-    /// A waiting thread was not let give up any more.
-    held: bool,
+    left_out: LeftOut,
     pub(crate) end: Option<End>,
     found: Option<Violation>,
     shortest: Option<Shortest>,
@@ -125,8 +132,7 @@ impl Search {
             last_step: MAX_THREADS,
             front_changed: 0,
             preemptions: 0,
-            bounded: false,
-            held: false,
+            left_out: LeftOut::default(),
             end: None,
             found: None,
             shortest: None,
@@ -387,7 +393,7 @@ impl Search {
             self.over(machine);
             return None;
         }
-        self.held |= (0..machine.count).any(|thread| machine.held(thread));
+        self.left_out.waits |= (0..machine.count).any(|thread| machine.held(thread));
         if self.shortest.as_ref().is_some_and(|best| self.trace.len() >= best.length) {
             self.end = Some(End::TooLong);
             return None;
@@ -407,7 +413,7 @@ impl Search {
         let mut todo = enabled & !sleep;
         if let Some(bound) = bound {
             let within = self.within(machine, enabled, bound);
-            self.bounded |= within != todo;
+            self.left_out.preemptions |= within != todo;
             todo = within;
         }
         if todo == 0 {
