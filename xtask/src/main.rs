@@ -6,6 +6,7 @@
 
 mod absence;
 mod links;
+mod mutate;
 mod run;
 mod verb;
 mod workspace;
@@ -36,6 +37,8 @@ enum Verb {
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
     Loom(verb::loom::Options),
+    /// Small changes by rule of the queues, pools, words and sleep: whether a test notices each.
+    Mutate(verb::mutate::Options),
     /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
     Tsan,
     /// A thousand million forks over changing pools, every result checked, and ten thousand pools.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Verb::Cross => verb::cross::run(),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
+        Verb::Mutate(options) => verb::mutate::run(&options),
         Verb::Tsan => verb::tsan::run(),
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),

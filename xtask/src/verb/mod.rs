@@ -8,6 +8,7 @@ pub(crate) mod fmt;
 pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod miri;
+pub(crate) mod mutate;
 pub(crate) mod soak;
 pub(crate) mod spin;
 pub(crate) mod tsan;

@@ -1,0 +1,42 @@
+//! Mutants by rule: what a source file would be with one small change that ought to be noticed.
+//!
+//! Own rules, over token spans, rather than cargo-mutants': what matters here are orderings, fences and the
+//! order of stores, of which it knows nothing; and a queue is judged by its models, not by its tests alone.
+//! What is taken over from it: a timeout counts as caught, a mutant that does not compile is no mutant, and
+//! only changed files are tried again.
+
+pub(crate) mod journal;
+mod rules;
+
+use std::ops::Range;
+
+pub(crate) use rules::mutants;
+
+/// One change of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mutant {
+    /// What finds it again in a file that has changed elsewhere: the file, the rule, the text of the line,
+    /// and how many such there are before it.
+    pub(crate) key: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// What is replaced, in bytes.
+    pub(crate) range: Range<usize>,
+    /// What replaces it.
+    pub(crate) text: String,
+}
+
+impl Mutant {
+    /// The source with the change.
+    pub(crate) fn applied(&self, source: &str) -> String {
+        let (before, after) = (&source[..self.range.start], &source[self.range.end..]);
+        format!("{before}{}{after}", self.text)
+    }
+
+    /// What is changed into what, in one line.
+    pub(crate) fn change(&self, source: &str) -> String {
+        let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let after = if self.text.is_empty() { "nothing".to_owned() } else { line(&self.text) };
+        format!("{} -> {after}", line(&source[self.range.clone()]))
+    }
+}

@@ -1,0 +1,343 @@
+//! The rules, over the tokens of a file.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::str::FromStr as _;
+
+use anyhow::{Result, anyhow};
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+
+use super::Mutant;
+
+/// With what a statement begins that cannot be left out, or is an item.
+const KEPT: [&str; 19] = [
+    "let", "return", "break", "continue", "use", "fn", "pub", "const", "static", "type", "struct",
+    "enum", "impl", "mod", "trait", "extern", "unsafe", "if", "else",
+];
+
+/// Every mutant of a file, in the order of their places.
+///
+/// # Errors
+///
+/// If the file is not Rust.
+pub(crate) fn mutants(path: &str, source: &str) -> Result<Vec<Mutant>> {
+    let stream = TokenStream::from_str(source).map_err(|error| anyhow!("{path}: {error}"))?;
+    let mut finder = Finder { source, found: Vec::new() };
+    finder.walk(stream, "");
+    finder.found.sort_by_key(|(_, range, _)| (range.start, range.end));
+    let mut times: HashMap<String, usize> = HashMap::new();
+    let mutants = finder.found.into_iter().map(|(rule, range, text)| {
+        let line = source[..range.start].matches('\n').count() + 1;
+        let what = source.lines().nth(line - 1).unwrap_or_default().trim();
+        let anchor = format!("{path}: {rule}: {what}");
+        let time = times.entry(anchor.clone()).or_default();
+        *time += 1;
+        let key = if *time == 1 { anchor } else { format!("{anchor} ({time})") };
+        Mutant { key, line, range, text }
+    });
+    Ok(mutants.collect())
+}
+
+struct Finder<'a> {
+    source: &'a str,
+    found: Vec<(&'static str, Range<usize>, String)>,
+}
+
+fn ident(token: Option<&TokenTree>) -> String {
+    match token {
+        Some(TokenTree::Ident(ident)) => ident.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn mark(token: Option<&TokenTree>) -> char {
+    match token {
+        Some(TokenTree::Punct(mark)) => mark.as_char(),
+        _ => ' ',
+    }
+}
+
+fn is_block(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+}
+
+/// Whether no argument follows the one at `at`.
+fn is_last_argument(tokens: &[TokenTree], at: usize) -> bool {
+    !tokens[at + 1..].iter().any(|token| matches!(token, TokenTree::Ident(_)))
+}
+
+fn range(tokens: &[TokenTree]) -> Range<usize> {
+    let start = tokens.first().map_or(0, |token| token.span().byte_range().start);
+    let end = tokens.last().map_or(start, |token| token.span().byte_range().end);
+    start..end
+}
+
+impl Finder<'_> {
+    fn add(&mut self, rule: &'static str, range: Range<usize>, text: impl Into<String>) {
+        self.found.push((rule, range, text.into()));
+    }
+
+    /// The mutants of a row of tokens and of what its brackets hold. `method` is what is called with them.
+    fn walk(&mut self, stream: TokenStream, method: &str) {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            // An attribute is no code; what stands under `#[cfg(test)]` is none that is judged.
+            if mark(tokens.get(at)) == '#'
+                && let Some(TokenTree::Group(group)) = tokens.get(at + 1)
+            {
+                let text = group.stream().to_string().replace(' ', "");
+                at += 2;
+                if text.contains("cfg(test)") || text.contains("cfg(doctest)") {
+                    at += item_length(&tokens[at..]);
+                }
+                continue;
+            }
+            let word = ident(tokens.get(at));
+            if word == "use" {
+                at += item_length(&tokens[at..]);
+                continue;
+            }
+            // An assertion that only debug builds make is no part of the program.
+            let asserts = word.starts_with("debug_assert") || word.starts_with("assert");
+            if asserts && mark(tokens.get(at + 1)) == '!' {
+                at += 3;
+                continue;
+            }
+            self.ordering(&tokens, at, method);
+            self.condition(&tokens, at);
+            self.comparison(&tokens, at);
+            self.offset(&tokens, at);
+            if let TokenTree::Group(group) = &tokens[at] {
+                if group.delimiter() == Delimiter::Brace {
+                    self.statements(group);
+                }
+                let called = if at > 0 { ident(tokens.get(at - 1)) } else { String::new() };
+                self.walk(group.stream(), &called);
+            }
+            at += 1;
+        }
+    }
+
+    /// An ordering one step weaker.
+    fn ordering(&mut self, tokens: &[TokenTree], at: usize, method: &str) {
+        let weaker: &[&str] = match ident(tokens.get(at)).as_str() {
+            "Acquire" | "Release" => &["Relaxed"],
+            "AcqRel" => &["Acquire", "Release"],
+            "SeqCst" => match method {
+                "load" => &["Acquire"],
+                "store" => &["Release"],
+                // The ordering of a failed exchange may be no release.
+                _ if method.starts_with("compare_exchange") && is_last_argument(tokens, at) => {
+                    &["Acquire"]
+                }
+                _ => &["AcqRel"],
+            },
+            _ => return,
+        };
+        // A pattern or a path to something else is no argument of a call.
+        if method.is_empty() || matches!(method, "matches" | "assert") {
+            return;
+        }
+        for weak in weaker {
+            self.add("ordering", range(&tokens[at..=at]), *weak);
+        }
+    }
+
+    /// The condition of an `if` or a `while`, negated.
+    fn condition(&mut self, tokens: &[TokenTree], at: usize) {
+        if !matches!(ident(tokens.get(at)).as_str(), "if" | "while") {
+            return;
+        }
+        let rest = &tokens[at + 1..];
+        let Some(length) = rest.iter().position(is_block) else { return };
+        let condition = &rest[..length];
+        if condition.is_empty() || condition.iter().any(|token| ident(Some(token)) == "let") {
+            return;
+        }
+        // The guard of a match has no block of its own: `if x => {`.
+        if condition.windows(2).any(|pair| mark(pair.first()) == '=' && mark(pair.get(1)) == '>') {
+            return;
+        }
+        let range = range(condition);
+        let text = format!("!({})", &self.source[range.clone()]);
+        self.add("negated", range, text);
+    }
+
+    /// A comparison that is off by one, or the other way round.
+    fn comparison(&mut self, tokens: &[TokenTree], at: usize) {
+        let (first, second) = (mark(tokens.get(at)), mark(tokens.get(at + 1)));
+        let joint =
+            matches!(&tokens[at], TokenTree::Punct(mark) if mark.spacing() == Spacing::Joint);
+        let (length, other) = match (first, joint.then_some(second)) {
+            ('<', Some('=')) => (2, "<"),
+            ('>', Some('=')) => (2, ">"),
+            ('=', Some('=')) => (2, "!="),
+            ('!', Some('=')) => (2, "=="),
+            ('<', None) => (1, "<="),
+            ('>', None) => (1, ">="),
+            _ => return,
+        };
+        let range = range(&tokens[at..at + length]);
+        // Blanks stand around an operator, and not around what brackets a list of types.
+        let bytes = self.source.as_bytes();
+        let blank = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
+        if range.start > 0 && blank(range.start - 1) && blank(range.end) {
+            self.add("comparison", range, other);
+        }
+    }
+
+    /// One more or one less, left out.
+    fn offset(&mut self, tokens: &[TokenTree], at: usize) {
+        if !matches!(mark(tokens.get(at)), '+' | '-') {
+            return;
+        }
+        if let Some(TokenTree::Literal(literal)) = tokens.get(at + 1)
+            && literal.to_string() == "1"
+        {
+            self.add("off by one", range(&tokens[at + 1..at + 2]), "0");
+        }
+    }
+
+    /// A statement left out, and two neighbouring stores in the other order.
+    fn statements(&mut self, block: &Group) {
+        let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
+        let mut stores: Option<Range<usize>> = None;
+        let mut start = 0;
+        for at in 0..tokens.len() {
+            if is_block(&tokens[at]) {
+                // `if .. { }` and the like end a statement without a sign; a closure's block does not.
+                if mark(tokens.get(at + 1)) != ';' && mark(tokens.get(at + 1)) != '.' {
+                    (start, stores) = (at + 1, None);
+                }
+                continue;
+            }
+            if mark(tokens.get(at)) != ';' {
+                continue;
+            }
+            let statement = &tokens[start..=at];
+            start = at + 1;
+            let first = ident(statement.first());
+            let plain = statement.len() > 2
+                && mark(statement.first()) != '#'
+                && !KEPT.contains(&first.as_str())
+                && !first.starts_with("debug_assert")
+                && !first.starts_with("assert");
+            if !plain {
+                stores = None;
+                continue;
+            }
+            let range = range(statement);
+            let text = &self.source[range.clone()];
+            let is = |names: &[&str]| {
+                names.iter().any(|name| text.ends_with(&format!("{name}();")))
+                    || names.iter().any(|name| text.contains(&format!(".{name}(")))
+            };
+            let fence = is(&["full", "light", "heavy", "owner", "thief"]);
+            self.add(if fence { "fence left out" } else { "left out" }, range.clone(), "");
+            if text.contains(".store(") {
+                if let Some(before) = stores.take() {
+                    let between = &self.source[before.end..range.start];
+                    let swapped = format!("{text}{between}{}", &self.source[before.clone()]);
+                    self.add("stores swapped", before.start..range.end, swapped);
+                }
+                stores = Some(range);
+            } else {
+                stores = None;
+            }
+        }
+    }
+}
+
+/// How many tokens an item has: up to its semicolon, or its braces.
+fn item_length(tokens: &[TokenTree]) -> usize {
+    let end = tokens.iter().position(|token| is_block(token) || mark(Some(token)) == ';');
+    // The braces of `use a::{b, c};` are not the end of it.
+    match end {
+        Some(end) if mark(tokens.get(end + 1)) == ';' => end + 2,
+        Some(end) => end + 1,
+        None => tokens.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rule and change of every mutant of a function's body.
+    fn of(body: &str) -> Vec<(String, String)> {
+        let source = format!("fn f() {{\n{body}\n}}\n");
+        let mutants = mutants("f.rs", &source).expect("Rust");
+        let row = |mutant: &Mutant| {
+            let rule = mutant.key.split(": ").nth(1).expect("a rule").to_owned();
+            assert!(mutant.applied(&source).parse::<TokenStream>().is_ok(), "{mutant:?}");
+            (rule, mutant.change(&source))
+        };
+        mutants.iter().map(row).collect()
+    }
+
+    fn has(body: &str, rule: &str, change: &str) {
+        let all = of(body);
+        assert!(all.contains(&(rule.to_owned(), change.to_owned())), "{body}: {all:?}");
+    }
+
+    #[test]
+    fn orderings_are_weakened_one_step() {
+        has("x.load(Acquire)", "ordering", "Acquire -> Relaxed");
+        has("x.store(1, Ordering::Release)", "ordering", "Release -> Relaxed");
+        has("x.swap(1, AcqRel)", "ordering", "AcqRel -> Acquire");
+        has("x.swap(1, AcqRel)", "ordering", "AcqRel -> Release");
+        has("x.load(SeqCst)", "ordering", "SeqCst -> Acquire");
+        has("x.store(1, SeqCst)", "ordering", "SeqCst -> Release");
+        let exchange = of("x.compare_exchange(1, 2, SeqCst, SeqCst)");
+        let changes: Vec<&str> = exchange.iter().map(|(_, change)| change.as_str()).collect();
+        assert_eq!(changes, ["SeqCst -> AcqRel", "SeqCst -> Acquire"]);
+        assert!(of("x.load(Relaxed)").is_empty());
+    }
+
+    #[test]
+    fn statements_fences_and_stores_are_changed() {
+        has("a.go(1);", "left out", "a.go(1); -> nothing");
+        has("M::full();", "fence left out", "M::full(); -> nothing");
+        has("self.policy.owner();", "fence left out", "self.policy.owner(); -> nothing");
+        let two = "a.store(1, Relaxed);\nb.store(2, Relaxed);";
+        let swapped = "b.store(2, Relaxed); a.store(1, Relaxed);";
+        has(two, "stores swapped", &format!("{} -> {swapped}", two.replace('\n', " ")));
+        assert!(of("a.store(1, Relaxed);\nlet x = 2;\nb.store(2, Relaxed);").len() == 2);
+        assert!(of("let x = 1; return x;").is_empty());
+        assert!(of("debug_assert!(a < b); assert_eq!(a + 1, b);").is_empty());
+    }
+
+    #[test]
+    fn conditions_are_negated_and_off_by_one() {
+        has("if a.b() { c }", "negated", "a.b() -> !(a.b())");
+        has("while a { c }", "negated", "a -> !(a)");
+        has("if a < b { c }", "comparison", "< -> <=");
+        has("let x = a == b;", "comparison", "== -> !=");
+        has("let x = a >= b;", "comparison", ">= -> >");
+        has("let x = a + 1;", "off by one", "1 -> 0");
+        assert!(of("if let Some(x) = a { c }").is_empty());
+        assert!(of("let x: Vec<u8> = Vec::<u8>::new();").is_empty());
+        assert!(of("match a { _ => b }").is_empty());
+    }
+
+    #[test]
+    fn tests_attributes_and_imports_are_left_alone() {
+        let source = "use a::{Acquire, b};\n#[cfg(test)]\nmod t { fn f() { a.load(Acquire); } }\n\
+                      #[cfg(test)]\nuse c::{d};\nfn g() { if a { b } }\n";
+        let all = mutants("f.rs", source).expect("Rust");
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(all[0].key, "f.rs: negated: fn g() { if a { b } }");
+    }
+
+    #[test]
+    fn a_key_does_not_change_with_what_stands_elsewhere() {
+        let line = "    a.load(Acquire) + b.load(Acquire)\n";
+        let one = mutants("f.rs", &format!("fn f() {{\n{line}}}\n")).expect("Rust");
+        let two = mutants("f.rs", &format!("fn e() {{ x.y(); }}\n\nfn f() {{\n{line}}}\n"));
+        let keys = |all: &[Mutant]| all.iter().map(|mutant| mutant.key.clone()).collect::<Vec<_>>();
+        assert_eq!(one.len(), 2);
+        assert_ne!(one[0].key, one[1].key);
+        assert_eq!(keys(&one), keys(&two.expect("Rust")[1..]));
+    }
+}

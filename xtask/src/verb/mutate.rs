@@ -1,0 +1,374 @@
+//! `cargo xtask mutate`: every small change by rule that ought to be noticed, and whether a test notices it.
+//!
+//! Each mutant is tried in a copy of the workspace under `target/mutate`, never in the workspace itself: it
+//! compiles, then the tests of its crate run, then, for a queue or a pool, the quick matrix of `poach check`.
+//! What became of it stands in a journal, so a run can be interrupted and taken up again, and a file that has
+//! not changed is not tried twice.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::mutate::journal::{Journal, Outcome, equivalents, fingerprint};
+use crate::mutate::{Mutant, mutants};
+use crate::workspace;
+
+/// The sources that are judged.
+const JUDGED: [&str; 5] = [
+    "crates/deque/src",
+    "crates/pool/src",
+    "crates/memory/src",
+    "crates/runtime/src/sleep",
+    "crates/runtime/src/job",
+];
+
+/// The mutants that are the same program, with their arguments.
+const EQUIVALENTS: &str = "xtask/equivalent-mutants.txt";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only this file, from the root of the workspace; may be given again.
+    #[arg(long, value_name = "PATH")]
+    file: Vec<String>,
+    /// Print the mutants and try none.
+    #[arg(long)]
+    list: bool,
+    /// Of N equal parts the K-th, from 1.
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    shard: Option<(usize, usize)>,
+    /// Mutants tried at once, each in a copy of its own.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Seconds that a mutant's tests may take before it counts as caught.
+    #[arg(long, default_value_t = 600)]
+    timeout: u64,
+}
+
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    parts.filter(|(k, n)| (1..=*n).contains(k)).ok_or_else(|| "K/N with K from 1 to N".to_owned())
+}
+
+/// A mutant, the file that it changes, and that file's text.
+struct Case {
+    path: String,
+    source: String,
+    mutant: Mutant,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let root = workspace::root();
+    let mut cases = Vec::new();
+    for path in files(&root, &options.file)? {
+        let source = std::fs::read_to_string(root.join(&path))
+            .with_context(|| format!("could not read {path}"))?;
+        for mutant in mutants(&path, &source)? {
+            cases.push(Case { path: path.clone(), source: source.clone(), mutant });
+        }
+    }
+    let same = equivalents(&std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap_or_default())?;
+    if options.file.is_empty() {
+        let gone = same.keys().find(|key| !cases.iter().any(|case| case.mutant.key == **key));
+        if let Some(key) = gone {
+            bail!("{EQUIVALENTS} names a mutant that does not exist any more: {key}");
+        }
+    }
+    if let Some((part, parts)) = options.shard {
+        let mut place = 0;
+        cases.retain(|_| {
+            place += 1;
+            place % parts == part % parts
+        });
+    }
+    if options.list {
+        for case in &cases {
+            let (path, line) = (&case.path, case.mutant.line);
+            println!("{path}:{line}: {}", case.mutant.change(&case.source));
+        }
+        println!("{} mutants", cases.len());
+        return Ok(());
+    }
+    let scratch = workspace::target_directory()?.join("mutate");
+    let mut journal = Journal::open(&scratch.join("journal.jsonl"))?;
+    let timeout = Duration::from_secs(options.timeout);
+    judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
+    let (table, survivors) = report(&cases, &journal, &same);
+    println!("{table}");
+    if !survivors.is_empty() {
+        bail!("{} survive and are not explained:\n{}", survivors.len(), survivors.join("\n"));
+    }
+    eprintln!("mutate: every mutant is caught, or explained");
+    Ok(())
+}
+
+/// The files to judge, from the root of the workspace.
+fn files(root: &Path, only: &[String]) -> Result<Vec<String>> {
+    if !only.is_empty() {
+        return Ok(only.to_vec());
+    }
+    let mut files = Vec::new();
+    for directory in JUDGED {
+        for entry in walkdir::WalkDir::new(root.join(directory)).sort_by_file_name() {
+            let entry = entry?;
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let path = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
+                files.push(path);
+            }
+        }
+    }
+    let mut left_out = Vec::new();
+    for path in &files {
+        left_out.extend(test_modules(path, &std::fs::read_to_string(root.join(path))?));
+    }
+    files.retain(|path| !left_out.iter().any(|module| path.starts_with(module.as_str())));
+    Ok(files)
+}
+
+/// How the paths of the modules begin that this file declares for tests alone: nobody judges those.
+fn test_modules(path: &str, source: &str) -> Vec<String> {
+    let directory = match path.rsplit_once('/') {
+        Some((directory, "lib.rs" | "mod.rs")) => directory,
+        _ => path.trim_end_matches(".rs"),
+    };
+    let mut for_tests = false;
+    let mut modules = Vec::new();
+    for line in source.lines().map(str::trim) {
+        if line.starts_with("#[cfg(") {
+            for_tests = line.contains("test") && !line.contains("not(test)");
+        } else if let Some((_, name)) =
+            line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "))
+            && for_tests
+        {
+            modules.extend([format!("{directory}/{name}.rs"), format!("{directory}/{name}/")]);
+            for_tests = false;
+        } else if !line.starts_with('#') && !line.starts_with("//") {
+            for_tests = false;
+        }
+    }
+    modules
+}
+
+/// What tells whether a change of this file is noticed: the first compiles it.
+fn commands(path: &str) -> Vec<String> {
+    let package = format!("poach-{}", path.split('/').nth(1).unwrap_or_default());
+    let mut all = vec![format!("check -p {package} --tests"), format!("test -p {package}")];
+    if matches!(package.as_str(), "poach-deque" | "poach-pool" | "poach-memory") {
+        all.push("run -p poach-cli -- check all --quick".to_owned());
+    }
+    all
+}
+
+/// Tries every mutant that the journal does not know, and notes what becomes of it.
+fn judge(
+    root: &Path,
+    scratch: &Path,
+    cases: &[Case],
+    journal: &mut Journal,
+    jobs: usize,
+    timeout: Duration,
+    commands: &(dyn Fn(&str) -> Vec<String> + Sync),
+) -> Result<()> {
+    let open: Vec<&Case> = cases
+        .iter()
+        .filter(|case| journal.known(&case.mutant.key, &fingerprint(&case.source)).is_none())
+        .collect();
+    let (count, queue) = (open.len(), Mutex::new(open.into_iter().enumerate()));
+    let journal = Mutex::new(journal);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs)
+            .map(|job| {
+                let (queue, journal) = (&queue, &journal);
+                scope.spawn(move || -> Result<()> {
+                    let copy = scratch.join(format!("copy-{job}"));
+                    copy_workspace(root, &copy)?;
+                    let target = scratch.join(format!("target-{job}"));
+                    loop {
+                        let next = queue.lock().expect("nobody panics with it").next();
+                        let Some((place, case)) = next else { return Ok(()) };
+                        let file = copy.join(&case.path);
+                        std::fs::write(&file, case.mutant.applied(&case.source))?;
+                        let outcome = attempt(&copy, &target, &commands(&case.path), timeout);
+                        std::fs::write(&file, &case.source)?;
+                        let outcome = outcome?;
+                        let (path, line) = (&case.path, case.mutant.line);
+                        let change = case.mutant.change(&case.source);
+                        println!("{}/{count} {path}:{line}: {change}: {outcome}", place + 1);
+                        let mut journal = journal.lock().expect("nobody panics with it");
+                        journal.note(&case.mutant.key, &fingerprint(&case.source), outcome)?;
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker returns"))
+    })
+}
+
+/// Copies what git knows of.
+fn copy_workspace(root: &Path, copy: &Path) -> Result<()> {
+    let output = Command::new("git").arg("ls-files").current_dir(root).output()?;
+    for path in String::from_utf8_lossy(&output.stdout).lines() {
+        let (from, to) = (root.join(path), copy.join(path));
+        let Ok(new) = std::fs::read(&from) else { continue };
+        // What is the same is left alone: cargo goes by the time of the last change.
+        if std::fs::read(&to).is_ok_and(|old| old == new) {
+            continue;
+        }
+        if let Some(directory) = to.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        std::fs::write(&to, new)?;
+    }
+    Ok(())
+}
+
+/// Runs the commands one after the other until one fails.
+fn attempt(copy: &Path, target: &Path, commands: &[String], timeout: Duration) -> Result<Outcome> {
+    for (place, command) in commands.iter().enumerate() {
+        let mut cargo = Command::new("cargo");
+        cargo.args(command.split_whitespace()).current_dir(copy).env("CARGO_TARGET_DIR", target);
+        cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+        cargo.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut cargo, 0);
+        let mut child =
+            cargo.spawn().with_context(|| format!("could not start cargo {command}"))?;
+        match wait(&mut child, timeout)? {
+            Some(true) => {}
+            Some(false) if place == 0 => return Ok(Outcome::NotRust),
+            Some(false) => return Ok(Outcome::Caught),
+            None => return Ok(Outcome::TimedOut),
+        }
+    }
+    Ok(Outcome::Survived)
+}
+
+/// Whether a child succeeds; `None` if it takes too long, when it and all that it started are ended.
+fn wait(child: &mut Child, timeout: Duration) -> Result<Option<bool>> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status.success()));
+        }
+        if started.elapsed() >= timeout {
+            let group = format!("-{}", child.id());
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+            let _ = child.kill();
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The table by file, and the survivors that nobody explains.
+fn report(
+    cases: &[Case],
+    journal: &Journal,
+    same: &HashMap<String, String>,
+) -> (String, Vec<String>) {
+    let mut text = "| file | mutants | caught | timed out | same program | survive |\n\
+                    |---|---|---|---|---|---|\n"
+        .to_owned();
+    let mut survivors = Vec::new();
+    let mut paths: Vec<&str> = cases.iter().map(|case| case.path.as_str()).collect();
+    paths.dedup();
+    for path in paths {
+        let (mut all, mut caught, mut late, mut equal, mut left) = (0, 0, 0, 0, 0);
+        for case in cases.iter().filter(|case| case.path == path) {
+            let key = &case.mutant.key;
+            match journal.known(key, &fingerprint(&case.source)) {
+                None | Some(Outcome::NotRust) => continue,
+                Some(Outcome::Caught) => caught += 1,
+                Some(Outcome::TimedOut) => late += 1,
+                Some(Outcome::Survived) if same.contains_key(key) => equal += 1,
+                Some(Outcome::Survived) => {
+                    left += 1;
+                    let change = case.mutant.change(&case.source);
+                    survivors.push(format!("{key}\n    line {}: {change}", case.mutant.line));
+                }
+            }
+            all += 1;
+        }
+        writeln!(text, "| {path} | {all} | {caught} | {late} | {equal} | {left} |")
+            .expect("a string takes all text");
+    }
+    (text, survivors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crate with two changes that its test notices, and one that nobody notices.
+    #[test]
+    fn a_survivor_is_reported_as_such() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("tree");
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        let manifest = "[package]\nname = \"tiny\"\nedition = \"2024\"\n[workspace]\n";
+        std::fs::write(root.join("Cargo.toml"), manifest).unwrap();
+        let source = "pub fn checked(x: u32) -> bool {\n    x == 3\n}\n\
+                      pub fn unchecked(x: u32) -> bool {\n    x != 4\n}\n\
+                      pub fn next(x: u32) -> u32 {\n    x + 1\n}\n\
+                      #[test]\nfn t() {\n    assert!(checked(3) && next(2) == 3);\n    unchecked(1);\n}\n";
+        std::fs::write(root.join("src/lib.rs"), source).unwrap();
+        let git = |arguments: &[&str]| {
+            let status = Command::new("git").args(arguments).current_dir(&root).status().unwrap();
+            assert!(status.success());
+        };
+        git(&["init", "-q"]);
+        git(&["add", "."]);
+        let path = "src/lib.rs".to_owned();
+        let cases: Vec<Case> = mutants(&path, source)
+            .unwrap()
+            .into_iter()
+            .filter(|mutant| mutant.line < 10)
+            .map(|mutant| Case { path: path.clone(), source: source.to_owned(), mutant })
+            .collect();
+        let scratch = directory.path().join("scratch");
+        let mut journal = Journal::open(&scratch.join("journal.jsonl")).unwrap();
+        let commands = |_: &str| vec!["check --tests".to_owned(), "test".to_owned()];
+        let limit = Duration::from_mins(1);
+        let run = |journal: &mut Journal| {
+            judge(&root, &scratch, &cases, journal, 2, limit, &commands).unwrap();
+        };
+        run(&mut journal);
+        let none = HashMap::new();
+        let (table, survivors) = report(&cases, &journal, &none);
+        let found: Vec<&str> = survivors.iter().map(|text| text.lines().next().unwrap()).collect();
+        let unnoticed = "src/lib.rs: comparison: x != 4";
+        assert_eq!(found, [unnoticed], "{table}");
+        let same = HashMap::from([(unnoticed.to_owned(), "said".to_owned())]);
+        let (table, survivors) = report(&cases, &journal, &same);
+        assert!(survivors.is_empty(), "{table}");
+        // The copy is as it was, and a second run has nothing to do.
+        assert_eq!(std::fs::read_to_string(scratch.join("copy-0/src/lib.rs")).unwrap(), source);
+        let lines =
+            || std::fs::read_to_string(scratch.join("journal.jsonl")).unwrap().lines().count();
+        let before = lines();
+        run(&mut journal);
+        assert_eq!((before, lines()), (cases.len(), cases.len()));
+    }
+
+    #[test]
+    fn the_files_that_are_judged_are_there_and_a_shard_is_a_part() {
+        let files = files(&workspace::root(), &[]).unwrap();
+        for directory in JUDGED {
+            assert!(files.iter().any(|file| file.starts_with(directory)), "{directory}");
+        }
+        let source = "#[cfg(all(test, not(miri)))]\npub(crate) mod model;\nmod visit;\n";
+        let left_out = ["a/src/sleep/model.rs", "a/src/sleep/model/"];
+        assert_eq!(test_modules("a/src/sleep/mod.rs", source), left_out);
+        assert!(!files.iter().any(|file| file.ends_with("/model.rs")), "{files:?}");
+        assert_eq!(shard("2/3"), Ok((2, 3)));
+        for wrong in ["0/3", "4/3", "3", "a/b"] {
+            assert!(shard(wrong).is_err(), "{wrong}");
+        }
+    }
+}
