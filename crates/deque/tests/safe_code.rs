@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use poach_deque::{
-    Asymmetric, AsymmetricCl, Bounded, CapacityError, ChaseLev, Delta, FfCl, FfThe, Full,
-    IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Private, Resolved, ResolvedCl, Split,
-    Steal, StoreLoad, The, Thep, Unbounded,
+    Asymmetric, AsymmetricCl, Biased, Bounded, CapacityError, ChaseLev, Delta, FfCl, FfThe, Fifo,
+    Full, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Private, Resolved, ResolvedCl,
+    Split, Steal, StoreLoad, The, Thep, Unbounded,
 };
 
 /// One thread pushes and pops, another steals: each box comes out once. No trait is imported.
@@ -55,6 +55,11 @@ once! {
     chase_lev_with_capacity: ChaseLev::with_capacity(Full, 2).unwrap();
     chase_lev_asymmetric: AsymmetricCl::with_policy(Asymmetric::new());
     chase_lev_unbounded: ChaseLev::with_policy(Unbounded);
+    biased: Biased::<Box<u64>>::new();
+    biased_asymmetric: Biased::<Box<u64>, Asymmetric>::with_policy(Asymmetric::new());
+    biased_with_capacity: Biased::<Box<u64>>::with_capacity(Full, 2).unwrap();
+    fifo: Fifo::<Box<u64>>::new();
+    fifo_with_capacity: Fifo::<Box<u64>>::with_capacity(2).unwrap();
     the: The::<Box<u64>>::new();
     the_by_default: The::<Box<u64>, Asymmetric>::default();
     the_with_capacity: The::with_capacity(Asymmetric::new(), 2).unwrap();

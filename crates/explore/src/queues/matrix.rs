@@ -202,6 +202,10 @@ fn case(
 }
 
 /// What has no owner: SALSA, which needs its fence, and the injector.
+///
+/// Two threads push into the injector and one steals: 1,486,043 executions, complete. With one steal more, by a pusher,
+/// the search does not end in minutes, since each look of a thief that waits for a push is a choice. So that scene is
+/// left to loom and to the tests of the injector, and this one is played with the smallest buffers alone.
 fn shared(sizes: &[u32], quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     let robbed = Scenario::drain(2, 0, 1, if quick { 1 } else { 2 });
@@ -212,9 +216,10 @@ fn shared(sizes: &[u32], quick: bool) -> Vec<Case> {
             let salsa = Named { policy, ..find("salsa") };
             cases.push(case(salsa, "robbed", robbed.clone(), size, clean));
         }
-        let pushes =
-            Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(0, 0, 1, 1) };
-        cases.push(case(find("injector"), "pushes", pushes, size, true));
+    }
+    let pushes = Scenario { script: vec![Step::Push], ..Scenario::drain(0, 0, 1, 1) };
+    for size in if quick { 1..=1 } else { 1..=2 } {
+        cases.push(case(find("injector"), "pushes", pushes.clone(), size, true));
     }
     cases
 }
