@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 
 use poach_deque::{
     AsymmetricCl, CapacityError, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
-    Injector, Mutex, OutOfMemory, Owner, Private, Split, Steal, The, Thep, Thief,
+    Injector, Mutex, OutOfMemory, Owner, Private, Split, Steal, The, Thep,
 };
 use poach_memory::delta::DeltaError;
 use poach_memory::order::Refused;
@@ -198,6 +198,8 @@ fn a_store_buffer_of_no_entries_is_refused() {
 #[test]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn a_thief_within_delta_aborts_until_the_owner_is_gone() {
+    use poach_deque::Thief as _;
+
     fn aborts<O: Owner<u32>>(queue: O) {
         let thief = queue.thief();
         assert_eq!(thief.steal(), Steal::Empty);

@@ -30,8 +30,9 @@ fn a_pool_uses_the_thread_that_builds_it() {
         drop(pool);
         assert_eq!(left.join().unwrap(), 5);
         // A pool that was dropped here says so.
-        while let Ok(text) = catch_unwind(|| spawn(|| ())) {
-            drop(text); // The other worker has not ended yet.
+        while let Ok(handle) = catch_unwind(|| spawn(|| ())) {
+            // The other worker has not ended yet: it may have taken `left`, and it does not end while tasks are left.
+            handle.join().unwrap();
         }
     })
     .join()
