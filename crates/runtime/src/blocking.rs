@@ -10,14 +10,15 @@
 use poach_memory::Ordering;
 
 use crate::job::current::Local;
-use crate::registry::{Priority, Registry};
+use crate::registry::Registry;
 use crate::spares::Loan;
 
 /// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
 ///
 /// For waits that the pool knows nothing of: a file, a lock, a channel. The pool's tasks run on as many
 /// threads as before, if it was built with [`spares`](crate::Builder::spares) and one is left;
-/// otherwise, and on a thread that is no worker, this just calls `f`. What this worker has spawned and
+/// otherwise, and on a thread that is no worker, this just calls `f`. A thread from outside that runs a region itself
+/// gets no spare; the worker that stands aside for it works meanwhile. What this worker has spawned and
 /// not started is handed to the others. The spare has an index of its own, at or above the pool's
 /// number of threads.
 ///
@@ -39,6 +40,10 @@ use crate::spares::Loan;
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     Local::with(|local| {
         let _loan = local.and_then(Lent::new);
+        let _dozing = local.filter(|local| local.is_guest()).map(|guest| {
+            guest.hand_over();
+            guest.dozes()
+        });
         f()
     })
 }
@@ -53,11 +58,11 @@ struct Lent<'l> {
 impl<'l> Lent<'l> {
     fn new(local: &'l Local) -> Option<Lent<'l>> {
         let registry = &local.registry;
-        if registry.workers.len() == registry.threads {
+        if !registry.has_spares() || local.is_guest() {
             return None;
         }
         let (seat, loan) = registry.spares.lend()?;
-        hand_over(local);
+        local.hand_over();
         Some(Lent { local, loan, seat: registry.threads + seat })
     }
 }
@@ -73,13 +78,6 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Gives what a worker has spawned and not started to whoever comes for it.
-fn hand_over(local: &Local) {
-    while let Some(task) = local.pop_own() {
-        local.registry.inject_at(Priority::Normal, task);
-    }
-}
-
 /// What a spare worker's thread does.
 pub(crate) fn main_loop(local: &Local) {
     let registry: &Registry = &local.registry;
@@ -90,7 +88,7 @@ pub(crate) fn main_loop(local: &Local) {
         local.wait_for_any(&over);
         loop {
             local.answer_calls();
-            hand_over(local);
+            local.hand_over();
             if registry.spares.come_back(seat, || local.remote().calls.is_empty()) {
                 break;
             }

@@ -92,6 +92,7 @@ where
 /// Runs `f` once on every worker of this thread's pool, or of the global one, and returns what each
 /// call has returned, by the workers' indices.
 ///
+/// It runs on the pool's own threads, on each of them, and never on a thread from outside.
 /// Each worker runs it when it has no task of its own left, before it steals. So it waits for the
 /// longest task under way; what runs alone is not interrupted (see [`interrupt`](crate::interrupt())).
 /// Spare workers are not reached.

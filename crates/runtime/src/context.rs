@@ -71,7 +71,8 @@ pub fn current_num_threads() -> usize {
 /// This worker's index in its pool, from 0; `None` on a thread that is no worker.
 ///
 /// Below [`current_num_threads`], but for a spare worker that [`blocking`](crate::blocking()) has lent
-/// out. It stays the same while the worker lives.
+/// out, and for a thread from outside that runs a region itself (see
+/// [`Builder::callers_work`](crate::Builder::callers_work)). It stays the same while the worker lives, or the region.
 pub fn current_thread_index() -> Option<usize> {
     Local::with(|local| local.map(|local| local.index))
 }

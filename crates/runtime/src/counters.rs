@@ -1,7 +1,7 @@
 //! What each worker has done, counted by itself.
 //!
 //! Each worker has counters of its own, on cache lines of its own, and is the only one that writes
-//! them (or the thread that is in its place while it sleeps): a load, an addition and a store, all plain. Whoever
+//! them (or the guest whose place it is): a load, an addition and a store, all plain. Whoever
 //! asks reads them with plain loads. So counting takes no locked instruction and moves no line while nobody asks.
 //!
 //! Counting is always on, and there is no feature for it, because it stands on cold paths alone: where

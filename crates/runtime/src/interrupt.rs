@@ -49,11 +49,13 @@ use crate::job::task::Task;
 use crate::job::unwind::catch;
 use crate::latch::Signal;
 use crate::place::Plan;
-use crate::pool::{self, Furniture, global};
+use crate::pool::{self, PoolConfig, global};
 use crate::registry::{Registry, Spawns};
 
 /// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end
 /// with all of them, and resumes.
+///
+/// A thread from outside that runs a region itself ([`Builder::callers_work`](crate::Builder::callers_work)) is stopped too.
 ///
 /// Cooperation points are: looking for work, which a wait for a stolen half or for a scope's tasks does
 /// too; the end of a task of a scope; [`yield_now`](crate::yield_now); the end of
@@ -157,6 +159,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         visit.main_loop();
         result
     });
+    registry.sleep.open_places();
     registry.spares.end_interrupt();
     // Line P1 of sleep/README.md was the end; those who wait for their turn may be anywhere.
     registry.sleep.wake_all();
@@ -176,12 +179,13 @@ struct Frame {
 
 impl Frame {
     fn new(parent: &Arc<Registry>) -> Result<Arc<Frame>, BuildError> {
-        let (registry, owners) = pool::furnish(
+        let (registry, owners) = pool::allocate(
             &Plan::anywhere(parent.workers.len()),
-            Furniture {
+            PoolConfig {
                 threads: parent.threads,
                 task_stack: parent.workers[0].forks.capacity(),
-                manners: parent.manners,
+                guests: 0,
+                wait_policy: parent.wait_policy,
             },
             Arc::clone(&parent.handlers),
             Some(Arc::clone(parent)),
@@ -201,8 +205,12 @@ impl Frame {
         spares: &mut dyn Iterator<Item = usize>,
     ) {
         let spares = spares.map(|seat| parent.threads + seat);
-        let called: Vec<_> =
-            (0..parent.threads).chain(spares).filter(|&index| index != caller).collect();
+        let guests = parent.sleep.close_places().map(|place| parent.first_guest() + place);
+        let called: Vec<_> = (0..parent.threads)
+            .chain(spares)
+            .chain(guests)
+            .filter(|&index| index != caller)
+            .collect();
         // Relaxed: the inboxes' locks hand it over.
         self.missing.store(called.len() as u64, Ordering::Relaxed);
         for index in called {

@@ -8,8 +8,9 @@ use crate::pool::global;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// On a worker's thread it is [`Worker::join`] with the token looked up in a thread-local variable; on
-/// any other thread both run in the global pool.
+/// On a worker's thread it is [`Worker::join`] with the token looked up in a thread-local variable. On
+/// any other thread it uses the global pool: `a` runs on the calling thread, always, and `b` may be stolen by a worker (see
+/// [`Builder::callers_work`](crate::Builder::callers_work)).
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -39,7 +40,7 @@ where
     Local::with(|local| match local {
         Some(local) if const { fits_registers::<A, B, RA, RB>() } => outlined(local, a, b),
         Some(local) => fork_here(local, a, b),
-        None => global().install(|| join(a, b)),
+        None => global().enter(|| join(a, b)),
     })
 }
 
@@ -137,8 +138,8 @@ where
     join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != home)))
 }
 
-/// Calls `f` with the token of this thread's worker; on any other thread, on a worker of the global
-/// pool.
+/// Calls `f` with the token of this thread's worker; on any other thread as [`ThreadPool::run`](crate::ThreadPool::run) of
+/// the global pool: `f` runs on the calling thread.
 pub fn worker<R: Send>(f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
     Local::with(|local| match local {
         Some(local) => f(local.token()),

@@ -26,7 +26,8 @@ trait Piece: Sized + Send {
 
 /// Calls `f` with each index of `range`, perhaps in parallel.
 ///
-/// On a worker's thread it starts there; on any other thread, in the global pool. Needs no grain: a call
+/// It starts on the calling thread; if that is no worker, it is one more worker of the global pool for as long (see
+/// [`Builder::callers_work`](crate::Builder::callers_work)). Needs no grain: a call
 /// of `f` may take a nanosecond or a second. Calls must not wait for each other: several may be made in a
 /// row by one worker.
 ///

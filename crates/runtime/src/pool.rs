@@ -17,11 +17,12 @@ use crate::handlers::Handlers;
 use crate::home::Home;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
+use crate::job::guests::Guests;
 use crate::job::shared::Shared;
 use crate::job::unwind::dispose;
 use crate::latch::Signal;
 use crate::place::{Plan, Victims};
-use crate::registry::{Manners, Parts, Registry, Remote, Spawns};
+use crate::registry::{Parts, Registry, Remote, Spawns, WaitPolicy};
 use crate::sleep::Sleep;
 use crate::sleep::wake_policy::WakePolicy;
 use crate::threads::{Place, ThreadBuilder};
@@ -35,6 +36,9 @@ const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
+
+/// Threads from outside that may work for a pool at the same time in places of their own.
+const GUESTS: usize = 4;
 
 /// Starts a worker's thread.
 pub(crate) type Spawner = Box<dyn FnMut(ThreadBuilder) -> io::Result<()>>;
@@ -51,7 +55,7 @@ pub struct Builder {
     victims: Option<Victims>,
     topology: Option<Topology>,
     callers_work: Option<bool>,
-    manners: Manners,
+    wait_policy: WaitPolicy,
     handlers: Handlers,
     pub(crate) spares: usize,
     pub(crate) use_current_thread: bool,
@@ -138,11 +142,20 @@ impl Builder {
         self
     }
 
-    /// Whether a thread from outside that calls into the pool may run what it calls itself, in the
-    /// place of a worker that has nothing to do. It saves a wake-up and a hand-over, tens of microseconds, and
-    /// the number of threads at work stays the pool's. But the call then runs on the caller's thread:
-    /// with its thread-local variables, its call stack, its processor. By default yes, unless the
-    /// workers are [pinned](Builder::pin).
+    /// Whether a thread that is no worker runs the regions that it calls itself: by default yes, unless the workers are
+    /// [pinned](Builder::pin).
+    ///
+    /// Then [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope),
+    /// [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run), and in the global pool the functions of these names
+    /// and the loops ([`par_for`](crate::par_for()) and the like), run their own body on the calling
+    /// thread, always: with its thread-local variables, its call stack, its processor. The thread is one more worker for as
+    /// long, with an [index](crate::current_thread_index) above those of the pool's own, and of the
+    /// pool's workers that have nothing to do, one stands aside, so that no more threads are at work than the pool has
+    /// workers. It takes no task of others, but forks of those that have stolen from it. Four threads may do so at the same time;
+    /// the calls of more are handed to the pool's threads.
+    ///
+    /// [`install`](ThreadPool::install), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) and
+    /// [`spawn`](ThreadPool::spawn) run what they are given on the pool's own threads, always. With `false` so does everything.
     pub fn callers_work(mut self, yes: bool) -> Self {
         self.callers_work = Some(yes);
         self
@@ -160,7 +173,7 @@ impl Builder {
     /// # Ok::<(), poach_runtime::BuildError>(())
     /// ```
     pub fn waiting(mut self, waiting: Waiting) -> Self {
-        self.manners.waiting = waiting;
+        self.wait_policy.waiting = waiting;
         self
     }
 
@@ -172,7 +185,7 @@ impl Builder {
     ///
     /// It bounds what *joins* pile up. Scopes and handles that wait take any work, however deep.
     pub fn nesting(mut self, tasks: usize) -> Self {
-        self.manners.nesting = tasks;
+        self.wait_policy.nesting = tasks;
         self
     }
 
@@ -219,21 +232,25 @@ impl Builder {
             Some(threads) => threads,
             None => thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS),
         };
-        let seats = threads.saturating_add(self.spares);
-        if threads == 0 || seats > MAX_THREADS {
-            return Err(BuildError::Threads(seats));
+        let own = threads.saturating_add(self.spares);
+        if threads == 0 || own > MAX_THREADS {
+            return Err(BuildError::Threads(own));
         }
         if self.use_current_thread && Local::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
+        let callers_work = self.callers_work.unwrap_or(self.pin == Placement::Anywhere);
+        let guests = if callers_work { GUESTS } else { 0 };
+        let seats = own + guests;
         let plan = Plan::new(seats, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
-        let mut manners = self.manners;
-        manners.callers_work = self.callers_work.unwrap_or(self.pin == Placement::Anywhere);
-        let furniture = Furniture { threads, task_stack: self.task_stack, manners };
-        let (registry, owners) = furnish(&plan, furniture, handlers, None)?;
+        let wait_policy = self.wait_policy;
+        let config = PoolConfig { threads, guests, task_stack: self.task_stack, wait_policy };
+        let (registry, mut owners) = allocate(&plan, config, handlers, None)?;
+        let guests = Guests::new(&registry, owners.split_off(own));
         // Started workers are ended by this value's drop, should a later one fail to start.
-        let mut pool = ThreadPool { registry, threads: Mutex::new(Vec::with_capacity(seats)) };
+        let mut pool =
+            ThreadPool { registry, guests, threads: Mutex::new(Vec::with_capacity(own)) };
         let mut name = self.name.unwrap_or_else(|| Box::new(|index| format!("poach-{index}")));
         let (report, pinned) = mpsc::channel();
         let mut resident = None;
@@ -298,27 +315,29 @@ pub(crate) fn global() -> &'static ThreadPool {
     })
 }
 
-/// What a registry's workers are given.
+/// How a registry's workers are made.
 #[derive(Clone, Copy)]
-pub(crate) struct Furniture {
+pub(crate) struct PoolConfig {
     /// Regular workers: the first.
     pub(crate) threads: usize,
+    /// Places of guests: the last of the plan's seats.
+    pub(crate) guests: usize,
     pub(crate) task_stack: usize,
-    pub(crate) manners: Manners,
+    pub(crate) wait_policy: WaitPolicy,
 }
 
 /// Makes a registry and its workers' own ends of their queues, with nobody in it yet.
-pub(crate) fn furnish(
+pub(crate) fn allocate(
     plan: &Plan,
-    furniture: Furniture,
+    config: PoolConfig,
     handlers: Arc<Handlers>,
     parent: Option<Arc<Registry>>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
     // Thieves will want it; the first call is slow.
     Machine::asymmetric();
     let seats = plan.seats();
-    let Furniture { threads, task_stack, manners } = furniture;
-    let sleep = Arc::new(Sleep::new(seats, manners.waiting.reach(seats)));
+    let PoolConfig { threads, guests, task_stack, wait_policy } = config;
+    let sleep = Arc::new(Sleep::new(seats, guests, wait_policy.waiting.reach(seats)));
     let wake_policy = Arc::new(WakePolicy::new());
     let mut owners = Vec::with_capacity(seats);
     let mut workers = Vec::with_capacity(seats);
@@ -341,7 +360,8 @@ pub(crate) fn furnish(
         owners.push(spawns);
     }
     let workers = workers.into();
-    let parts = Parts { sleep, wake_policy, workers, threads, handlers, manners, parent };
+    let parts =
+        Parts { sleep, wake_policy, workers, threads, guests, handlers, wait_policy, parent };
     Ok((Registry::new(parts), owners))
 }
 
@@ -352,6 +372,7 @@ pub(crate) fn furnish(
 /// own while it waits.
 pub struct ThreadPool {
     pub(crate) registry: Arc<Registry>,
+    guests: Guests,
     threads: Mutex<Vec<ThreadHandle<()>>>,
 }
 
@@ -373,7 +394,7 @@ impl ThreadPool {
             victims: None,
             topology: None,
             callers_work: None,
-            manners: Manners { waiting: Waiting::default(), nesting: NESTING, callers_work: true },
+            wait_policy: WaitPolicy { waiting: Waiting::default(), nesting: NESTING },
             handlers: Handlers::default(),
             spares: 0,
             use_current_thread: false,
@@ -390,33 +411,48 @@ impl ThreadPool {
         self.registry.threads
     }
 
-    /// Runs `f` as a worker of this pool and waits for its result. Inside it, [`join`](crate::join),
+    /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),
     /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
     ///
-    /// On one of this pool's own workers it is a plain call. On a thread that is nobody's worker it is
-    /// not much more if a worker of this pool sleeps or looks for work with nothing under way: the thread
-    /// takes its place and runs `f` itself (see [`Builder::callers_work`]). Else `f` goes to the workers and
-    /// this thread waits; a worker of another pool works for that one while it waits.
+    /// So `f` has the stack size, the thread-local variables and the handlers that the pool was built with, and
+    /// none of the caller's. On one of this pool's own threads it is a plain call; on any other it is handed over, which
+    /// takes tens of microseconds if all workers sleep. A worker of another pool works for that one while it waits.
+    /// [`run`](ThreadPool::run), [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the
+    /// calling thread: see [`Builder::callers_work`].
     ///
     /// # Panics
     ///
     /// With `f`'s payload, if `f` panics.
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
-            Some(local) if local.registry.serves(&self.registry) => f(),
-            None if self.registry.manners.callers_work => {
-                match Local::in_place_of_an_idle_one(&self.registry, f) {
-                    Ok(result) => result,
-                    Err(f) => self.install_from(None, f),
-                }
-            }
+            Some(local) if local.registry.serves(&self.registry) && !local.is_guest() => f(),
             _ => self.install_from(local, f),
         })
     }
 
-    /// [`install`](ThreadPool::install) for a function that takes its worker's token.
+    /// Runs `f` as a worker of this pool, with the worker's token, on the calling thread, and returns its result.
+    ///
+    /// As [`join`](ThreadPool::join): on a thread that is nobody's worker, `f` runs there, and the thread is one
+    /// more worker of this pool for as long; see [`Builder::callers_work`] for the exceptions. On a worker of this pool it is a plain
+    /// call. A worker of another pool hands `f` over, and works for that one while it waits.
+    ///
+    /// # Panics
+    ///
+    /// With `f`'s payload, if `f` panics.
     pub fn run<R: Send>(&self, f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
-        self.install(|| crate::worker(f))
+        self.enter(|| crate::worker(f))
+    }
+
+    /// Calls `f` as a worker of this pool: on this thread, as its worker or as a guest, or else on one of the pool's.
+    pub(crate) fn enter<R: Send, F: FnOnce() -> R + Send>(&self, f: F) -> R {
+        Local::with(|local| match local {
+            Some(local) if local.registry.serves(&self.registry) => f(),
+            Some(_) => self.install_from(local, f),
+            None => match self.guests.visit(&self.registry, f) {
+                Ok(result) => result,
+                Err(f) => self.install_from(None, f),
+            },
+        })
     }
 
     fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {

@@ -12,16 +12,14 @@
 //! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
 //! looks are line S5 of sleep/README.md.
 
-use std::ptr;
 use std::sync::Arc;
 
 use poach_deque::split::{Stack, Stealer};
-use poach_memory::{CachePadded, Machine, Memory, Ordering, Pointer, Word};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use crate::handlers::Handlers;
 use crate::home::{Home, PoolSleep};
 use crate::inbox::Inbox;
-use crate::job::current::Local;
 use crate::job::forked::Birth;
 use crate::job::task::{InTwo, Queue, Task};
 use crate::place::Rings;
@@ -90,38 +88,38 @@ pub(crate) struct Parts {
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
     pub(crate) handlers: Arc<Handlers>,
-    pub(crate) manners: Manners,
+    pub(crate) wait_policy: WaitPolicy,
+    /// The last seats are places of guests.
+    pub(crate) guests: usize,
     pub(crate) parent: Option<Arc<Registry>>,
 }
 
-/// How workers wait, and what callers may do meanwhile.
+/// How workers wait.
 #[derive(Clone, Copy)]
-pub(crate) struct Manners {
+pub(crate) struct WaitPolicy {
     pub(crate) waiting: Waiting,
     /// Tasks on top of waits beyond which these are restricted.
     pub(crate) nesting: usize,
-    /// Whether callers from outside may take the places of workers that have nothing under way.
-    pub(crate) callers_work: bool,
 }
 
 pub(crate) struct Registry {
     pub(crate) workers: Box<[Remote]>,
-    /// How many of them are the pool's regular ones: the first. The others are spare.
+    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<WakePolicy>,
     high: Inbox,
     normal: Inbox,
     closing: <Machine as Memory>::Word,
-    /// Where each worker's [`Local`] is, once it runs.
-    pub(crate) locals: Box<[<Machine as Memory>::Pointer<Local>]>,
+    /// How many of them are places of guests.
+    guests: usize,
     /// Set if tasks that have not started when the pool closes are to be dropped.
     dropping: <Machine as Memory>::Word,
     /// How many detached tasks have not ended.
     detached: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
-    pub(crate) manners: Manners,
+    pub(crate) wait_policy: WaitPolicy,
     /// The registry whose workers have been interrupted and work for this one.
     parent: Option<Arc<Registry>>,
     pub(crate) birth: Birth,
@@ -130,10 +128,9 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new(parts: Parts) -> Arc<Registry> {
-        let spares = parts.workers.len() - parts.threads;
-        let locals = parts.workers.iter().map(|_| Pointer::new(ptr::null_mut())).collect();
+        let spares = parts.workers.len() - parts.threads - parts.guests;
         Arc::new(Registry {
-            locals,
+            guests: parts.guests,
             workers: parts.workers,
             threads: parts.threads,
             sleep: parts.sleep,
@@ -145,7 +142,7 @@ impl Registry {
             detached: CachePadded::new(Word::new(0)),
             handlers: parts.handlers,
             spares: Spares::new(spares),
-            manners: parts.manners,
+            wait_policy: parts.wait_policy,
             parent: parts.parent,
             birth: Birth::here(),
             recordings: Recordings::new(),
@@ -209,9 +206,24 @@ impl Registry {
         }
     }
 
+    /// Which place of a guest the seat `index` is, if it is one.
+    pub(crate) fn guest(&self, index: usize) -> Option<usize> {
+        index.checked_sub(self.first_guest())
+    }
+
+    /// The seat of the first place of a guest.
+    pub(crate) fn first_guest(&self) -> usize {
+        self.workers.len() - self.guests
+    }
+
+    /// Whether the pool has spare workers.
+    pub(crate) fn has_spares(&self) -> bool {
+        self.first_guest() != self.threads
+    }
+
     /// Whether any worker neither sleeps nor searches. Out of date at once.
     pub(crate) fn does_anybody_run(&self) -> bool {
-        self.sleep.does_anybody_run(self.spares.idle())
+        self.sleep.does_anybody_run(self.spares.idle() + self.sleep.free_places())
     }
 
     /// Line S5: whether there is work that a searcher could take.
@@ -255,6 +267,17 @@ impl Registry {
             }
         }
         alone && !called
+    }
+
+    /// Line G4, of the guest in the seat `index`, which has left, or sleeps: does what has been left to guests since it came,
+    /// when so much had been left before.
+    pub(crate) fn relieve(&self, index: usize, left_before: u64) {
+        if self.sleep.left_to_guests() != left_before {
+            self.request_everywhere(Some(index));
+            if self.visible_work() {
+                self.sleep.wake_for(index);
+            }
+        }
     }
 
     /// Tells the workers to end once no detached task is left.

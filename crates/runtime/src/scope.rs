@@ -1,7 +1,7 @@
 //! Any number of tasks that may borrow from the frame that opens the scope.
 //!
-//! Four ways to open one: [`scope`] and [`scope_fifo`] run their body on a worker, the `in_place` ones
-//! on the thread that calls. The tasks run on workers in any case, in last-in-first-out order, or in
+//! Four ways to open one: [`scope`] and [`scope_fifo`] make the thread that calls a worker, if it is none, and the `in_place` ones
+//! do not. The tasks run on workers in any case, in last-in-first-out order, or in
 //! the order in which each thread has spawned them.
 
 use std::fmt;
@@ -32,7 +32,8 @@ pub struct ScopeFifo<'scope> {
 
 /// Opens a scope, runs `f` in it, and returns `f`'s result once all tasks spawned in it have ended.
 ///
-/// On a worker's thread `f` runs there; on any other thread, on a worker of the global pool.
+/// `f` runs on the calling thread. If that is no worker, it is one more worker of the global pool for as long, and runs
+/// tasks of the scope too (see [`Builder::callers_work`](crate::Builder::callers_work)).
 ///
 /// ```
 /// let mut squares = vec![0; 100];
@@ -55,7 +56,7 @@ where
 {
     Local::with(|local| match local {
         Some(local) => open(Tally::new(local), Some(local), Scope::new, f),
-        None => global().install(|| scope(f)),
+        None => global().enter(|| scope(f)),
     })
 }
 
@@ -88,7 +89,7 @@ where
 {
     Local::with(|local| match local {
         Some(local) => open(Tally::new(local), Some(local), ScopeFifo::new, f),
-        None => global().install(|| scope_fifo(f)),
+        None => global().enter(|| scope_fifo(f)),
     })
 }
 

@@ -8,7 +8,8 @@ use crate::job::task::Task;
 use crate::pool::global;
 use crate::registry::{Detached, Priority, Registry};
 
-/// Starts `f` on the pool of this thread's worker, or on the global pool, and returns at once.
+/// Starts `f` on the pool of this thread's worker, or on the global pool, and returns at once. It runs on one of
+/// that pool's own threads.
 ///
 /// Dropping the handle lets the task go: it runs all the same. The pool's drop waits for it.
 ///
@@ -94,8 +95,8 @@ pub(crate) fn spawn_in<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
     hand_out(registry, f, |registry, local, task| match local {
-        Some(local) => local.spawn(task),
-        None => registry.inject(task),
+        Some(local) if !local.is_guest() => local.spawn(task),
+        _ => registry.inject(task),
     })
 }
 
@@ -104,8 +105,8 @@ pub(crate) fn spawn_fifo_in<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
     hand_out(registry, f, |registry, local, task| match local {
-        Some(local) => local.spawn(local.fifo.ticket(task)),
-        None => registry.inject(task),
+        Some(local) if !local.is_guest() => local.spawn(local.fifo.ticket(task)),
+        _ => registry.inject(task),
     })
 }
 
@@ -130,8 +131,8 @@ pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 
             registry.handlers.told(|| if starts { f() } else { drop(f) });
         });
         match local {
-            Some(local) => local.spawn(task),
-            None => registry.inject(task),
+            Some(local) if !local.is_guest() => local.spawn(task),
+            _ => registry.inject(task),
         }
     });
 }

@@ -4,13 +4,14 @@ use std::fmt;
 
 use crate::counters::Counters;
 use crate::pool::ThreadPool;
+use crate::registry::Remote;
 
 /// What one worker has done since its pool was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
-    /// Tasks it took from somewhere and ran: spawned tasks, those that came from outside, calls by a
-    /// thread [in its place](crate::Builder::callers_work), and second halves of joins that it stole. A
+    /// Tasks it took from somewhere and ran: spawned tasks, those that came from outside, regions that a
+    /// guest calls in its place (see [`Builder::callers_work`](crate::Builder::callers_work)), and second halves of joins that it stole. A
     /// half that nobody stole is part of what runs it, and not counted.
     pub tasks: u64,
     /// How often it stole: the second half of a join, or half of another worker's spawned tasks.
@@ -83,6 +84,7 @@ impl WorkerStats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     workers: Vec<WorkerStats>,
+    guests: WorkerStats,
 }
 
 impl Stats {
@@ -91,10 +93,16 @@ impl Stats {
         &self.workers
     }
 
-    /// The sum over all workers.
+    /// What threads from outside have done that ran a region themselves
+    /// ([`Builder::callers_work`](crate::Builder::callers_work)), all together.
+    pub fn guests(&self) -> WorkerStats {
+        self.guests
+    }
+
+    /// The sum over all workers, guests included.
     pub fn total(&self) -> WorkerStats {
         let sum = |sum: WorkerStats, &each| sum.merge(each, u64::wrapping_add);
-        self.workers.iter().fold(WorkerStats::default(), sum)
+        self.workers.iter().fold(self.guests, sum)
     }
 
     /// What has been done since `earlier`, a snapshot of the same pool.
@@ -111,7 +119,8 @@ impl Stats {
         );
         let pairs = self.workers.iter().zip(&earlier.workers);
         let workers = pairs.map(|(now, then)| now.merge(*then, u64::wrapping_sub)).collect();
-        Stats { workers }
+        let guests = self.guests.merge(earlier.guests, u64::wrapping_sub);
+        Stats { workers, guests }
     }
 }
 
@@ -124,6 +133,9 @@ impl fmt::Display for Stats {
         let names = FIELDS.iter().map(|(name, _)| (*name).to_owned());
         let mut rows = vec![["worker".to_owned()].into_iter().chain(names).collect()];
         rows.extend(self.workers.iter().enumerate().map(|(i, stats)| named(i.to_string(), stats)));
+        if self.guests != WorkerStats::default() {
+            rows.push(named("guests".to_owned(), &self.guests));
+        }
         rows.push(named("all".to_owned(), &self.total()));
         let width = |column: usize| {
             rows.iter().map(|row: &Vec<String>| row[column].len()).max().unwrap_or(0)
@@ -159,13 +171,12 @@ impl ThreadPool {
     /// # Ok::<(), poach_runtime::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
+        let of = |worker: &Remote| WorkerStats::of(&worker.watch.counters);
+        let (own, places) = self.registry.workers.split_at(self.registry.first_guest());
+        let sum = |sum: WorkerStats, each| sum.merge(of(each), u64::wrapping_add);
         Stats {
-            workers: self
-                .registry
-                .workers
-                .iter()
-                .map(|worker| WorkerStats::of(&worker.watch.counters))
-                .collect(),
+            workers: own.iter().map(of).collect(),
+            guests: places.iter().fold(WorkerStats::default(), sum),
         }
     }
 }
@@ -176,7 +187,7 @@ mod tests {
 
     fn stats(tasks: &[u64]) -> Stats {
         let of = |&tasks| WorkerStats { tasks, wakes: 1, ..WorkerStats::default() };
-        Stats { workers: tasks.iter().map(of).collect() }
+        Stats { workers: tasks.iter().map(of).collect(), guests: WorkerStats::default() }
     }
 
     #[test]

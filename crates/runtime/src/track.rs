@@ -39,8 +39,8 @@ pub enum Activity {
     /// Runs a task that came from outside, or was sent to this worker, as by a
     /// [broadcast](crate::ThreadPool::broadcast).
     InjectedTask,
-    /// Sleeps, while a thread outside of the pool runs what it
-    /// [installs](crate::ThreadPool::install) in its place.
+    /// Runs what a thread from outside calls, which is that thread: see
+    /// [`Builder::callers_work`](crate::Builder::callers_work).
     InPlace,
     /// Waits for something, and takes work meanwhile.
     Waiting,
@@ -57,7 +57,7 @@ impl Activity {
             Activity::StolenTask { .. } => "stolen task",
             Activity::OwnTask => "own task",
             Activity::InjectedTask => "injected task",
-            Activity::InPlace => "in place",
+            Activity::InPlace => "guest",
             Activity::Waiting => "waiting",
             Activity::Sleeping => "sleeping",
         }

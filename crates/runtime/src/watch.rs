@@ -10,7 +10,7 @@ use crate::counters::Counters;
 use crate::job::processor;
 use crate::track::{Activity, Mark, Open, Track};
 
-/// One worker's. Written by its own thread, or by the one that is in its place while it sleeps.
+/// One worker's. Written by its own thread, or by the guest whose place it is.
 pub(crate) struct Watch {
     pub(crate) counters: Counters,
     pub(crate) track: Track,

@@ -1,6 +1,8 @@
 //! The functions of the crate as methods of a pool: the same, in that pool.
 //!
-//! On one of the pool's own workers each is the plain function; on any other thread it enters the pool.
+//! On one of the pool's own workers each is the plain function. On a thread that is no worker, `join`, `join_context`, `scope` and `scope_fifo`
+//! run their body there, always, and that thread is one more worker for as long; what is spawned, broadcast or interrupted runs on the
+//! pool's own threads, always ([`Builder::callers_work`](crate::Builder::callers_work)).
 
 use std::sync::Arc;
 use std::thread;
@@ -17,7 +19,8 @@ use crate::scope::{self, Scope, ScopeFifo};
 use crate::spawn;
 
 impl ThreadPool {
-    /// [`join`](crate::join()) in this pool.
+    /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
+    /// unless the pool was [built otherwise](crate::Builder::callers_work).
     ///
     /// # Panics
     ///
@@ -29,10 +32,11 @@ impl ThreadPool {
         RA: Send,
         RB: Send,
     {
-        self.install(|| join::join(a, b))
+        self.enter(|| join::join(a, b))
     }
 
-    /// [`join_context`](crate::join_context()) in this pool.
+    /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs there,
+    /// unless the pool was [built otherwise](crate::Builder::callers_work).
     ///
     /// # Panics
     ///
@@ -45,10 +49,11 @@ impl ThreadPool {
         RB: Send,
     {
         let home = thread::current().id();
-        self.install(|| join::join_context_from(thread::current().id() != home, a, b))
+        self.enter(|| join::join_context_from(thread::current().id() != home, a, b))
     }
 
-    /// [`scope`](crate::scope()) in this pool.
+    /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,
+    /// unless the pool was [built otherwise](crate::Builder::callers_work).
     ///
     /// # Panics
     ///
@@ -58,10 +63,11 @@ impl ThreadPool {
         F: FnOnce(&Scope<'scope>) -> R + Send,
         R: Send,
     {
-        self.install(|| scope::scope(f))
+        self.enter(|| scope::scope(f))
     }
 
-    /// [`scope_fifo`](crate::scope_fifo) in this pool.
+    /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs there,
+    /// unless the pool was [built otherwise](crate::Builder::callers_work).
     ///
     /// # Panics
     ///
@@ -71,7 +77,7 @@ impl ThreadPool {
         F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
         R: Send,
     {
-        self.install(|| scope::scope_fifo(f))
+        self.enter(|| scope::scope_fifo(f))
     }
 
     /// [`in_place_scope`](crate::in_place_scope) with tasks for this pool.
@@ -110,7 +116,7 @@ impl ThreadPool {
         scope::in_place_fifo_in(self.registry(), f)
     }
 
-    /// Starts `f` on this pool and lets it go; see [`spawn`](crate::spawn()).
+    /// Starts `f` on one of this pool's own threads and lets it go; see [`spawn`](crate::spawn()).
     pub fn spawn<R: Send + 'static>(
         &self,
         f: impl FnOnce() -> R + Send + 'static,
@@ -118,12 +124,12 @@ impl ThreadPool {
         spawn::spawn_in(self.registry(), f)
     }
 
-    /// [`spawn_detached`](crate::spawn_detached) on this pool.
+    /// [`spawn_detached`](crate::spawn_detached) on this pool's own threads.
     pub fn spawn_detached(&self, f: impl FnOnce() + Send + 'static) {
         spawn::spawn_detached_in(self.registry(), f);
     }
 
-    /// [`spawn_fifo`](crate::spawn_fifo) on this pool.
+    /// [`spawn_fifo`](crate::spawn_fifo) on this pool's own threads.
     pub fn spawn_fifo<R: Send + 'static>(
         &self,
         f: impl FnOnce() -> R + Send + 'static,
@@ -131,7 +137,7 @@ impl ThreadPool {
         spawn::spawn_fifo_in(self.registry(), f)
     }
 
-    /// [`spawn_at`](crate::spawn_at) on this pool.
+    /// [`spawn_at`](crate::spawn_at) on this pool's own threads.
     pub fn spawn_at<R: Send + 'static>(
         &self,
         priority: Priority,
@@ -140,7 +146,7 @@ impl ThreadPool {
         spawn::spawn_at_in(self.registry(), priority, f)
     }
 
-    /// [`broadcast`](crate::broadcast()) to this pool's workers.
+    /// [`broadcast`](crate::broadcast()) to this pool's own threads, each of them.
     ///
     /// # Panics
     ///
@@ -149,12 +155,12 @@ impl ThreadPool {
         self.here(|registry| broadcast::broadcast_in(registry, f))
     }
 
-    /// [`spawn_broadcast`](crate::spawn_broadcast) to this pool's workers.
+    /// [`spawn_broadcast`](crate::spawn_broadcast) to this pool's own threads, each of them.
     pub fn spawn_broadcast(&self, f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
         self.here(|registry| broadcast::spawn_broadcast_in(registry, f));
     }
 
-    /// [`interrupt`](crate::interrupt()) of this pool's workers, one of which runs `f`.
+    /// [`interrupt`](crate::interrupt()) of this pool's own threads, one of which runs `f`.
     ///
     /// # Panics
     ///

@@ -18,8 +18,11 @@ use crate::registry::{Priority, Registry, Remote, Spawns};
 use crate::sleep::{LONGEST, Slept};
 use crate::steal_backoff::StealBackoff;
 use crate::track::Activity;
-use crate::waiting::{CallStack, Pile, Waiting};
+use crate::waiting::{Pile, Waiting};
 use crate::watch::Watch;
+
+mod guest;
+mod restricted;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
@@ -29,8 +32,6 @@ const LOOKS: u32 = 64;
 const EAGER_LOOKS: u32 = 16;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
-/// Pauses for which a caller from outside waits for an offered place: several times those between two looks.
-const MEETING: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -46,6 +47,10 @@ pub(crate) struct Local {
     pub(crate) resident: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) pile: Pile,
+    /// Its place among the guests, if it is one.
+    guest: Option<usize>,
+    /// Of a guest: how often something had been left to guests when it came.
+    left_before: Cell<u64>,
     backoff: StealBackoff,
     lookout: Lookout,
     random: Cell<u64>,
@@ -89,7 +94,10 @@ impl Local {
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&registry.workers[index].watch);
         let (pile, backoff, lookout) = (Pile::new(), StealBackoff::new(), Lookout::new());
+        let (guest, left_before) = (registry.guest(index), Cell::new(0));
         Local {
+            guest,
+            left_before,
             registry,
             index,
             watch,
@@ -160,7 +168,6 @@ impl Local {
 
     /// Works until the pool has closed and nothing is left to do.
     pub(crate) fn main_loop(&self) {
-        self.publish();
         let finished = || self.registry.is_finished();
         self.work_until(&finished, &|| None, || self.token(), Cause::Idle);
     }
@@ -184,7 +191,7 @@ impl Local {
 
     /// Runs one piece of work from wherever there is some, for one who does not wait.
     pub(crate) fn run_any(&self) -> bool {
-        let found = self.find(None);
+        let found = if self.guest.is_some() { self.find_needed(None) } else { self.find(None) };
         let any = found.is_some();
         if let Some(work) = found {
             self.run(work, self.token());
@@ -216,8 +223,9 @@ impl Local {
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
     ) {
-        let manners = self.registry.manners;
-        if manners.waiting == Waiting::Random && !self.pile.is_high(manners.nesting) {
+        let policy = self.registry.wait_policy;
+        let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
+        if may_take_any && !self.pile.is_high(policy.nesting) {
             self.work_until(done, thief, token, Cause::Wait);
         } else {
             self.follow_until(done, thief, token);
@@ -228,77 +236,13 @@ impl Local {
     /// ones, its mail, everybody's tasks in the order of its rings, and the others from outside. With no
     /// work, it looks a while, then sleeps; whoever makes `done` true must call
     /// [`Sleep::wake`](crate::sleep::Sleep::wake).
+    ///
+    /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads.
     pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool) {
+        if self.guest.is_some() {
+            return self.follow_until(done, &|| None, || self.token());
+        }
         self.work_until(done, &|| None, || self.token(), Cause::Wait);
-    }
-
-    /// Calls `f` in the place of a worker that has nothing under way, and sleeps or [offers](crate::sleep::Sleep::offer)
-    /// its place, if there is one; else gives `f` back. For a thread that is no worker.
-    pub(crate) fn in_place_of_an_idle_one<R, F: FnOnce() -> R>(
-        registry: &Registry,
-        f: F,
-    ) -> Result<R, F> {
-        /// Gives the place back, also when `f` unwinds.
-        struct Place<'r> {
-            registry: &'r Registry,
-            index: usize,
-            local: &'r Local,
-            /// How many requests had been answered when the place was taken.
-            answers: u64,
-            /// Of the worker's own thread.
-            stack: CallStack,
-        }
-        impl Drop for Place<'_> {
-            fn drop(&mut self) {
-                let Place { registry, index, local, answers, stack } = *self;
-                local.pile.stack.set(stack);
-                let left_behind = !local.spawns.is_empty();
-                // From here on the Local is the worker's.
-                registry.sleep.give_back(index, || {
-                    registry.request_everywhere(Some(index));
-                    left_behind
-                        || registry.is_closing()
-                        || registry.visible_work()
-                        || registry.workers[index].has_mail()
-                        || (registry.sleep.answers() != answers && registry.does_anybody_run())
-                });
-            }
-        }
-        registry.birth.check();
-        let Some(index) = registry.sleep.take_place().or_else(|| Local::meet(registry)) else {
-            return Err(f);
-        };
-        let local = Local::of_idle(registry, index);
-        let stack = local.pile.stack.replace(CallStack::here(None));
-        let answers = registry.sleep.answers();
-        let place = Place { registry, index, local, answers, stack };
-        Ok(place.local.enter(|local| {
-            let _running = local.watch.runs(Activity::InPlace);
-            local.watch.is_here();
-            f()
-        }))
-    }
-
-    /// Waits a moment for a place to be offered, if somebody looks for work, and takes it; or that of one
-    /// that goes to sleep meanwhile.
-    #[cold]
-    fn meet(registry: &Registry) -> Option<usize> {
-        let sleep = &registry.sleep;
-        for _ in 0..MEETING {
-            if let Some(index) = sleep.take_offer() {
-                // O4.
-                Local::of_idle(registry, index).found();
-                return Some(index);
-            }
-            if !sleep.is_anybody_searching() {
-                return None;
-            }
-            Machine::pause();
-            if let Some(index) = sleep.take_place() {
-                return Some(index);
-            }
-        }
-        None
     }
 
     /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
@@ -335,24 +279,6 @@ impl Local {
     /// Between two looks, after so many: pauses, or gives the processor away.
     fn breathe(looks: u32) {
         if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
-    }
-
-    /// As [`breathe`](Local::breathe), for a worker with nothing under way, which lets callers from outside take
-    /// its place meanwhile. Returns after how many looks it goes on.
-    fn breathe_idly(&self, looks: u32) -> u32 {
-        // Not before the last look: the request that this one has left is to stand for a while before the
-        // worker looks whether there is something to expose, and sleeps.
-        if looks == LOOKS - 1 || !self.registry.manners.callers_work {
-            Local::breathe(looks);
-            return looks;
-        }
-        match self.registry.sleep.offer(self.index, NAP, || Local::breathe(looks)) {
-            None => looks,
-            // It has slept, and been called.
-            Some(false) => 1,
-            // It has slept, and does what it has not done before.
-            Some(true) => LOOKS - 2,
-        }
     }
 
     /// [`wait`](Local::wait) without restriction, and all other waits.
@@ -411,19 +337,18 @@ impl Local {
                 }
             }
             looks += 1;
-            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose(self.others()) {
+            let aside = idle && self.registry.sleep.is_crowded();
+            if aside {
+                looks = LOOKS;
+            }
+            if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && self.expose(self.others()) {
                 // Something to steal now.
-            } else if looks < LOOKS || idle && self.lookout.goes_on() {
+            } else if looks < LOOKS || idle && !aside && self.lookout.goes_on() {
                 // The last look comes again, with its exposure.
                 looks = if looks < LOOKS { looks } else { LOOKS - 2 };
-                if idle {
-                    looks = self.breathe_idly(looks);
-                } else {
-                    Local::breathe(looks);
-                }
+                Local::breathe(looks);
             } else {
                 self.registry.birth.check_or_abort();
-                // Begun and ended outside of `sleep`: within, another may be in this worker's place.
                 let sleeping = self.watch.sleeps();
                 let sleep = &self.registry.sleep;
                 if idle && let Some(worked) = self.lookout.sleeps() {
@@ -432,9 +357,16 @@ impl Local {
                 let naps = nap <= LAST_QUIET_NAP || self.registry.does_anybody_run();
                 let time = naps.then_some(nap);
                 let (mut fences, mut private) = (0, false);
-                let slept = sleep.sleep(self.index, idle, time, || {
+                let slept = sleep.sleep(self.index, time, || {
                     self.registry.request_everywhere(Some(self.index));
-                    if done() || self.registry.visible_work() || self.remote().has_mail() {
+                    if done() || self.registry.has_injected() || self.remote().has_mail() {
+                        return true;
+                    }
+                    // One that stands aside leaves what owners have to those that are at work.
+                    if idle && sleep.leaves_it_to_guests() {
+                        return false;
+                    }
+                    if self.registry.visible_work() {
                         return true;
                     }
                     let fence = || Local::fence(&mut fences);
@@ -460,81 +392,6 @@ impl Local {
         if looks != 0 {
             self.found();
         }
-    }
-
-    /// [`wait`](Local::wait) with restriction. Never a searcher.
-    fn follow_until<'w>(
-        &self,
-        done: &dyn Fn() -> bool,
-        thief: &dyn Fn() -> Option<usize>,
-        token: impl Fn() -> Worker<'w>,
-    ) {
-        let sleep = &self.registry.sleep;
-        let _waiting = self.watch.waits();
-        let following = sleep.follow(self.index);
-        let mut looks = 0;
-        while !done() {
-            let thief = thief();
-            following.set(thief);
-            if looks == 0 {
-                self.share_spawns();
-            }
-            if let Some(work) = self.find_needed(thief) {
-                if let Work::Fork(_, victim, _) = work
-                    && looks != 0
-                    && self.registry.workers[victim].forks.shared() != 0
-                {
-                    sleep.call_follower(victim);
-                }
-                looks = 0;
-                let _on_top = self.pile.task();
-                self.run(work, token());
-                continue;
-            }
-            looks += 1;
-            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose_forks(self.chain(thief)) {
-                // Something to steal now.
-            } else if looks < LOOKS {
-                Local::breathe(looks);
-            } else {
-                self.registry.birth.check_or_abort();
-                let _sleeping = self.watch.sleeps();
-                sleep.sleep_following(self.index, || {
-                    let shares = |link: usize| self.registry.workers[link].forks.shared() != 0;
-                    done() || self.remote().has_mail() || self.chain(thief).any(shares)
-                });
-                looks = 1;
-            }
-        }
-    }
-
-    /// Lets thieves see all spawned tasks of this worker, which it will not come to for a while.
-    fn share_spawns(&self) {
-        // Each turn answers a request with half of the private ones, or with the last one.
-        while !self.spawns.is_empty() && self.spawns.len() > self.remote().spawns.len() {
-            self.remote().spawns.request();
-            if let Some(task) = self.pop_own() {
-                self.spawn(task);
-            }
-        }
-    }
-
-    /// What a restricted wait takes.
-    fn find_needed(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        if let Some(task) = self.remote().calls.take().or_else(|| self.remote().mail.take()) {
-            return Some(Work::Task(task, Activity::InjectedTask));
-        }
-        self.steal_from_chain(thief)
-    }
-
-    /// A fork of `thief`, or of a worker that it waits for, and so on.
-    fn steal_from_chain(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        self.chain(thief).find_map(|link| self.steal_fork(link, true))
-    }
-
-    /// Whom a wait for `thief` takes from.
-    fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
-        self.registry.sleep.chain(thief).take_while(|&link| link != self.index)
     }
 
     /// What anybody may take, and first what a wait for `thief` needs.
@@ -622,8 +479,8 @@ impl Local {
     /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
     /// for each processor: then this thread goes elsewhere.
     fn make_room_for(&self, victim: usize) {
-        let lent = self.resident.get() || self.registry.sleep.is_lent(self.index);
-        if !lent
+        let foreign = self.resident.get() || self.guest.is_some();
+        if !foreign
             && self.registry.workers[victim].watch.was_here()
             && let Some(mut me) = Mover::me(None)
         {

@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, join, scope, spawn};
 
@@ -203,28 +202,4 @@ fn handles_return_results_and_panics() {
     // Joined by a worker, of the same pool, whose only other worker may be busy with it.
     let nested = pool.install(|| spawn(|| spawn(|| 11).join().unwrap()).join().unwrap());
     assert_eq!(nested, 11);
-}
-
-/// Whoever calls while all workers are awake takes the place of one that looks for work. If it handed its call
-/// over, which takes microseconds, the worker would look on afterwards, the next call would come too early again,
-/// and so on for hundreds of calls.
-#[test]
-#[cfg(not(miri))]
-fn a_caller_that_met_workers_awake_soon_works_in_their_place_again() {
-    const ROUNDS: usize = 21;
-    for threads in [1, 2] {
-        let pool = pool(threads);
-        let caller = thread::current().id();
-        let mut handed_over: Vec<usize> = (0..ROUNDS)
-            .map(|_| {
-                (0..threads).for_each(|_| drop(pool.spawn(|| ())));
-                let elsewhere = || pool.install(|| thread::current().id()) != caller;
-                let calls = (0..1000).filter(|_| elsewhere()).count();
-                thread::sleep(Duration::from_millis(5));
-                calls
-            })
-            .collect();
-        handed_over.sort_unstable();
-        assert!(handed_over[ROUNDS / 2] <= 5, "{threads} workers, calls of 1000: {handed_over:?}");
-    }
 }

@@ -333,7 +333,7 @@ struct Pending {
 }
 
 // SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
-// home worker: a `Local` is used by one thread at a time, that of its worker or the one in its place, and the
+// home worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
 // home worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.
 unsafe impl Sync for Pending {}

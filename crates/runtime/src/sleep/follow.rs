@@ -55,7 +55,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// worker waits for, at what only it may take, and at the deques of its chain, on which it has left
     /// requests.
     pub(crate) fn sleep_following(&self, worker: usize, look_again: impl FnOnce() -> bool) {
-        let seat = self.seat(worker);
+        let seat = &self.seats[worker];
         // F1.
         // AcqRel: as in `set_bit`; which seat is in use goes with it.
         self.following[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
@@ -91,7 +91,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     pub(super) fn call_from(&self, bits: &[M::Word], worker: usize) -> bool {
         let taken = Self::take(bits, worker);
         if taken {
-            self.seat(worker).unpark();
+            self.seats[worker].unpark();
         }
         taken
     }

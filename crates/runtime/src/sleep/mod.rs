@@ -8,9 +8,9 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 mod follow;
 // loom brings its own threads, which Miri cannot run.
+mod guests;
 #[cfg(all(test, not(miri)))]
 mod model;
-mod visit;
 pub(crate) mod wake_policy;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
@@ -29,16 +29,10 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
     /// somebody decided to wake them.
     searching: CachePadded<M::Word>,
-    /// One bit a worker: set by the worker when it goes to sleep, cleared by whoever wakes it, or
-    /// takes its place.
+    /// One bit a worker: set by the worker when it goes to sleep, cleared by whoever wakes it.
     asleep: CachePadded<Box<[M::Word]>>,
-    /// One bit a worker, meaningful while it sleeps: whether it sleeps with nothing under way, so that
-    /// another thread may take its place. Written by the worker while it is awake, and by whoever is in its
-    /// place.
-    vacant: CachePadded<Box<[M::Word]>>,
     /// One bit a worker, meaningful while it sleeps: whether it has left no request and sleeps for a
-    /// bounded time, so that owners need not call it. Written by the worker while it is awake, and by
-    /// whoever takes its place.
+    /// bounded time, so that owners need not call it. Written by the worker while it is awake.
     resting: CachePadded<Box<[M::Word]>>,
     /// One bit a worker: as `asleep`, for those in a restricted wait.
     following: CachePadded<Box<[M::Word]>>,
@@ -46,15 +40,14 @@ pub(crate) struct Sleep<M: Memory, S> {
     thieves: Box<[CachePadded<M::Word>]>,
     /// How far along `thieves` a restricted wait takes work.
     reach: usize,
-    /// Each worker's own seat, and the seat of whoever is in its place.
-    seats: Box<[[S; 2]]>,
-    /// Which of the two is in use: 1 while another thread is in the worker's place. Written by that
-    /// thread.
-    guest: Box<[M::Word]>,
-    /// How often an owner has made work in its deque visible: answered a request, mostly.
-    answers: CachePadded<M::Word>,
-    /// The index plus one of a worker that [offers](Sleep::offer) its place, or zero.
-    offered: CachePadded<M::Word>,
+    /// Each worker's own seat.
+    seats: Box<[S]>,
+    /// How often what there was to do has been left to guests.
+    left_to_guests: CachePadded<M::Word>,
+    /// Which places of guests are taken, and by which of them a worker is to stand aside: see `guests`.
+    guests: CachePadded<M::Word>,
+    /// How many places there are.
+    places: usize,
 }
 
 /// How a sleep ended.
@@ -76,19 +69,19 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the seats.
 impl<M: Memory, S: Seat> Sleep<M, S> {
-    pub(crate) fn new(workers: usize, reach: usize) -> Self {
+    pub(crate) fn new(workers: usize, places: usize, reach: usize) -> Self {
+        assert!(places <= guests::MOST, "more places of guests than a word has bits for");
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
             asleep: CachePadded::new(bits::<M>(workers)),
-            vacant: CachePadded::new(bits::<M>(workers)),
             resting: CachePadded::new(bits::<M>(workers)),
             following: CachePadded::new(bits::<M>(workers)),
             thieves: (0..workers).map(|_| CachePadded::new(M::Word::new(0))).collect(),
             reach,
-            seats: (0..workers).map(|_| [S::new(), S::new()]).collect(),
-            guest: (0..workers).map(|_| M::Word::new(0)).collect(),
-            answers: CachePadded::new(M::Word::new(0)),
-            offered: CachePadded::new(M::Word::new(0)),
+            seats: (0..workers).map(|_| S::new()).collect(),
+            left_to_guests: CachePadded::new(M::Word::new(0)),
+            guests: CachePadded::new(M::Word::new(0)),
+            places,
         }
     }
 
@@ -109,19 +102,14 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// alone, and if nobody else is there, one who follows that owner may have it.
     #[cold]
     pub(crate) fn wake_for(&self, owner: usize) {
-        self.answers.fetch_add(1, Ordering::Relaxed);
         // P2: pairs with S3, L2 and F2.
         M::full();
-        // P3 and P4.
-        if self.searching.load(Ordering::Relaxed) == 0 && !self.call_one(|group| self.rests(group))
+        // P3 and P4. While guests are in, as many workers stand aside.
+        if self.searching.load(Ordering::Relaxed) == 0
+            && (self.leaves_it_to_guests() || !self.call_one(|group| self.rests(group)))
         {
             self.call_follower(owner);
         }
-    }
-
-    /// How often owners have called so far. Any thread.
-    pub(crate) fn answers(&self) -> u64 {
-        self.answers.load(Ordering::Relaxed)
     }
 
     fn rests(&self, group: usize) -> u64 {
@@ -171,7 +159,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         if !self.take_bit(worker) {
             return false;
         }
-        self.seat(worker).unpark();
+        self.seats[worker].unpark();
         true
     }
 
@@ -184,23 +172,14 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         taken
     }
 
-    /// Where the thread that acts as this worker sleeps. Called by that thread while it does, or by one
-    /// that has cleared the worker's bit and so seen what that thread wrote before it set it.
-    fn seat(&self, worker: usize) -> &S {
-        &self.seats[worker][self.guest[worker].load(Ordering::Relaxed) as usize]
-    }
-
     fn clear_bit(&self, worker: usize) -> bool {
         let bit = Self::bit(worker);
-        // Acquire: pairs with the release in `set_bit`; who takes a worker's place sees all that was
-        // done there. Release: keeps that so when the place goes from hand to hand.
+        // AcqRel: as in `set_bit`.
         self.asleep[worker / BITS].fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
     fn set_bit(&self, worker: usize) {
-        // Release: pairs with the acquire in `clear_bit`. Acquire: pairs with its release. A worker that
-        // sees work at S5 and finds its bit taken leaves that work to whoever took it, who must see it
-        // at B5.
+        // AcqRel: pairs with `clear_bit`. Whoever calls a worker sees why it sleeps (`resting`).
         self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
     }
 
@@ -213,7 +192,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     #[inline]
     pub(crate) fn is_anybody_hungry(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
-            || self.asleep.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+            || (!self.is_full() && self.sleepers() != 0)
             || self.following.iter().any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
@@ -238,7 +217,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
             (word.load(Ordering::Relaxed) & !self.rests(group)) != 0
                 || self.following[group].load(Ordering::Relaxed) != 0
         };
-        last && self.asleep.iter().enumerate().any(sleeps)
+        last && self.asleep.iter().enumerate().any(sleeps) && !self.leaves_it_to_guests()
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
@@ -247,26 +226,22 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
-    /// `vacant` says that nothing is under way on this worker's stack: until this returns, another
-    /// thread may [take its place](Sleep::take_place).
     pub(crate) fn sleep(
         &self,
         worker: usize,
-        vacant: bool,
         time: Option<Duration>,
         look_again: impl FnOnce() -> bool,
     ) -> Slept {
         self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
-        let actor = self.guest[worker].load(Ordering::Relaxed);
-        if !self.lie_down(worker, actor, vacant, look_again) {
+        if !self.lie_down(worker, look_again) {
             return Slept::NotAtAll;
         }
         if let Some(time) = time {
-            let over = self.nap(worker, actor, time);
+            let over = self.nap(worker, time);
             return if over { Slept::ToTheEnd } else { Slept::Called };
         }
         // S6. If the bit was gone, somebody has called already, and this returns at once.
-        self.seats[worker][actor as usize].park();
+        self.seats[worker].park();
         Slept::Called
     }
 
@@ -275,39 +250,25 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
     /// `look_again` looks at everything else.
     pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         self.resting[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
-        let actor = self.guest[worker].load(Ordering::Relaxed);
-        if self.lie_down(worker, actor, true, look_again) {
-            self.nap(worker, actor, time);
+        if self.lie_down(worker, look_again) {
+            self.nap(worker, time);
         }
     }
 
     /// Lines R6 and R7. Returns whether the time was over before anybody called.
-    fn nap(&self, worker: usize, actor: u64, mut time: Duration) -> bool {
-        let seat = &self.seats[worker][actor as usize];
-        while !seat.park_for(time) {
-            if self.take_back(worker, actor) {
+    fn nap(&self, worker: usize, mut time: Duration) -> bool {
+        while !self.seats[worker].park_for(time) {
+            if self.take_bit(worker) {
                 return true;
             }
-            // Somebody calls just now, or a caller is in this place, and the nap goes on when it has left.
+            // Somebody calls just now.
             time = (time * 2).min(LONGEST);
         }
         false
     }
 
-    /// Lines S1 to S5. Returns whether the worker is to sleep, where it sat before.
-    fn lie_down(
-        &self,
-        worker: usize,
-        actor: u64,
-        vacant: bool,
-        look_again: impl FnOnce() -> bool,
-    ) -> bool {
-        let (group, bit) = (worker / BITS, Self::bit(worker));
-        if vacant {
-            self.vacant[group].fetch_or(bit, Ordering::Relaxed);
-        } else {
-            self.vacant[group].fetch_and(!bit, Ordering::Relaxed);
-        }
+    /// Lines S1 to S5. Returns whether the worker is to sleep.
+    fn lie_down(&self, worker: usize, look_again: impl FnOnce() -> bool) -> bool {
         // S1.
         self.set_bit(worker);
         // S2.
@@ -315,23 +276,7 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
         // S3: pairs with P2.
         M::full();
         // S4 and S5.
-        !(look_again() && self.take_back(worker, actor))
-    }
-
-    /// Whoever lay down as this worker, its thread or a caller in its place (by the value of `guest`), takes the
-    /// bit back, if nobody has.
-    ///
-    /// The bit may be another's by now: of a caller that has come into this place and sleeps in it. That one is
-    /// called then, looks again, and the place stays its.
-    fn take_back(&self, worker: usize, actor: u64) -> bool {
-        if !self.take_bit(worker) {
-            return false;
-        }
-        let own = self.guest[worker].load(Ordering::Relaxed) == actor;
-        if !own {
-            self.seat(worker).unpark();
-        }
-        own
+        !(look_again() && self.take_bit(worker))
     }
 
     /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
@@ -349,10 +294,13 @@ impl<M: Memory, S: Seat> Sleep<M, S> {
                 i_am_awake = usize::from(bits & Self::bit(me) == 0);
             }
         }
-        asleep + i_am_awake + away() < self.seats.len()
+        // Of the places, too: a guest that comes acquires it.
+        let free = self.places - Self::taken_places(self.guests.fetch_or(0, Ordering::AcqRel));
+        asleep + i_am_awake + away() + free < self.seats.len()
     }
 
-    /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares. Out of date at once.
+    /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares,
+    /// and places without a guest. Out of date at once.
     #[cold]
     pub(crate) fn does_anybody_run(&self, away: usize) -> bool {
         let sleepers = |(asleep, following): (&M::Word, &M::Word)| {

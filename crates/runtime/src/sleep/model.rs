@@ -69,7 +69,7 @@ impl<M: Memory> Pool<M> {
     /// Leaked: loom's own types panic when they are dropped by the unwinding of a deadlock.
     fn new(workers: usize, lines: Lines) -> &'static Self {
         Box::leak(Box::new(Pool {
-            sleep: Sleep::new(workers, 1),
+            sleep: Sleep::new(workers, 2, 1),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines,
@@ -110,9 +110,8 @@ impl<M: Memory> Pool<M> {
 
     fn take_as_searcher(&self, worker: usize) {
         while !self.try_take() {
-            self.sleep.sleep(worker, true, None, || {
-                self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0
-            });
+            self.sleep
+                .sleep(worker, None, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
         }
         self.found();
     }
@@ -172,7 +171,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
         let worker = thread::spawn(move || {
             pool.sleep.search();
             while pool.done.load(Ordering::Relaxed) == 0 {
-                pool.sleep.sleep(0, false, None, || pool.done.load(Ordering::Relaxed) != 0);
+                pool.sleep.sleep(0, None, || pool.done.load(Ordering::Relaxed) != 0);
             }
             pool.sleep.found();
         });
@@ -182,143 +181,157 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
     });
 }
 
-/// A caller takes the sleeper's place, if it sleeps, and leaves; a task comes at any moment. `look`
-/// says whether the caller looks for it before it leaves.
-fn a_caller_in_a_sleepers_place(look: bool) {
+/// Two threads that want one place, one of them again after the other has left.
+fn guests(stays: bool) {
     check(move || {
-        let pool = Pool::<Loom>::new(1, ALL);
-        // What only the acting worker touches.
+        let sleep: &'static Sleep<Loom, LoomSeat> = Box::leak(Box::new(Sleep::new(2, 1, 1)));
+        // What only the guest touches, and an access that loom watches.
         let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
-        // An access that loom watches, and reports if another is not ordered with it.
         let act = || private.with_mut(|_| ());
-        let worker = thread::spawn(move || {
-            act();
-            pool.take(0);
-            act();
-        });
-        let caller = thread::spawn(move || {
-            if let Some(place) = pool.sleep.take_place() {
+        let visit = move || {
+            if let Some(place) = sleep.enter() {
                 act();
-                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
-            }
-        });
-        pool.produce(1);
-        worker.join().unwrap();
-        caller.join().unwrap();
-    });
-}
-
-#[test]
-fn a_caller_in_a_sleepers_place_loses_nothing() {
-    a_caller_in_a_sleepers_place(true);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn a_caller_that_does_not_look_back_loses_a_task() {
-    a_caller_in_a_sleepers_place(false);
-}
-
-/// A worker that looks for a task, offers its place once, and sleeps; a caller that takes the place, if it
-/// meets the offer or the sleeper; and a task that comes at any moment.
-fn a_caller_meets_an_offer(takes_back: bool, look: bool) {
-    check(move || {
-        let pool = Pool::<Loom>::new(1, ALL);
-        // What only the acting worker touches.
-        let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
-        // An access that loom watches, and reports if another is not ordered with it.
-        let act = || private.with_mut(|_| ());
-        let worker = thread::spawn(move || {
-            let visible = || pool.visible.load(Ordering::Relaxed) > 0;
-            pool.sleep.search();
-            act();
-            let looks = || {
-                if !takes_back {
+                assert!(sleep.leave(place, || ()));
+                if stays {
                     act();
                 }
-            };
-            pool.sleep.offer(0, Duration::ZERO, looks);
-            act();
-            while !pool.try_take() {
-                pool.sleep.sleep(0, true, None, visible);
-                act();
             }
-            pool.sleep.found();
-        });
-        let caller = thread::spawn(move || {
-            let offer = pool.sleep.take_offer().inspect(|_| _ = pool.sleep.found());
-            if let Some(place) = offer.or_else(|| pool.sleep.take_place()) {
-                act();
-                pool.sleep.give_back(place, || look && pool.visible.load(Ordering::Relaxed) > 0);
-            }
-        });
-        pool.produce(1);
-        worker.join().unwrap();
-        caller.join().unwrap();
+        };
+        let other = thread::spawn(visit);
+        visit();
+        visit();
+        other.join().unwrap();
     });
 }
 
 #[test]
-fn a_caller_that_meets_an_offer_is_alone_in_the_place_and_loses_nothing() {
-    a_caller_meets_an_offer(true, true);
+fn a_guest_is_alone_in_its_place() {
+    guests(false);
 }
 
 #[test]
 #[should_panic(expected = "Concurrent write accesses to `UnsafeCell`")]
-fn a_worker_that_does_not_take_its_place_back_before_it_looks_is_not_alone() {
-    a_caller_meets_an_offer(false, true);
+fn a_guest_that_acts_when_it_has_left_is_not_alone() {
+    guests(true);
 }
 
+/// Places are closed while a guest comes and goes: either it is seen, and stays, or it is turned away.
 #[test]
-#[should_panic(expected = "deadlock")]
-fn a_caller_that_met_an_offer_and_does_not_look_back_loses_a_task() {
-    a_caller_meets_an_offer(true, false);
-}
-
-/// Two tasks for two workers, one of which offers its place. The caller that takes it does not end before the
-/// other worker has taken a task. `found` is what it does about the searcher that it is no more.
-fn a_caller_takes_the_place_of_a_lookout(found: fn(&Pool<Loom>)) {
-    check(move || {
-        let pool = Pool::<Loom>::new(2, ALL);
-        // Loom's own types are not to be dropped by an unwinding.
-        let ended: &'static LoomSeat = Box::leak(Box::new(LoomSeat::new()));
-        let visible = || pool.visible.load(Ordering::Relaxed) > 0;
-        pool.sleep.search();
-        let other = thread::spawn(move || {
-            pool.take(1);
-            ended.unpark();
-        });
-        let caller = thread::spawn(move || {
-            if let Some(place) = pool.sleep.take_offer() {
-                found(pool);
-                ended.park();
-                pool.sleep.give_back(place, visible);
+fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
+    check(|| {
+        let sleep: &'static Sleep<Loom, LoomSeat> = Box::leak(Box::new(Sleep::new(2, 1, 1)));
+        let closed: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+        let guest = thread::spawn(move || {
+            if let Some(place) = sleep.enter() {
+                let inside = closed.load(Ordering::Relaxed) == 2;
+                assert!(!inside, "nobody is in when it has been said that nobody is");
+                if !sleep.leave(place, || ()) {
+                    assert_ne!(closed.load(Ordering::Relaxed), 2, "it has been seen");
+                }
             }
         });
-        let producer = thread::spawn(|| pool.produce(2));
-        pool.sleep.offer(0, Duration::ZERO, || ());
-        pool.take_as_searcher(0);
-        for thread in [other, caller, producer] {
-            thread.join().unwrap();
+        let seen = sleep.close_places().count();
+        closed.store(2 - seen, Ordering::Relaxed);
+        guest.join().unwrap();
+    });
+}
+
+/// Whether lines of the guests' protocol are kept.
+#[derive(Clone, Copy)]
+struct Aside {
+    /// A worker decides whether it stands aside after S3, not before S1.
+    after_s3: bool,
+    /// A guest looks when it leaves.
+    g4: bool,
+    /// A guest counts what has been left to others before it is in.
+    counts_first: bool,
+}
+
+const KEPT: Aside = Aside { after_s3: true, g4: true, counts_first: true };
+
+impl Pool<Loom> {
+    /// Comes as a guest, makes a task visible to thieves if it is to, and leaves the task to the worker.
+    fn visit(&self, produces: bool, lines: Aside) {
+        let mut left_before = self.sleep.left_to_guests();
+        let Some(place) = self.sleep.enter() else {
+            // It is handed over.
+            if produces {
+                self.produce(1);
+            }
+            return;
+        };
+        if !lines.counts_first {
+            left_before = self.sleep.left_to_guests();
+        }
+        if produces {
+            self.visible.fetch_add(1, Ordering::Relaxed);
+            self.sleep.wake_for(1);
+        }
+        let left = self.sleep.leave(place, || {
+            if lines.g4
+                && self.sleep.left_to_guests() != left_before
+                && self.visible.load(Ordering::Relaxed) > 0
+            {
+                self.sleep.wake_for(1);
+            }
+        });
+        assert!(left, "nobody has closed the places");
+    }
+
+    /// `take`, of a worker that stands aside for guests.
+    fn take_unless_full(&self, worker: usize, lines: Aside) {
+        self.sleep.search();
+        while !self.try_take() {
+            let before = self.sleep.is_full() || self.sleep.is_crowded();
+            self.sleep.sleep(worker, None, || {
+                let aside = if lines.after_s3 { self.sleep.leaves_it_to_guests() } else { before };
+                !aside && self.visible.load(Ordering::Relaxed) > 0
+            });
+        }
+        self.found();
+    }
+}
+
+/// One worker, and a guest that leaves a task to it, or two guests that come and go at any moment.
+fn a_worker_stands_aside(guests: usize, lines: Aside) {
+    check(move || {
+        let pool = Pool::<Loom>::new(1, ALL);
+        let worker = thread::spawn(move || pool.take_unless_full(0, lines));
+        let other = (guests > 1).then(|| thread::spawn(move || pool.visit(false, lines)));
+        pool.visit(true, lines);
+        worker.join().unwrap();
+        if let Some(other) = other {
+            other.join().unwrap();
         }
     });
 }
 
 #[test]
-fn a_caller_in_the_place_of_a_lookout_loses_nothing() {
-    a_caller_takes_the_place_of_a_lookout(Pool::found);
+fn a_worker_that_stands_aside_is_called_when_the_guest_has_left() {
+    a_worker_stands_aside(1, KEPT);
+}
+
+#[test]
+fn of_two_guests_the_last_calls_the_worker() {
+    a_worker_stands_aside(2, KEPT);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_caller_that_is_still_counted_as_a_searcher_loses_a_task() {
-    a_caller_takes_the_place_of_a_lookout(|_| ());
+fn a_guest_that_leaves_without_looking_loses_a_task() {
+    a_worker_stands_aside(1, Aside { g4: false, ..KEPT });
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_caller_that_leaves_sleepers_without_a_lookout_loses_a_task() {
-    a_caller_takes_the_place_of_a_lookout(|pool| _ = pool.sleep.found());
+fn a_worker_that_stands_aside_for_a_guest_of_before_loses_a_task() {
+    a_worker_stands_aside(1, Aside { after_s3: false, ..KEPT });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_guest_that_counts_when_it_is_in_loses_a_task() {
+    a_worker_stands_aside(2, Aside { counts_first: false, ..KEPT });
 }
 
 /// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a task
@@ -362,7 +375,7 @@ fn a_follower_that_does_not_look_again_sleeps_for_ever() {
 fn a_follower_takes_what_its_chain_shares(reach: usize) {
     check(move || {
         let pool: &'static Pool<Loom> = Box::leak(Box::new(Pool {
-            sleep: Sleep::new(3, reach),
+            sleep: Sleep::new(3, 0, reach),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines: ALL,
@@ -395,7 +408,7 @@ fn a_follower_of_short_reach_is_not_woken_for_the_end_of_a_chain() {
 }
 
 /// A worker that rests before it sleeps, and a task from outside.
-fn a_rest(caller: bool) {
+fn a_rest() {
     check(move || {
         let pool = Pool::<Loom>::new(1, ALL);
         let worker = thread::spawn(move || {
@@ -403,74 +416,18 @@ fn a_rest(caller: bool) {
             let visible = || pool.visible.load(Ordering::Relaxed) > 0;
             pool.sleep.rest(0, Duration::ZERO, visible);
             while !pool.try_take() {
-                pool.sleep.sleep(0, true, None, visible);
+                pool.sleep.sleep(0, None, visible);
             }
             pool.sleep.found();
         });
-        if caller && let Some(place) = pool.sleep.take_place() {
-            pool.sleep.give_back(place, || pool.visible.load(Ordering::Relaxed) > 0);
-        }
         pool.produce(1);
         worker.join().unwrap();
     });
 }
 
-/// A caller comes into the place of a worker that naps, and sleeps there itself, until it is woken. The nap is
-/// over at any moment, or the worker sees at S5 that it need not sleep at all.
-fn a_caller_sleeps_in_a_place(task: bool) {
-    check(move || {
-        let pool = Pool::<Loom>::new(1, ALL);
-        // What only the acting worker touches.
-        let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
-        let act = || private.with_mut(|_| ());
-        let visible = || pool.visible.load(Ordering::Relaxed) > 0;
-        if task {
-            pool.visible.fetch_add(1, Ordering::Relaxed);
-        }
-        let worker = thread::spawn(move || {
-            pool.sleep.search();
-            pool.sleep.sleep(0, true, Some(Duration::ZERO), visible);
-            act();
-            pool.sleep.found();
-        });
-        let caller = thread::spawn(move || {
-            if let Some(place) = pool.sleep.take_place() {
-                act();
-                pool.sleep.search();
-                while pool.done.load(Ordering::Relaxed) == 0 {
-                    pool.sleep.sleep(place, false, None, || pool.done.load(Ordering::Relaxed) != 0);
-                    act();
-                }
-                pool.sleep.found();
-                pool.sleep.give_back(place, || true);
-            }
-        });
-        pool.done.fetch_add(1, Ordering::Relaxed);
-        pool.sleep.wake(0);
-        for thread in [worker, caller] {
-            thread.join().unwrap();
-        }
-    });
-}
-
-#[test]
-fn a_caller_that_sleeps_in_the_place_of_one_that_naps_is_alone_there() {
-    a_caller_sleeps_in_a_place(false);
-}
-
-#[test]
-fn a_caller_that_sleeps_in_the_place_of_one_that_has_found_something_is_alone_there() {
-    a_caller_sleeps_in_a_place(true);
-}
-
 #[test]
 fn one_that_rests_is_called_for_what_comes_from_outside() {
-    a_rest(false);
-}
-
-#[test]
-fn one_that_rests_may_be_replaced_by_a_caller() {
-    a_rest(true);
+    a_rest();
 }
 
 #[test]

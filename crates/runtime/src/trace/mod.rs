@@ -91,7 +91,16 @@ impl Recording {
             events
                 .map_or_else(Timeline::default, |events| Timeline::of(events, self.began, duration))
         };
-        Trace { workers: tracks.into_iter().map(timeline).collect(), duration }
+        let mut workers: Vec<Timeline> = tracks.into_iter().map(timeline).collect();
+        // The places of guests come last, and are shown as far as there were some.
+        while workers.len() > self.registry.first_guest()
+            && workers
+                .last()
+                .is_some_and(|place| place.spans().is_empty() && place.marks().is_empty())
+        {
+            workers.pop();
+        }
+        Trace { workers, duration }
     }
 }
 
