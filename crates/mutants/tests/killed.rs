@@ -30,6 +30,8 @@ fn no_original_is() {
             let (queue, scene) = (mutant.queue, mutant.scene);
             println!("{queue:?} {scene:?}: {} executions, {time:.2} s", report.executions);
             assert_eq!(report.verdict, Verdict::Clean, "{queue:?} {scene:?}");
+            assert!(report.complete, "{queue:?} {scene:?}");
+            assert!(report.stolen, "{queue:?} {scene:?}: no thief ever gets a task");
         }
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
 
-use crate::hazard::{Domain, Hazards};
+use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Seats, try_box};
 
@@ -124,11 +124,20 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
     ///
     /// If `chunk_length` is 0.
     pub fn new(chunk_length: usize) -> Option<Self> {
+        Self::with_retention(chunk_length, Retention::USUAL)
+    }
+
+    /// A bag whose threads keep so many chunks before they free some; `None` where there is no memory.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](ConcBag::new).
+    pub fn with_retention(chunk_length: usize, retention: Retention) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
         let consumers = Seats::new();
         consumers.prepare(|_| Some(CachePadded::new(M::Word::new(0))))?;
-        let core =
-            Core { lists: Seats::new(), consumers, domain: Domain::new(), length: chunk_length };
+        let domain = Domain::new(retention);
+        let core = Core { lists: Seats::new(), consumers, domain, length: chunk_length };
         Some(ConcBag { core: Arc::new(core) })
     }
 }

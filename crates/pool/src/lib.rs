@@ -58,6 +58,7 @@ pub use consumer::Consumer;
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
 #[cfg(feature = "async")]
 pub use future::Get;
+pub use hazard::Retention;
 pub use mechanism::NoHandle;
 pub use producer::Producer;
 pub use task_pool::{Builder, CHUNK_LENGTH, TaskPool};

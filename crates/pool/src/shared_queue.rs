@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-use crate::hazard::{Domain, Hazards};
+use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Seats, try_box};
 
@@ -73,9 +73,14 @@ pub struct SharedQueues<T: Send, M: Memory, Q: SharedQueue<T, M>> {
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
     /// Pools; `None` where there is no memory.
     pub fn new() -> Option<Self> {
+        Self::with_retention(Retention::USUAL)
+    }
+
+    /// Pools whose threads keep so many nodes before they free some; `None` where there is no memory.
+    pub fn with_retention(retention: Retention) -> Option<Self> {
         let pools = Seats::new();
         pools.prepare(|_| Self::pool())?;
-        let core = Core { pools, producers: Seats::new(), domain: Domain::new() };
+        let core = Core { pools, producers: Seats::new(), domain: Domain::new(retention) };
         Some(SharedQueues { core: Arc::new(core) })
     }
 

@@ -3,7 +3,7 @@
 use core::cell::Cell as Private;
 use core::ptr::{self, NonNull};
 
-use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, Word};
 
 use super::{MAX_CAPACITY, NoMemory, Ring, Rings, Slot, Storage, Whole};
 
@@ -213,8 +213,9 @@ impl<T, M: Memory, S: Storage<T>> Room<T, M, S> {
         while !ring.is_null() {
             // SAFETY: `release_retired` has cut it off, and it has not been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
-            // SAFETY: as above, and no thief can hold it ("Reclamation").
-            unsafe { Ring::free(ring) };
+            // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no thief can hold it
+            // ("Reclamation").
+            M::free(unsafe { Freed::new(ring) });
             ring = older;
         }
     }

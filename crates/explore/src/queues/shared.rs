@@ -1,4 +1,4 @@
-//! Models of what has no owner: SALSA's pools, into which producers put and from which consumers take
+//! Models of what has no owner: task pools, into which producers put and from which consumers take
 //! and steal, and the injector, into which any thread pushes.
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 
 use super::scenario::{Scenario, Step, THIEVES};
 use crate::history::{Call, Outcome};
-use crate::{Simulated, Threads, operation};
+use crate::{Kind, Simulated, Threads, fail, operation};
 
 /// What the threads leave to the final check.
 struct Left<C> {
@@ -50,10 +50,11 @@ impl<C: Consume<u32>> Left<C> {
         taken.sort_unstable();
         let next = taken.iter().skip(1);
         if let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next) {
-            panic!("task {twice} was taken twice");
+            fail(Kind::Duplicate, format!("task {twice} was taken twice"));
         }
         if let Some(lost) = (1..=most).find(|task| !taken.contains(task)) {
-            panic!("task {lost} is left behind: nobody took it, and nobody can");
+            let text = format!("task {lost} is left behind: nobody took it, and nobody can");
+            fail(Kind::Lost, text);
         }
     }
 }
@@ -61,14 +62,15 @@ impl<C: Consume<u32>> Left<C> {
 /// A pool whose first consumer is robbed of its chunks by the others, while a producer fills them.
 ///
 /// The scenario's pushes are the producer's, in a thread of its own; its pops are the first consumer's;
-/// its thieves are consumers that steal from the first.
+/// its thieves are consumers that `rob` the first.
 ///
 /// # Panics
 ///
 /// The model does, if there is no memory for the pool.
-pub fn salsa<P: Mechanism<u32> + 'static>(
+pub fn pool<P: Mechanism<u32> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> Option<P>,
+    rob: fn(&mut P::Consumer) -> Option<u32>,
 ) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -109,7 +111,7 @@ where
             let (steals, own) = (scenario.steals, Rc::clone(&left));
             threads.spawn(name, move || {
                 for _ in 0..steals {
-                    own.take(|| thief.steal(0));
+                    own.take(|| rob(&mut thief));
                 }
                 own.consumers.borrow_mut().push(thief);
             });

@@ -5,6 +5,7 @@
 //! fails: a mutant that changes nothing would prove nothing.
 
 mod chase_lev;
+mod hazard;
 mod idempotent;
 mod others;
 mod rooms;
@@ -63,6 +64,7 @@ pub enum Queue {
     IdempotentFifo,
     IdempotentDeque,
     Salsa,
+    ConcBag,
 }
 
 impl Queue {
@@ -82,6 +84,7 @@ impl Queue {
                 "deque/src/idempotent"
             }
             Queue::Salsa => "pool/src/salsa",
+            Queue::ConcBag => "pool/src/bag.rs",
         }
     }
 
@@ -119,10 +122,16 @@ pub enum Scene {
     /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
     /// steals once.
     Pushes,
+    /// The owner pushes four into a queue of one slot, which grows twice; a thief steals twice.
+    Grows,
     /// Two tasks; the owner pops one when the thief has come, and waits for the thief.
     Echo,
     /// Two tasks; the owner pops one and goes; a thief steals once.
     Leaves,
+    /// Three tasks; the owner pops two and goes; a thief steals twice.
+    Leaving,
+    /// Three tasks; the owner pops two and goes; a thief steals once.
+    Third,
 }
 
 /// What the checker says.
@@ -143,6 +152,14 @@ pub enum Caught {
     Endless,
     /// Two threads are at one slot at once.
     Race,
+    /// Memory is used that may have been freed.
+    Freed,
+    /// Memory is never freed.
+    Leak,
+    /// A thief is turned away without a reason.
+    Refusal,
+    /// Nothing is wrong with any execution, but in none of them does a thief get a task.
+    NeverSteals,
 }
 
 /// All of them.
@@ -156,6 +173,7 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         others::MUTANTS,
         rooms::MUTANTS,
         salsa::MUTANTS,
+        hazard::MUTANTS,
     ];
     tables.into_iter().flatten()
 }

@@ -39,6 +39,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..RING
     },
     Mutant {
+        name: "ring-freed-at-once",
+        why: "the owner frees a ring that a thief may still copy a task out of",
+        was: "if low.wrapping_sub(end) as i64 >= 0 {",
+        is: "if low.wrapping_sub(end) as i64 >= i64::MIN {",
+        scene: Scene::Grows,
+        caught: Caught::Freed,
+        ..RING
+    },
+    Mutant {
+        name: "ring-never-freed",
+        why: "the owner forgets a ring that has grown out of use",
+        was: "M::free(unsafe { Freed::new(ring) });",
+        is: "",
+        scene: Scene::Grows,
+        caught: Caught::Leak,
+        ..RING
+    },
+    Mutant {
         name: "lock-for-two",
         why: "two threads that see the lock free both take it",
         was: "self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()",

@@ -103,6 +103,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
+        name: "the-trusts-old-tail",
+        why: "a thief that sees the owner gone does not look at `tail` again, which it has read before",
+        was: "_ if self.length(head) <= 0 => Steal::Empty,",
+        is: "",
+        queue: Queue::FfThe,
+        scene: Scene::Leaving,
+        ..HERE
+    },
+    Mutant {
+        name: "the-never-certain",
+        why: "a thief aborts whatever it sees",
+        was: "length if length as u64 > shared.owner.policy.margin() => {",
+        is: "length if length as u64 > u64::MAX - shared.owner.policy.margin() => {",
+        queue: Queue::FfThe,
+        scene: Scene::Four,
+        caught: Caught::Refusal,
+        ..HERE
+    },
+    Mutant {
         name: "the-no-abort",
         why: "a thief within delta goes on where it must abort",
         was: "_ if !self.certain() => Steal::Abort,",
