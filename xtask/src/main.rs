@@ -47,6 +47,10 @@ enum Verb {
     Asm,
     /// Spin agrees with `poach check` about the reordering bound, where it is installed.
     Spin(verb::spin::Options),
+    /// rayon's own tests on `compat/rayon-core`, as many as pass on the original core.
+    RayonSuite(verb::rayon_suite::Options),
+    /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
+    RayonBench(verb::rayon_bench::Options),
     /// The quick verbs, one after the other: fmt, lint, docs, cross.
     Ci,
 }
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),
+        Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
+        Verb::RayonBench(options) => verb::rayon_bench::run(&options),
         Verb::Ci => verb::ci::run(),
     };
     match outcome {

@@ -43,6 +43,7 @@ mod harness;
 pub mod table;
 
 mod cholesky;
+mod faces;
 mod fft;
 mod fib;
 mod heat;
@@ -73,6 +74,7 @@ mod uts;
 pub mod words;
 
 pub use deque::Deque;
+pub use faces::Faces;
 pub use fork::use_profile;
 pub use fork_join::ForkJoin;
 pub use graphs::Graphs;
@@ -92,6 +94,7 @@ pub use simulate::{Costs, Simulate, Topology};
 pub fn suites() -> Vec<Box<dyn Suite>> {
     vec![
         Box::new(Deque),
+        Box::new(Faces),
         Box::new(ForkJoin),
         Box::new(Graphs),
         Box::new(Pool),

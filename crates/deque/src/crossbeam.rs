@@ -114,7 +114,7 @@ impl<T> Worker<T> {
 
     /// Takes over what a thief claimed from a first-in, first-out queue, and pops in that order.
     #[inline]
-    fn take_in_order(&self, claimed: impl DoubleEndedIterator<Item = T>) {
+    fn take_in_order(&self, claimed: &mut impl DoubleEndedIterator<Item = T>) {
         match &self.queue {
             Queue::Fifo(queue) => claimed.for_each(|task| queue.push(task)),
             Queue::Lifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
@@ -123,7 +123,7 @@ impl<T> Worker<T> {
 
     /// Takes over what a thief claimed from a last-in, first-out queue, the oldest first, and pops the youngest first.
     #[inline]
-    fn take_reversed(&self, claimed: impl DoubleEndedIterator<Item = T>) {
+    fn take_reversed(&self, claimed: &mut impl DoubleEndedIterator<Item = T>) {
         match &self.queue {
             Queue::Fifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
             Queue::Lifo(queue) => claimed.for_each(|task| queue.push(task)),
@@ -168,8 +168,8 @@ impl<T> Stealer<T> {
     #[inline]
     pub fn steal(&self) -> Steal<T> {
         match &self.queue {
-            Thieves::Fifo(queue) => first(queue.shared().claim(|_| 1)),
-            Thieves::Lifo(queue) => first(queue.claim(|_| 1)),
+            Thieves::Fifo(queue) => Steal::from(queue.shared().steal()),
+            Thieves::Lifo(queue) => Steal::from(queue.steal()),
         }
     }
 
@@ -192,11 +192,15 @@ impl<T> Stealer<T> {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         match &self.queue {
-            Thieves::Fifo(queue) => Steal::from(queue.shared().claim(|all| half(all, limit)))
-                .map(|claimed| dest.take_in_order(claimed)),
+            Thieves::Fifo(queue) => of(queue.shared().claim(|all| half(all, limit)), |claimed| {
+                dest.take_in_order(claimed);
+                Some(())
+            }),
             Thieves::Lifo(queue) => {
-                Steal::from(queue.claim(|open| half(open.into(), limit) as u32))
-                    .map(|claimed| dest.take_reversed(claimed))
+                of(queue.claim(|open| half(open.into(), limit) as u32), |claimed| {
+                    dest.take_reversed(claimed);
+                    Some(())
+                })
             }
         }
     }
@@ -217,16 +221,13 @@ impl<T> Stealer<T> {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         match &self.queue {
-            Thieves::Fifo(queue) => {
-                Steal::from(queue.shared().claim(|all| half(all, limit))).then(|mut claimed| {
-                    let first = claimed.next();
-                    dest.take_in_order(claimed);
-                    first
-                })
-            }
+            Thieves::Fifo(queue) => of(queue.shared().claim(|all| half(all, limit)), |claimed| {
+                let first = claimed.next();
+                dest.take_in_order(claimed);
+                first
+            }),
             Thieves::Lifo(queue) => {
-                let claimed = queue.claim(|open| half(open.into(), limit) as u32);
-                Steal::from(claimed).then(|mut claimed| {
+                of(queue.claim(|open| half(open.into(), limit) as u32), |claimed| {
                     let first = claimed.next_back();
                     dest.take_reversed(claimed);
                     first
@@ -265,10 +266,14 @@ fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
 }
 
-/// The only task of a claim.
-#[inline]
-fn first<T>(claimed: crate::Steal<impl Iterator<Item = T>>) -> Steal<T> {
-    Steal::from(claimed).then(|mut claimed| claimed.next())
+/// What `take` makes of a claim, which has a task at least. The claim stays where it is: it is not copied.
+#[inline(always)]
+fn of<I, U>(mut claimed: crate::Steal<I>, take: impl FnOnce(&mut I) -> Option<U>) -> Steal<U> {
+    match &mut claimed {
+        crate::Steal::Success(claimed) => take(claimed).map_or(Steal::Empty, Steal::Success),
+        crate::Steal::Empty => Steal::Empty,
+        crate::Steal::Retry | crate::Steal::Abort => Steal::Retry,
+    }
 }
 
 /// A first-in, first-out queue that all threads share by reference; see [`Injector`](crate::Injector).
@@ -294,7 +299,7 @@ impl<T> Injector<T> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        first(self.queue.claim(|| 1))
+        Steal::from(self.queue.steal())
     }
 
     /// Moves some of the oldest tasks, about half of them and at most 32, to a worker, which pops them in order.
@@ -309,8 +314,10 @@ impl<T> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit(&self, dest: &Worker<T>, limit: usize) -> Steal<()> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        Steal::from(self.queue.claim(|| half(self.queue.estimate(), limit)))
-            .map(|claimed| dest.take_in_order(claimed))
+        of(self.queue.claim(limit), |claimed| {
+            dest.take_in_order(claimed);
+            Some(())
+        })
     }
 
     /// As [`steal_batch`](Injector::steal_batch), and pops the first of them, at most 33 in all.
@@ -325,7 +332,7 @@ impl<T> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit_and_pop(&self, dest: &Worker<T>, limit: usize) -> Steal<T> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        Steal::from(self.queue.claim(|| half(self.queue.estimate(), limit))).then(|mut claimed| {
+        of(self.queue.claim(limit), |claimed| {
             let first = claimed.next();
             dest.take_in_order(claimed);
             first
@@ -404,20 +411,6 @@ impl<T> Steal<T> {
                 Steal::Success(task) => Steal::Success(task),
                 Steal::Empty | Steal::Retry => Steal::Retry,
             },
-        }
-    }
-
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Steal<U> {
-        self.then(|claimed| Some(change(claimed)))
-    }
-
-    /// What is made of a claim, which has a task at least.
-    #[inline]
-    fn then<U>(self, take: impl FnOnce(T) -> Option<U>) -> Steal<U> {
-        match self {
-            Steal::Success(claimed) => take(claimed).map_or(Steal::Empty, Steal::Success),
-            Steal::Empty => Steal::Empty,
-            Steal::Retry => Steal::Retry,
         }
     }
 }

@@ -39,9 +39,23 @@ struct ThievesLine<T, M: Memory> {
 }
 
 impl<T, M: Memory> Shared<T, M> {
-    /// Claims as many of the oldest tasks as `want` says of their number (one at least).
+    /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.
     #[inline]
     pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
+        self.move_head(want).map(|(head, count)| unsafe { self.thieves.rings.claimed(head, count) })
+    }
+
+    /// Takes the oldest task.
+    #[inline]
+    pub(crate) fn steal(&self) -> Steal<T> {
+        // SAFETY: as in `claim`.
+        self.move_head(|_| 1).map(|(head, _)| unsafe { self.thieves.rings.take(head) })
+    }
+
+    /// The first of the indices that were claimed, and how many.
+    #[inline(always)]
+    fn move_head(&self, want: impl FnOnce(u64) -> u64) -> Steal<(u64, u32)> {
         // Acquire: whoever moved `head` here had seen a tail at or above it; this one must not see an
         // older.
         let head = self.thieves.head.load(Ordering::Acquire);
@@ -57,13 +71,14 @@ impl<T, M: Memory> Shared<T, M> {
         if length <= 0 {
             return Steal::Empty;
         }
-        let count = want(length as u64).clamp(1, length as u64) as u32;
+        let count = want(length as u64).min(length as u64) as u32;
+        if count == 0 {
+            return Steal::Empty;
+        }
         let end = head.wrapping_add(u64::from(count));
         // Release: keeps the next thief's acquire of `head` good for what this one had seen.
         match self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: the exchange claimed these indices for this call alone, and a tail above them was
-            // acquired.
-            Ok(_) => Steal::Success(unsafe { self.thieves.rings.claimed(head, count) }),
+            Ok(_) => Steal::Success((head, count)),
             Err(_) => Steal::Retry,
         }
     }
@@ -97,6 +112,15 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 /// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
 /// | [`pop`](Owner::pop) | lock-free | one compare-and-swap |
 /// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap |
+///
+/// ```
+/// use poach_deque::{Fifo, Steal};
+///
+/// let owner = Fifo::new();
+/// let thief = owner.thief();
+/// (0..8).for_each(|task| owner.push(task));
+/// assert_eq!((thief.steal(), owner.pop()), (Steal::Success(0), Some(1)));
+/// ```
 pub struct Fifo<T, M: Memory = Machine> {
     tail: Cell<u64>,
     room: Room<T, M>,
@@ -108,7 +132,7 @@ pub struct Stealer<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
-impl<T, M: Memory> Fifo<T, M> {
+impl<T> Fifo<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
@@ -125,7 +149,9 @@ impl<T, M: Memory> Fifo<T, M> {
     pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(capacity, 0)
     }
+}
 
+impl<T, M: Memory> Fifo<T, M> {
     /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index`: for tests of indices
     /// that wrap around.
     ///
@@ -142,7 +168,7 @@ impl<T, M: Memory> Fifo<T, M> {
     }
 }
 
-impl<T, M: Memory> Default for Fifo<T, M> {
+impl<T> Default for Fifo<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -169,6 +195,26 @@ impl<T, M: Memory> Fifo<T, M> {
         self.shared.tail.store(next, Ordering::Release);
         self.tail.set(next);
         Ok(())
+    }
+
+    /// Adds a task if there is a free slot in the ring as it is.
+    #[inline]
+    pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
+        let tail = self.tail.get();
+        if !self.room.has(tail) && !self.room.find(&self.shared.thieves.rings, tail) {
+            return Err(task);
+        }
+        self.try_push(task).map_err(|OutOfMemory(task)| task)
+    }
+
+    /// Free slots in the ring as it is.
+    pub(crate) fn free(&self) -> usize {
+        self.room.free(&self.shared.thieves.rings, self.tail.get())
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.room.capacity()
     }
 
     /// Takes the oldest task.
@@ -264,11 +310,7 @@ impl<T, M: Memory> Stealer<T, M> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        match self.shared.claim(|_| 1) {
-            Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
-            Steal::Empty => Steal::Empty,
-            Steal::Retry | Steal::Abort => Steal::Retry,
-        }
+        self.shared.steal()
     }
 
     /// Takes the older half by one compare-and-swap.

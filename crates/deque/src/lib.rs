@@ -20,6 +20,7 @@ mod owned;
 pub mod private;
 mod ring;
 pub mod split;
+pub mod st3;
 pub mod the;
 pub mod thep;
 

@@ -166,5 +166,5 @@ fn a_worker_s_queue_loses_no_wake_up() {
         let policy = Asymmetric::<Simulated>::new();
         Biased::<u64, _, Simulated>::starting_at(policy, 2, 0, 0).unwrap()
     });
-    check(|| Fifo::<u64, Simulated>::with_capacity(2).unwrap());
+    check(|| Fifo::<u64, Simulated>::starting_at(2, 0).unwrap());
 }

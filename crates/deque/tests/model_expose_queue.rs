@@ -17,11 +17,15 @@ use poach_memory::Memory;
 enum Step {
     Push,
     Pop,
+    /// Shares everything.
+    Share,
 }
-use Step::{Pop, Push};
+use Step::{Pop, Push, Share};
 
 /// Pops, pushes over a slot that was popped, and comes down to the split.
 const MEETS: &[Step] = &[Push, Push, Pop, Push, Pop];
+/// Shares while the thief exposes.
+const SHARES: &[Step] = &[Push, Push, Share, Pop];
 /// Its ring, of one slot at first, grows, and goes round.
 const GROWS: &[Step] = &[Push, Push, Pop, Push];
 
@@ -47,6 +51,7 @@ fn model<M: Memory>(threads: &mut Threads, script: &'static [Step], asks: bool) 
                     next += 1;
                 }
                 Pop => queue.pop().into_iter().for_each(|task| run(&mine, task)),
+                Share => _ = queue.share(),
             }
         }
         while let Some(task) = queue.pop() {
@@ -95,6 +100,11 @@ fn every_task_comes_out_once_of_an_owner_that_was_not_asked() {
 #[test]
 fn every_task_comes_out_once_of_an_owner_that_was_asked() {
     every_task_comes_out_once(1, GROWS, true);
+}
+
+#[test]
+fn every_task_comes_out_once_of_an_owner_that_shares_everything_meanwhile() {
+    every_task_comes_out_once(1, SHARES, false);
 }
 
 #[test]

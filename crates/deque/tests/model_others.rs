@@ -63,14 +63,14 @@ fn split_in_halves() {
 
 #[test]
 fn fifo() {
-    play(|| Fifo::<u64, Loom>::with_capacity(1).unwrap(), AROUND, 1, 2, true);
+    play(|| Fifo::<u64, Loom>::starting_at(1, 0).unwrap(), AROUND, 1, 2, true);
 }
 
 /// Two thieves finish in any order while the owner goes round and grows.
 #[test]
 fn fifo_with_two_thieves() {
     play(
-        || Fifo::<u64, Loom>::with_capacity(1).unwrap(),
+        || Fifo::<u64, Loom>::starting_at(1, 0).unwrap(),
         &[Do::Push, Do::Push, Do::Push],
         2,
         1,

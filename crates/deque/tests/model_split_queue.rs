@@ -61,3 +61,28 @@ fn every_task_comes_out_once() {
 fn every_task_comes_out_once_of_a_ring_that_grows() {
     every_task_once::<3>(1);
 }
+
+/// An owner that shares all it has while a thief steals and one exposes.
+#[test]
+fn an_owner_shares_everything_at_once() {
+    check(|| {
+        let owner = Split::<usize, Loom>::with_capacity(4).unwrap();
+        let taken = counters::<3>();
+        let [queue, other] = [owner.thief(), owner.thief()];
+        let marks = Arc::clone(&taken);
+        let stealing = thread::spawn(move || {
+            other.request();
+            thief(&queue, &*marks, 2);
+        });
+        owner.push(0);
+        owner.push(1);
+        owner.share();
+        assert!(owner.thief().len() >= owner.len(), "a task is private still");
+        owner.push(2);
+        while let Some(task) = owner.pop() {
+            mark(&*taken, task);
+        }
+        stealing.join().unwrap();
+        assert!(taken.iter().all(|count| count.load(Ordering::SeqCst) == 1), "a task was lost");
+    });
+}

@@ -64,6 +64,8 @@ pub struct Operation {
     pub returned: Time,
     /// When its stores had all drained.
     pub visible: Time,
+    /// The threads that had stores on their way to memory when it was called: bit `i` for thread `i`.
+    pub busy: u8,
 }
 
 /// The operations of one execution, in the order of their calls.
@@ -88,8 +90,8 @@ impl History {
     }
 
     /// `seen` is all that the call comes after: a fingerprint of how many operations of each thread
-    /// had returned and become visible.
-    pub(crate) fn call(&mut self, thread: usize, call: Call, seen: u64) {
+    /// had returned and become visible. `busy` are the threads with stores on their way to memory.
+    pub(crate) fn call(&mut self, thread: usize, call: Call, seen: u64, busy: u8) {
         let called = self.tick();
         self.open[thread] = self.operations.len();
         self.operations.push(Operation {
@@ -99,13 +101,14 @@ impl History {
             called,
             returned: NEVER,
             visible: NEVER,
+            busy,
         });
         let what = match call {
             Call::Push(task) => mix(1, task),
             Call::Pop => 2,
             Call::Steal => 3,
         };
-        self.hashes[thread] = mix(mix(self.hashes[thread], what), seen);
+        self.hashes[thread] = mix(mix(self.hashes[thread], what), mix(seen, busy.into()));
     }
 
     pub(crate) fn ret(&mut self, thread: usize, outcome: Outcome) {

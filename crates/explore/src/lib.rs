@@ -60,6 +60,7 @@ mod raw;
 mod search;
 pub mod spec;
 mod trace;
+mod violation;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -68,12 +69,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use counterexample::Counterexample;
-pub use engine::{observe, operation};
+pub use engine::{fail, observe, operation};
 pub use machine::{MAX_THREADS, MAX_WORDS};
 pub use memory::Simulated;
 pub use memory::{SimulatedCell, SimulatedPointer, SimulatedWord};
 pub use spec::Spec;
 pub use trace::{Naming, parse_choices, write_choices};
+pub use violation::{Kind, Unexplained, Violation};
 
 /// How many stores a thread's buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,39 +215,6 @@ impl Threads {
     }
 }
 
-/// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Violation {
-    /// A thread, or the final check, panicked.
-    Panic(String),
-    /// Nobody can move.
-    Deadlock(String),
-    /// An execution has more events than the bound, or more operations than a history may have (250).
-    /// So many events it had.
-    Livelock(usize),
-    /// Two accesses to a cell that no store and load put in order.
-    Race(String),
-    /// A history that the specification does not allow.
-    History(String),
-    /// The choice string does not fit the model from this event on.
-    Replay(usize),
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Panic(text) | Violation::History(text) => f.write_str(text),
-            Violation::Deadlock(text) => write!(f, "deadlock: {text}"),
-            Violation::Livelock(steps) => write!(f, "no end after {steps} events"),
-            Violation::Race(text) => write!(f, "data race: {text}"),
-            Violation::Replay(at) => {
-                write!(f, "the choice string does not fit this model: event {at} cannot happen")
-            }
-        }
-    }
-}
-
 /// Why a search without a violation proves nothing beyond what it covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -338,6 +307,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// The distinct lists of values that executions showed with [`observe`].
     pub outcomes: BTreeSet<Vec<u64>>,
+    /// Whether some operation of some execution took a task as a thief.
+    pub stolen: bool,
     /// Executions in which a task was returned more than once, where the specification allows it.
     pub duplicates: u64,
     /// The shortest violation found.

@@ -5,10 +5,10 @@ use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use std::panic::Location;
 
-use poach_memory::{Cell, Delta, Memory, Ordering, Pointer, Unfenced, Word};
+use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, Unfenced, Word};
 
 use crate::engine;
-use crate::machine::{Change, MAX_THREADS, Op};
+use crate::machine::{Change, Loc, MAX_THREADS, Op, Touch};
 
 /// The simulated machine's memory: only to be used inside of [`explore`](crate::explore).
 ///
@@ -49,6 +49,11 @@ unsafe impl Memory for Simulated {
     fn pause() {
         engine::step(Op::Pause, Location::caller());
     }
+
+    #[track_caller]
+    fn free(object: Freed) {
+        engine::free(object, Location::caller());
+    }
 }
 
 /// The bound on the simulated machine, which may be too small: then the checker is to say so.
@@ -72,17 +77,27 @@ pub(crate) fn unfenced() -> Unfenced {
 
 /// A word of the simulated machine.
 #[derive(Debug)]
-pub struct SimulatedWord(u32);
+pub struct SimulatedWord {
+    loc: Loc,
+    /// The execution that it is a word of.
+    execution: u32,
+}
+
+impl Drop for SimulatedWord {
+    fn drop(&mut self) {
+        engine::word_dropped(self.loc, self.execution);
+    }
+}
 
 impl SimulatedWord {
     #[track_caller]
     fn change(&self, change: Change) -> u64 {
-        engine::step(Op::Change(self.0, change), Location::caller())
+        engine::step(Op::Change(self.loc, change), Location::caller())
     }
 
     #[track_caller]
     fn get(&self) -> u64 {
-        engine::step(Op::Load(self.0), Location::caller())
+        engine::step(Op::Load(self.loc), Location::caller())
     }
 
     #[track_caller]
@@ -93,7 +108,7 @@ impl SimulatedWord {
                 self.change(Change::Swap(value));
             }
             _ => {
-                engine::step(Op::Store(self.0, value), Location::caller());
+                engine::step(Op::Store(self.loc, value), Location::caller());
             }
         }
     }
@@ -105,8 +120,10 @@ fn compared(old: u64, current: u64) -> Result<u64, u64> {
 
 // SAFETY: each method is one step of the machine, whose words are stronger than any ordering asks for: TSO.
 unsafe impl Word for SimulatedWord {
+    #[track_caller]
     fn new(value: u64) -> Self {
-        SimulatedWord(engine::new_word(value))
+        let (loc, execution) = engine::new_word(value, Location::caller());
+        SimulatedWord { loc, execution }
     }
 
     #[track_caller]
@@ -193,6 +210,7 @@ fn pointer<T>(number: u64) -> *mut T {
 
 // SAFETY: as for the word; a number stands for one address, and provenance is exposed and taken up again.
 unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
+    #[track_caller]
     fn new(value: *mut T) -> Self {
         SimulatedPointer { word: SimulatedWord::new(number(value)), target: PhantomData }
     }
@@ -229,17 +247,46 @@ unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
     }
 }
 
-/// When a thread last touched a cell: its own clock then, and where in the source.
-type Touch = (u16, &'static Location<'static>);
-
 /// A cell whose accesses must be put in order by stores and loads of words.
 pub struct SimulatedCell<T> {
     content: UnsafeCell<T>,
+    uses: Uses,
+}
+
+/// Who has used a cell, and when last.
+struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
+    /// Its number, and the execution that it is a cell of; `None` if nobody asks whether it is dropped.
+    entry: Option<(u32, u32)>,
+}
+
+impl Drop for Uses {
+    fn drop(&mut self) {
+        let Some((number, execution)) = self.entry else { return };
+        let mut touches: [Option<Touch>; MAX_THREADS] =
+            core::array::from_fn(|thread| self.read[thread].get());
+        if let Some((by, (time, site))) = self.written.get()
+            && touches[by].is_none_or(|(read, _)| read < time)
+        {
+            touches[by] = Some((time, site));
+        }
+        engine::cell_dropped(number, execution, &touches);
+    }
 }
 
 impl<T> SimulatedCell<T> {
+    fn made(value: T, entry: Option<(u32, u32)>) -> Self {
+        let read = [const { StdCell::new(None) }; MAX_THREADS];
+        let uses = Uses { written: StdCell::new(None), read, entry };
+        SimulatedCell { content: UnsafeCell::new(value), uses }
+    }
+
+    /// One of which nobody asks whether it is dropped.
+    pub(crate) fn unentered(value: T) -> Self {
+        SimulatedCell::made(value, None)
+    }
+
     pub(crate) fn into_inner(self) -> T {
         self.content.into_inner()
     }
@@ -256,30 +303,27 @@ impl<T> SimulatedCell<T> {
                 ));
             }
         };
-        if let Some((by, touch)) = self.written.get() {
+        if let Some((by, touch)) = self.uses.written.get() {
             report(touch, by, "write");
         }
         if writes {
-            for (by, read) in self.read.iter().enumerate() {
+            for (by, read) in self.uses.read.iter().enumerate() {
                 if let Some(touch) = read.get() {
                     report(touch, by, "read");
                 }
             }
-            self.written.set(Some((thread, (clock[thread], site))));
+            self.uses.written.set(Some((thread, (clock[thread], site))));
         } else {
-            self.read[thread].set(Some((clock[thread], site)));
+            self.uses.read[thread].set(Some((clock[thread], site)));
         }
     }
 }
 
 // SAFETY: an `UnsafeCell`, which lends its one place, and a record of who asked.
 unsafe impl<T> Cell<T> for SimulatedCell<T> {
+    #[track_caller]
     fn new(value: T) -> Self {
-        SimulatedCell {
-            content: UnsafeCell::new(value),
-            written: StdCell::new(None),
-            read: [const { StdCell::new(None) }; MAX_THREADS],
-        }
+        SimulatedCell::made(value, Some(engine::new_cell(Location::caller())))
     }
 
     #[track_caller]

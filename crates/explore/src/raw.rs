@@ -1,4 +1,5 @@
-//! A word of the simulated machine, as loom's names and litmus files use it.
+//! A word of the simulated machine, as loom's names and litmus files use it. It is not asked whether it is dropped:
+//! statics and threads' own words need not be, and loom's names have a leak check of their own (`loom::execution`).
 
 use std::panic::Location;
 
@@ -10,7 +11,7 @@ pub(crate) struct Raw(Loc);
 
 impl Raw {
     pub(crate) fn new(value: u64) -> Self {
-        Raw(engine::new_word(value))
+        Raw(engine::new_raw_word(value))
     }
 
     pub(crate) fn place(&self) -> Loc {

@@ -32,6 +32,7 @@ compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit ta
 mod compile_fail;
 pub mod delta;
 pub mod displace;
+mod freed;
 pub mod machine;
 pub mod membarrier;
 pub mod order;
@@ -46,6 +47,7 @@ pub use crossbeam_utils::CachePadded;
 
 pub use delta::Delta;
 pub use displace::Displaced;
+pub use freed::Freed;
 #[cfg(feature = "loom")]
 pub use loom_memory::Loom;
 pub use machine::Machine;
@@ -122,6 +124,13 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// turn; lines that nobody holds it has fetched ahead. Orders nothing, and changes nothing that a
     /// thread can see but the time.
     fn evict<T>(_those: &[T]) {}
+
+    /// Frees an object that threads have used and that, by the word of some protocol, none uses any more. A
+    /// model's memory checks the protocol: it finds a use that no store and load put in order before this. What
+    /// one thread alone has, or the last handle, is dropped as usual.
+    fn free(object: Freed) {
+        drop(object);
+    }
 }
 
 /// A shared 64-bit word.

@@ -7,11 +7,13 @@
 //! that no original is.
 
 use poach_explore::history::Outcome;
-use poach_explore::queues::emptiness::{ENOUGH, pass};
-use poach_explore::queues::shared::{chunks_again, consumer_goes, salsa};
+use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
+use poach_explore::queues::shared::{self, chunks_again, consumer_goes, producer_goes};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
-use poach_explore::{Config, Report, Simulated, Strategy, Verdict, Violation, explore};
+use poach_explore::{Config, Kind, Report, Simulated, Strategy, Verdict, Violation, explore};
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
+use poach_pool::Retention;
+use poach_pool::bag::ConcBag;
 
 mod promise;
 pub mod table;
@@ -28,7 +30,7 @@ const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use poach_pool::mechanism;
-use poach_pool::mechanism::Mechanism;
+use poach_pool::mechanism::{Consume, Mechanism};
 
 pub(crate) fn out_of_memory<T>() -> ! {
     std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
@@ -84,7 +86,7 @@ macro_rules! subject {
         exposed!($at::$room::Split)
     };
     ($at:ident, $room:ident, Fifo) => {
-        sized!($at::$room::Fifo, Algorithm::Fifo)
+        sized!($at::$room::Fifo, Algorithm::Fifo, starting_at(0))
     };
     ($at:ident, $room:ident, IdempotentLifo) => {
         sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo)
@@ -120,6 +122,16 @@ macro_rules! subject {
             pool(scene, scenario, config, |chunk| $at::bag::ConcBag::<u32, Simulated>::new(chunk))
         }
     };
+    ($at:ident, bag, EagerBag) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |chunk| {
+                $at::bag::ConcBag::<u32, Simulated>::with_retention(
+                    chunk,
+                    $at::hazard::Retention::NONE,
+                )
+            })
+        }
+    };
     ($at:ident, ms_queue, WsMsq) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |_| $at::ms_queue::WsMsq::<u32, Simulated>::new())
@@ -144,11 +156,17 @@ where
     P::Consumer: 'static,
 {
     let config = config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric));
+    // A bag has no pools to steal from: its consumers all take from the one.
+    let take = |thief: &mut P::Consumer| thief.steal(0).or_else(|| thief.consume());
     match scene {
         Scene::Pass => explore(&config, &pass(|| make(4), ENOUGH)),
         Scene::Again => explore(&config, &chunks_again(|| make(1))),
         Scene::Goes => explore(&config, &consumer_goes(|| make(2))),
-        _ => explore(&config, &salsa(scenario, || make(2))),
+        Scene::Comes => explore(&config, &producer_goes(|| make(2))),
+        Scene::Announced => explore(&config, &announcements(|| make(4))),
+        // Chunks of one: a bag's consumer retires one after the other.
+        Scene::Third => explore(&config, &shared::pool(scenario, || make(1), take)),
+        _ => explore(&config, &shared::pool(scenario, || make(2), take)),
     }
 }
 
@@ -171,9 +189,12 @@ macro_rules! with {
 /// A queue without one.
 macro_rules! sized {
     ($queue:path, $algorithm:expr) => {
+        sized!($queue, $algorithm, with_capacity())
+    };
+    ($queue:path, $algorithm:expr, $make:ident($($start:expr)?)) => {
         |_, scenario, config| {
             use $queue as Made;
-            let make = |n| Deque(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
+            let make = |n| Deque(Made::<u64, Simulated>::$make(n $(, $start)?).expect(POWER));
             explore(
                 &config.clone().against(spec($algorithm, Policy::Full)),
                 &model(scenario, &[], make),
@@ -264,6 +285,11 @@ impl Queue {
             Queue::Salsa => subject!(poach_pool, salsa, Salsa),
             Queue::SalsaCas => subject!(poach_pool, salsa, SalsaCas),
             Queue::ConcBag => subject!(poach_pool, bag, ConcBag),
+            Queue::EagerBag => |scene, scenario, config| {
+                pool(scene, scenario, config, |chunk| {
+                    ConcBag::<u32, Simulated>::with_retention(chunk, Retention::NONE)
+                })
+            },
             Queue::WsMsq => subject!(poach_pool, ms_queue, WsMsq),
             Queue::WsLifo => subject!(poach_pool, stack, WsLifo),
         }
@@ -274,10 +300,13 @@ impl Scene {
     fn scenario(self, stores: u32) -> Scenario {
         match self {
             Scene::Drain => Scenario::drain(3, stores, 1, 2),
-            // The last three have a model of their own, without a scenario.
-            Scene::Once | Scene::Pass | Scene::Again | Scene::Goes => {
-                Scenario::drain(2, stores, 1, 1)
-            }
+            // All but the first have a model of their own, without a scenario.
+            Scene::Once
+            | Scene::Pass
+            | Scene::Announced
+            | Scene::Again
+            | Scene::Goes
+            | Scene::Comes => Scenario::drain(2, stores, 1, 1),
             Scene::Hands => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
             }
@@ -291,6 +320,12 @@ impl Scene {
                 script: vec![Step::Push, Step::Push, Step::PopAll],
                 ..Scenario::brief(stores, 2, 1)
             },
+            Scene::Grows => {
+                Scenario { script: vec![Step::Push; 4], ..Scenario::brief(stores, 1, 2) }
+            }
+            Scene::Third => {
+                Scenario { script: vec![Step::Pop; 3], ..Scenario::drain(3, stores, 1, 1) }
+            }
             Scene::Echo => Scenario::echo(),
             Scene::Leaving => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
@@ -303,24 +338,27 @@ impl Scene {
 }
 
 impl Caught {
-    /// Whether a violation is this one.
-    pub fn is(self, violation: &Violation) -> bool {
-        let says = |text: &str, part: &str| text.contains(part);
-        match (self, violation) {
-            (Caught::Twice, Violation::History(text) | Violation::Panic(text)) => {
-                says(text, "taken twice")
+    /// Whether a report is this.
+    pub fn is(self, report: &Report) -> bool {
+        let kind = match self {
+            Caught::Broken => {
+                return matches!(&report.verdict, Verdict::Violation(Violation::Panic(text))
+                    if text.contains("assertion"));
             }
-            (Caught::Lost, Violation::History(text)) => says(text, "was lost"),
-            (Caught::Lost, Violation::Panic(text)) => says(text, "left behind"),
-            (Caught::Invented, Violation::History(text)) => says(text, "never pushed"),
-            (Caught::Order, Violation::History(text)) => says(text, "no order"),
-            (Caught::FalseEmpty, Violation::Panic(text)) => says(text, "said to be empty"),
-            (Caught::Broken, Violation::Panic(text)) => says(text, "assertion"),
-            (Caught::Deadlock, Violation::Deadlock(_))
-            | (Caught::Endless, Violation::Livelock(_))
-            | (Caught::Race, Violation::Race(_)) => true,
-            _ => false,
-        }
+            Caught::NeverSteals => return report.verdict == Verdict::Clean && !report.stolen,
+            Caught::Twice => Kind::Duplicate,
+            Caught::Lost => Kind::Lost,
+            Caught::Invented => Kind::Invented,
+            Caught::Order => Kind::Order,
+            Caught::Deadlock => Kind::Deadlock,
+            Caught::Endless => Kind::Livelock,
+            Caught::Race => Kind::Race,
+            Caught::Freed => Kind::Freed,
+            Caught::Leak => Kind::Leak,
+            Caught::Refusal => Kind::Refusal,
+            Caught::FalseEmpty => Kind::FalseEmpty,
+        };
+        matches!(&report.verdict, Verdict::Violation(found) if found.kind() == kind)
     }
 }
 
@@ -351,8 +389,10 @@ impl Mutant {
     ///
     /// A sentence, if it was not caught, or in another way than the table says.
     pub fn judge(&self, report: &Report) -> Result<(), String> {
+        if self.caught.is(report) {
+            return Ok(());
+        }
         match &report.verdict {
-            Verdict::Violation(found) if self.caught.is(found) => Ok(()),
             Verdict::Violation(found) => {
                 Err(format!("{}: caught as {found:?}, expected {:?}", self.name, self.caught))
             }
@@ -362,6 +402,12 @@ impl Mutant {
 }
 
 impl Scene {
+    /// Whether a thief may get a task in it, which the history then says.
+    pub fn steals(self) -> bool {
+        use Scene::{Again, Announced, Comes, Goes, Pass};
+        !matches!(self, Pass | Announced | Again | Goes | Comes)
+    }
+
     /// How many preemptions its search is bounded by, where there is more to see than can be seen: as many as
     /// the mutants need.
     pub fn preemptions(self) -> Option<u32> {

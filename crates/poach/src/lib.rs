@@ -22,16 +22,27 @@
 //! | something for every worker | [`broadcast`]; with everything else stopped meanwhile, [`interrupt`] and [`check`] |
 //! | a loop | [`par_for`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`] |
 //! | a wait for something outside | [`blocking`]; for another task, [`yield_now`] |
-//! | your own number of threads, names, handlers, threads of your own | [`ThreadPool::builder`] |
+//! | your own number of threads, names, handlers, threads of your own | [`ThreadPool::builder`]; for the global pool, [`set_global_builder`] |
+//! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
+//! | a scheduler of your own | [`deque`] |
+//! | producers and consumers | [`pool`] |
 //!
-//! Functions called outside any pool use the global one, made at its first use with a worker for
-//! each processor.
+//! Functions called outside any pool use the [global one](global), made at its first use with a worker for
+//! each processor, or as many as the environment variable `POACH_THREADS` says.
 
 pub use poach_runtime::{
-    BroadcastContext, BuildError, Builder, Cancelled, FnContext, JoinHandle, MAX_THREADS, Priority,
-    Scope, ScopeFifo, ThreadBuilder, ThreadPool, Worker, Yield, blocking, broadcast, check,
-    current_num_threads, current_thread_has_pending_tasks, current_thread_index, in_place_scope,
-    in_place_scope_fifo, interrupt, join, join_context, max_num_threads, par_chunks,
-    par_chunks_mut, par_for, par_reduce, scope, scope_fifo, spawn, spawn_at, spawn_broadcast,
-    spawn_detached, spawn_fifo, worker, yield_local, yield_now,
+    BroadcastContext, BuildError, Builder, FnContext, JoinError, JoinHandle, MAX_THREADS,
+    Placement, Priority, Scope, ScopeFifo, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology,
+    TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
+    current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,
+    in_place_scope, in_place_scope_fifo, interrupt, join, join_context, join_context_or, join_or,
+    max_num_threads, par_chunks, par_chunks_mut, par_for, par_reduce, scope, scope_fifo,
+    set_global_builder, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo,
+    spawn_fifo, topology, trace, worker, yield_local, yield_now,
 };
+
+/// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, each with its
+/// fence policies.
+pub use poach_deque as deque;
+/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool).
+pub use poach_pool as pool;

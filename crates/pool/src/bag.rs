@@ -20,15 +20,20 @@
 //! instant. It looks for a next chunk last: if all slots are taken and there is none, the list is empty then. A
 //! take of slot k leaves the list without tasks only if slot k + 1 was not full; **it must be looked at before
 //! the take**, as in the paper: afterwards a task may have come, and nobody would hear that there was none.
+//!
+//! *Lists that were left* are not looked at any more once they are empty and no later one is in use
+//! (`extent.rs`): a producer opens its list before it puts, so that whoever reads that there are fewer
+//! lists has seen this one without tasks, at that instant.
 
 use core::fmt;
 use core::mem::MaybeUninit;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
+use poach_memory::{CachePadded, Cell, Full, Machine, Memory, Ordering, Pointer, Word};
 
-use crate::hazard::{Domain, Hazards};
+use crate::extent::Extent;
+use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Seats, each, try_box};
 
@@ -121,9 +126,14 @@ fn read<T, M: Memory>(slot: &Slot<T, M>) -> T {
     })
 }
 
+/// A consumer's `announced` word.
+type Announced<M> = CachePadded<<M as Memory>::Word>;
+
 struct Core<T: Send, M: Memory> {
     lists: Seats<List<T, M>, M>,
-    consumers: Seats<CachePadded<M::Word>, M>,
+    open_lists: Extent<M, Full>,
+    consumers: Seats<Announced<M>, M>,
+    open_consumers: Extent<M, Full>,
     // After the lists, which hold what is not retired.
     domain: Domain<Chunk<T, M>, M>,
     length: usize,
@@ -141,18 +151,35 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
     ///
     /// If `chunk_length` is 0.
     pub fn new(chunk_length: usize) -> Option<Self> {
+        Self::with_retention(chunk_length, Retention::USUAL)
+    }
+
+    /// A bag whose threads keep so many chunks before they free some; `None` where there is no memory.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](ConcBag::new).
+    pub fn with_retention(chunk_length: usize, retention: Retention) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
         let consumers = Seats::new();
         consumers.prepare(|_| Some(CachePadded::new(M::Word::new(0))))?;
-        let core =
-            Core { lists: Seats::new(), consumers, domain: Domain::new(), length: chunk_length };
+        let core = Core {
+            lists: Seats::new(),
+            open_lists: Extent::new(Full),
+            consumers,
+            open_consumers: Extent::new(Full),
+            domain: Domain::new(retention),
+            length: chunk_length,
+        };
         Some(ConcBag { core: Arc::new(core) })
     }
 }
 
 impl<T: Send, M: Memory> fmt::Debug for ConcBag<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConcBag").field("lists", &self.core.lists.len()).finish_non_exhaustive()
+        f.debug_struct("ConcBag")
+            .field("lists", &self.core.open_lists.count())
+            .finish_non_exhaustive()
     }
 }
 
@@ -174,6 +201,7 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
         let Some((number, list)) = core.lists.sit(MOST_HANDLES, |_| List::new(length)) else {
             return Err(no_seat(core.lists.len()));
         };
+        core.open_lists.open(number);
         // Relaxed: the seat's Acquire has made the last producer's stores visible.
         let chunk = list.last.load(Ordering::Relaxed);
         let filled = list.filled.load(Ordering::Relaxed) as usize;
@@ -186,17 +214,18 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
         let Some((number, announced)) = core.consumers.sit(MOST_HANDLES, made) else {
             return Err(no_seat(core.consumers.len()));
         };
-        let announced = announced.load(Ordering::Relaxed);
         let Some(hazards) = core.domain.sit() else {
             core.consumers.leave(number);
             return Err(NoHandle::OutOfMemory);
         };
-        let place = (0, 0, 0);
-        Ok(BagConsumer { hazards, place, number, announced, exchanges: 0, core })
+        let announced = (NonNull::from(announced), announced.load(Ordering::Relaxed));
+        core.open_consumers.open(number);
+        let search = Search { hazards, place: (0, 0, 0), announced, exchanges: 0 };
+        Ok(BagConsumer { search, number, core })
     }
 
     fn pools(&self) -> usize {
-        self.core.consumers.len()
+        self.core.open_consumers.count()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {
@@ -204,7 +233,9 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
     }
 
     fn changes(&self) -> u64 {
-        self.core.consumers.changes()
+        let Core { consumers, open_consumers, open_lists, .. } = &*self.core;
+        let opened = open_consumers.version().wrapping_add(open_lists.version());
+        consumers.changes().wrapping_add(opened)
     }
 
     fn announced(&self, pool: usize) -> u64 {
@@ -280,15 +311,23 @@ impl<T: Send, M: Memory> Drop for BagProducer<T, M> {
 
 /// A consumer of [`ConcBag`].
 pub struct BagConsumer<T: Send, M: Memory> {
+    search: Search<T, M>,
+    number: usize,
+    core: Arc<Core<T, M>>,
+}
+
+/// What a consumer needs to find a task.
+struct Search<T: Send, M: Memory> {
     hazards: Hazards<Chunk<T, M>, M>,
     /// Where the last search ended: producer, chunk and slot. The slots before it are taken.
     place: (usize, u64, usize),
-    number: usize,
-    /// Its `announced` word. Even, as no task ever moves.
-    announced: u64,
+    /// Its `announced` word, and what is in it. Even, as no task ever moves.
+    announced: (NonNull<Announced<M>>, u64),
     exchanges: u64,
-    core: Arc<Core<T, M>>,
 }
+
+// SAFETY: the word is in the registry that the consumer's `core` keeps, and `Sync`.
+unsafe impl<T: Send, M: Memory> Send for Search<T, M> {}
 
 impl<T: Send, M: Memory> fmt::Debug for BagConsumer<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -296,9 +335,35 @@ impl<T: Send, M: Memory> fmt::Debug for BagConsumer<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> BagConsumer<T, M> {
+impl<T: Send, M: Memory> Core<T, M> {
+    /// Whether the list is seen without tasks. Leaves a hazard pointer on its head.
+    fn is_empty(list: &List<T, M>, hazards: &Hazards<Chunk<T, M>, M>) -> bool {
+        let found = hazards.protect(0, &list.head);
+        // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
+        let chunk = unsafe { &*found };
+        // Acquire, here and below: keeps the order of the loads, and acquires what was announced.
+        let mut states = chunk.slots.iter().map(|slot| slot.state.load(Ordering::Acquire));
+        match states.find(|state| *state != TAKEN) {
+            Some(state) => state == EMPTY,
+            None => chunk.next.load(Ordering::Acquire).is_null(),
+        }
+    }
+
+    /// Closes lists that nobody uses, if it is the last that nobody sits at.
+    fn close_unused_lists(&self, hazards: &Hazards<Chunk<T, M>, M>) {
+        let last = self.open_lists.count() - 1;
+        if last > 0 && !self.lists.is_occupied(last) {
+            self.open_lists.close_unused(|list| {
+                self.lists.is_occupied(list)
+                    || self.lists.get(list).is_none_or(|list| !Self::is_empty(list, hazards))
+            });
+        }
+    }
+}
+
+impl<T: Send, M: Memory> Search<T, M> {
     /// Takes a task from a list, if it finds one.
-    fn take_from(&mut self, producer: usize, list: &List<T, M>) -> Option<T> {
+    fn take_from(&mut self, core: &Core<T, M>, producer: usize, list: &List<T, M>) -> Option<T> {
         loop {
             let found = self.hazards.protect(0, &list.head);
             // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
@@ -341,7 +406,7 @@ impl<T: Send, M: Memory> BagConsumer<T, M> {
             if list.head.compare_exchange(found, next, release, relaxed).is_ok() {
                 // SAFETY: from a box; the head has left it behind, so nobody finds it any more. This
                 // thread is done with it.
-                unsafe { self.core.domain.retire(&self.hazards, found) };
+                unsafe { core.domain.retire(&self.hazards, found) };
             }
         }
     }
@@ -351,10 +416,13 @@ impl<T: Send, M: Memory> BagConsumer<T, M> {
         // Relaxed: a slot that is seen full is not taken before the one at `at`.
         let next_is_full =
             chunk.slots.get(at + 1).is_some_and(|slot| slot.state.load(Ordering::Relaxed) == FULL);
-        if !next_is_full && let Some(announced) = self.core.consumers.get(self.number) {
-            self.announced += 2;
+        if !next_is_full {
+            let (word, announced) = &mut self.announced;
+            *announced += 2;
+            // SAFETY: the word is in the registry that the consumer's `core` keeps.
+            let word = unsafe { word.as_ref() };
             // Release: step A of `policy`.
-            announced.store(self.announced, Ordering::Release);
+            word.store(*announced, Ordering::Release);
         }
     }
 }
@@ -365,13 +433,23 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
     }
 
     fn consume(&mut self) -> Option<T> {
-        let core = Arc::clone(&self.core);
-        let lists = core.lists.len();
-        let found = (0..lists).find_map(|place| {
-            let producer = (self.number + place) % lists;
-            self.take_from(producer, core.lists.get(producer)?)
-        });
-        self.hazards.clear();
+        let Self { search, core, .. } = self;
+        let lists = core.open_lists.count();
+        let mut producer = self.number;
+        if producer >= lists {
+            producer %= lists;
+        }
+        let mut found = None;
+        for _ in 0..lists {
+            if let Some(list) = core.lists.get(producer) {
+                found = search.take_from(core, producer, list);
+            }
+            if found.is_some() {
+                break;
+            }
+            producer = if producer + 1 == lists { 0 } else { producer + 1 };
+        }
+        search.hazards.clear();
         found
     }
 
@@ -384,30 +462,27 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
         if pool != 0 {
             return true;
         }
-        let core = Arc::clone(&self.core);
-        let empty = core.lists.iter().all(|list| {
-            let found = self.hazards.protect(0, &list.head);
-            // SAFETY: a list's head is never null, and the hazard pointer keeps the chunk.
-            let chunk = unsafe { &*found };
-            // Acquire, here and below: keeps the order of the loads, and acquires what was announced.
-            let mut states = chunk.slots.iter().map(|slot| slot.state.load(Ordering::Acquire));
-            match states.find(|state| *state != TAKEN) {
-                Some(state) => state == EMPTY,
-                None => chunk.next.load(Ordering::Acquire).is_null(),
-            }
-        });
-        self.hazards.clear();
+        let Self { search: Search { hazards, .. }, core, .. } = self;
+        let mut lists = (0..core.open_lists.count()).filter_map(|list| core.lists.get(list));
+        let empty = lists.all(|list| Core::is_empty(list, hazards));
+        if empty {
+            // The tasks that producers left there have been taken.
+            core.close_unused_lists(hazards);
+        }
+        hazards.clear();
         empty
     }
 
     fn exchanges(&self) -> u64 {
-        self.exchanges
+        self.search.exchanges
     }
 }
 
 impl<T: Send, M: Memory> Drop for BagConsumer<T, M> {
     fn drop(&mut self) {
-        self.core.domain.leave(&self.hazards);
         self.core.consumers.leave(self.number);
+        let consumers = &self.core.consumers;
+        self.core.open_consumers.close_unused(|number| consumers.is_occupied(number));
+        self.core.domain.leave(&self.search.hazards);
     }
 }

@@ -9,15 +9,29 @@
 
 use core::ptr::{self, NonNull};
 
-use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
+use poach_memory::{CachePadded, Cell, Freed, Memory, Ordering, Pointer};
 
 use crate::registry::{MOST, Seats};
 
 /// Hazard pointers a thread has.
 const HAZARDS: usize = 2;
-/// Retired nodes a thread keeps before it looks which of them can be freed, for each that may be
-/// hazardous: a scan frees at least half of them.
-const SLACK: usize = 2;
+
+/// How many retired nodes a thread keeps before it looks which of them can be freed. Any number is safe: more cost
+/// memory, fewer cost scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// For each hazard pointer of all threads.
+    pub for_each_hazard: usize,
+    /// Beyond these.
+    pub more: usize,
+}
+
+impl Retention {
+    /// What the pools keep if they are not told otherwise: a scan frees at least half of it.
+    pub const USUAL: Retention = Retention { for_each_hazard: 2, more: 64 };
+    /// None: each retired node is looked for at once.
+    pub const NONE: Retention = Retention { for_each_hazard: 0, more: 0 };
+}
 
 struct Record<N, M: Memory> {
     hazards: CachePadded<[M::Pointer<N>; HAZARDS]>,
@@ -47,11 +61,12 @@ impl<N, M: Memory> Drop for Record<N, M> {
 /// All threads' hazard pointers to nodes `N`.
 pub(crate) struct Domain<N, M: Memory> {
     seats: Seats<Record<N, M>, M>,
+    retention: Retention,
 }
 
 impl<N, M: Memory> Domain<N, M> {
-    pub(crate) fn new() -> Self {
-        Domain { seats: Seats::new() }
+    pub(crate) fn new(retention: Retention) -> Self {
+        Domain { seats: Seats::new(), retention }
     }
 
     /// A thread's hazard pointers; `None` where there is no memory. To be given back by `leave`.
@@ -84,7 +99,8 @@ impl<N, M: Memory> Domain<N, M> {
             // SAFETY: the seat is this thread's, which is in no other call of this.
             let retired = unsafe { &mut *retired };
             retired.push(node);
-            if retired.len() >= SLACK * HAZARDS * self.seats.len() + 64 {
+            let Retention { for_each_hazard, more } = self.retention;
+            if retired.len() >= for_each_hazard * HAZARDS * self.seats.len() + more {
                 self.scan(retired);
             }
         });
@@ -106,7 +122,7 @@ impl<N, M: Memory> Domain<N, M> {
             if !keep {
                 // SAFETY: it came from a box and was retired once; no reader can find it, and none
                 // of those that had found it before has a hazard pointer on it.
-                drop(unsafe { Box::from_raw(*node) });
+                M::free(unsafe { Freed::new(*node) });
             }
             keep
         });

@@ -60,6 +60,7 @@ pub mod bag;
 mod compile_fail;
 mod consumer;
 mod error;
+mod extent;
 #[cfg(feature = "async")]
 mod future;
 mod gate;
@@ -78,6 +79,7 @@ pub use consumer::Consumer;
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
 #[cfg(feature = "async")]
 pub use future::Get;
+pub use hazard::Retention;
 pub use mechanism::NoHandle;
 pub use producer::Producer;
 pub use task_pool::{Builder, CHUNK_LENGTH, CloseGuard, TaskPool};

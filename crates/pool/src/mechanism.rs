@@ -105,7 +105,8 @@ pub trait Produce<T>: Send {
     ///
     /// # Errors
     ///
-    /// Gives the task back if `pool` is full, as far as it can be.
+    /// Gives the task back if `pool` is full, as far as it can be, or if it is time to look which pool is the
+    /// nearest.
     fn produce(&mut self, pool: usize, task: T) -> Result<(), T>;
 
     /// Puts `task` into `pool`, which grows if need be.

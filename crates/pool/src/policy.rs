@@ -5,7 +5,8 @@
 //! **Access lists.** A producer serves consumers, and a consumer robs them, in the order of their
 //! [distance](Distance), and equally distant ones in turn from a different one for each, so that N
 //! producers spread over N consumers. The lists follow consumers that come and go: they are made
-//! again when [`Mechanism::changes`] has moved, which a producer looks at once a chunk. Pools whose
+//! again when [`Mechanism::changes`] has moved, which a producer looks at when a pool refuses: once a chunk, and where
+//! there are no chunks once in so many puts. Pools whose
 //! consumer has left come last: they are robbed, and served only where nobody else is.
 //!
 //! **Balancing** (section 5.4). A mechanism whose pool has no spare chunk refuses; the producer then

@@ -4,18 +4,27 @@
 //! multi-consumer queue has: `consume` and `steal` are the same operation, on one's own pool or on
 //! another's. [`MsQueue`](crate::ms_queue) and [`Stack`](crate::stack) are the two; this is what
 //! they have in common.
+//!
+//! *Pools that were left* are robbed by all, and not looked at any more once they are empty and no later one is in
+//! use ([`extent`](crate::extent)). A put may be about to go there meanwhile: each put looks, after it has linked
+//! its task, whether the pool is open, behind the cheap end of an asymmetric fence. A producer looks who is there
+//! once in [`TURN`] puts.
 
 use core::fmt;
+use core::ptr::NonNull;
 use std::sync::Arc;
 
-use poach_memory::{CachePadded, Memory, Ordering, Word};
+use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, Word};
 
-use crate::hazard::{Domain, Hazards};
+use crate::extent::Extent;
+use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Seats, try_box};
 
 /// The most handles of each kind: as SALSA's consumers.
 const MOST_HANDLES: usize = 1024;
+/// Puts of a producer between two looks at who is there: as many as into one of SALSA's chunks.
+const TURN: u32 = 1000;
 
 /// A queue, or something like it, for all threads.
 pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
@@ -62,9 +71,38 @@ struct Pool<Q, M: Memory> {
 
 struct Core<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     pools: Seats<Pool<Q, M>, M>,
+    extent: Extent<M, Asymmetric<M>>,
     producers: Seats<(), M>,
     // After the pools: dropping them frees their own nodes, dropping this the retired ones.
     domain: Domain<Q::Node, M>,
+}
+
+impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Core<T, M, Q> {
+    /// Takes a task from a pool, if there is one, for the consumer of the pool `own`.
+    #[inline(always)]
+    fn take(
+        &self,
+        hazards: &Hazards<Q::Node, M>,
+        from: &Pool<Q, M>,
+        own: &Pool<Q, M>,
+        announced: &mut u64,
+        exchanges: &mut u64,
+    ) -> Option<T> {
+        from.queue.pop(&self.domain, hazards, exchanges, || {
+            *announced += 2;
+            // Release: step A of `policy`.
+            own.announced.store(*announced, Ordering::Release);
+        })
+    }
+
+    /// Closes pools that nobody uses.
+    #[cold]
+    fn close_unused(&self, hazards: &Hazards<Q::Node, M>) {
+        self.extent.close_unused(|pool| {
+            self.pools.is_occupied(pool)
+                || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))
+        });
+    }
 }
 
 /// Pools that are shared queues.
@@ -75,9 +113,16 @@ pub struct SharedQueues<T: Send, M: Memory, Q: SharedQueue<T, M>> {
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
     /// Pools; `None` where there is no memory.
     pub fn new() -> Option<Self> {
+        Self::with_retention(Retention::USUAL)
+    }
+
+    /// Pools whose threads keep so many nodes before they free some; `None` where there is no memory.
+    pub fn with_retention(retention: Retention) -> Option<Self> {
         let pools = Seats::new();
         pools.prepare(|_| Self::pool())?;
-        let core = Core { pools, producers: Seats::new(), domain: Domain::new() };
+        let extent = Extent::new(Asymmetric::new());
+        let domain = Domain::new(retention);
+        let core = Core { pools, extent, producers: Seats::new(), domain };
         Some(SharedQueues { core: Arc::new(core) })
     }
 
@@ -89,7 +134,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> fmt::Debug for SharedQueues<T, M, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedQueues")
-            .field("pools", &self.core.pools.len())
+            .field("pools", &self.core.extent.count())
             .finish_non_exhaustive()
     }
 }
@@ -115,7 +160,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
             core.producers.leave(number);
             return Err(NoHandle::OutOfMemory);
         };
-        Ok(QueueProducer { hazards, number, core })
+        Ok(QueueProducer { hazards, left: 0, number, core })
     }
 
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
@@ -128,11 +173,13 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
             core.pools.leave(number);
             return Err(NoHandle::OutOfMemory);
         };
-        Ok(QueueConsumer { hazards, number, announced, exchanges: 0, core })
+        let own = NonNull::from(pool);
+        core.extent.open(number);
+        Ok(QueueConsumer { hazards, own, number, announced, exchanges: 0, core })
     }
 
     fn pools(&self) -> usize {
-        self.core.pools.len()
+        self.core.extent.count()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {
@@ -140,7 +187,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
     }
 
     fn changes(&self) -> u64 {
-        self.core.pools.changes()
+        self.core.pools.changes().wrapping_add(self.core.extent.version())
     }
 
     fn announced(&self, pool: usize) -> u64 {
@@ -152,6 +199,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
 /// A producer of [`SharedQueues`].
 pub struct QueueProducer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
+    /// Puts that are left before it looks who is there.
+    left: u32,
     number: usize,
     core: Arc<Core<T, M, Q>>,
 }
@@ -167,15 +216,22 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
+    /// A shared queue is never full, but refuses once in [`TURN`] times, the first of them included, so that the
+    /// policy looks again which is the nearest.
     fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
-        // A shared queue is never full.
+        let Some(left) = self.left.checked_sub(1) else {
+            self.left = TURN;
+            return Err(task);
+        };
+        self.left = left;
         self.produce_force(pool, task)
     }
 
     fn produce_force(&mut self, pool: usize, task: T) -> Result<(), T> {
-        let Some(pool) = self.core.pools.get(pool) else { return Err(task) };
+        let Some(shared) = self.core.pools.get(pool) else { return Err(task) };
         let node = try_box(Q::node(task)).map_err(|node| Q::into_task(Box::new(node)))?;
-        pool.queue.push(&self.hazards, node);
+        shared.queue.push(&self.hazards, node);
+        self.core.extent.open(pool);
         Ok(())
     }
 }
@@ -190,12 +246,17 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueProducer<T, M, Q> {
 /// A consumer of [`SharedQueues`].
 pub struct QueueConsumer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
+    /// Its own pool.
+    own: NonNull<Pool<Q, M>>,
     number: usize,
     /// Its `announced` word. Even, as no task ever moves.
     announced: u64,
     exchanges: u64,
     core: Arc<Core<T, M, Q>>,
 }
+
+// SAFETY: `own` leads into the registry that `core` keeps, whose content is `Sync`.
+unsafe impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Send for QueueConsumer<T, M, Q> {}
 
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> fmt::Debug for QueueConsumer<T, M, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,22 +270,27 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
     }
 
     fn consume(&mut self) -> Option<T> {
-        self.steal(self.number)
+        // SAFETY: the pool lives in the registry that `core` keeps.
+        let own = unsafe { self.own.as_ref() };
+        let Self { core, hazards, announced, exchanges, .. } = self;
+        core.take(hazards, own, own, announced, exchanges)
     }
 
     fn steal(&mut self, from: usize) -> Option<T> {
-        let pool = self.core.pools.get(from)?;
-        let mine = self.core.pools.get(self.number)?;
-        let announced = &mut self.announced;
-        pool.queue.pop(&self.core.domain, &self.hazards, &mut self.exchanges, || {
-            *announced += 2;
-            // Release: step A of `policy`.
-            mine.announced.store(*announced, Ordering::Release);
-        })
+        // SAFETY: the pool lives in the registry that `core` keeps.
+        let own = unsafe { self.own.as_ref() };
+        let Self { core, hazards, announced, exchanges, .. } = self;
+        core.take(hazards, core.pools.get(from)?, own, announced, exchanges)
     }
 
     fn is_empty(&mut self, pool: usize) -> bool {
-        self.core.pools.get(pool).is_none_or(|pool| pool.queue.is_empty(&self.hazards))
+        let core = &*self.core;
+        let empty = core.pools.get(pool).is_none_or(|pool| pool.queue.is_empty(&self.hazards));
+        if empty && pool > 0 && pool + 1 == core.extent.count() && !core.pools.is_occupied(pool) {
+            // What its consumer left there has been taken by others.
+            core.close_unused(&self.hazards);
+        }
+        empty
     }
 
     fn exchanges(&self) -> u64 {
@@ -234,7 +300,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
 
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueConsumer<T, M, Q> {
     fn drop(&mut self) {
-        self.core.domain.leave(&self.hazards);
         self.core.pools.leave(self.number);
+        self.core.close_unused(&self.hazards);
+        self.core.domain.leave(&self.hazards);
     }
 }

@@ -8,9 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
 
 use stopping::{HOOK, Kind, LEFT, Stopping};
 
@@ -102,10 +105,88 @@ fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u6
 fn an_empty_get_looks_at_few_pools_when_many_consumers_have_come_and_gone() {
     let salsa = before_and_after(|| Salsa::<u64, Stopping>::new(2));
     let cas = before_and_after(|| SalsaCas::<u64, Stopping>::new(2));
-    println!("accesses before and after: SALSA {salsa:?}, SALSA+CAS {cas:?}");
-    for (before, after) in [salsa, cas] {
+    let bag = before_and_after(|| ConcBag::<u64, Stopping>::new(2));
+    let msq = before_and_after(WsMsq::<u64, Stopping>::new);
+    let lifo = before_and_after(WsLifo::<u64, Stopping>::new);
+    let all = [salsa, cas, bag, msq, lifo];
+    println!("accesses before and after, of SALSA, SALSA+CAS, ConcBag, WS-MSQ, WS-LIFO: {all:?}");
+    for (before, after) in all {
         assert!(after < before + 100, "{before} accesses, and then {after}");
     }
+}
+
+#[test]
+fn an_empty_get_of_a_bag_looks_at_few_lists_when_many_producers_have_come_and_gone() {
+    let bag = Arc::new(ConcBag::<u64, Stopping>::new(2).expect("memory"));
+    let mut taker = Taker::at(&bag, Policy::default(), 0).expect("a seat");
+    let mut first = bag.producer().expect("a seat");
+    assert!(first.produce_force(0, 0).is_ok());
+    assert_eq!(taker.get(), Some(0));
+    let before = cost(&mut taker);
+    for _ in 0..10 {
+        let mut comers: Vec<_> = (0..COMERS - 1).map(|_| bag.producer().expect("a seat")).collect();
+        for (task, comer) in (0..).zip(&mut comers).step_by(100) {
+            assert!(comer.produce_force(0, task).is_ok());
+        }
+    }
+    // What they left is found, however few lists are looked at.
+    let left = std::iter::from_fn(|| taker.get()).count();
+    assert_eq!(left, 10 * (COMERS - 1).div_ceil(100));
+    let after = cost(&mut taker);
+    println!("accesses before and after: {before} and {after}");
+    assert!(after < before + 100, "{before} accesses, and then {after}");
+}
+
+/// As in `an_empty_get_looks_at_few_pools`, but tasks stand in the last pool when its consumer goes: it is looked
+/// at until they are taken, and no longer.
+#[test]
+fn a_pool_that_is_left_with_tasks_is_looked_at_until_they_are_taken() {
+    fn ask<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) {
+        let pools = Arc::new(make().expect("memory"));
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+        let mut feeder = pools.producer().expect("a seat");
+        let comers: Vec<_> = (1..10).map(|_| pools.consumer().expect("a seat")).collect();
+        assert!((0..4).all(|task| feeder.produce_force(9, task).is_ok()));
+        drop(comers);
+        assert_eq!(pools.pools(), 10);
+        let mut taken: Vec<_> = std::iter::from_fn(|| taker.get()).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 1, 2, 3]);
+        assert!(taker.get().is_none());
+        assert_eq!(pools.pools(), 1);
+        // And a put to it is found again.
+        assert!(feeder.produce_force(9, 4).is_ok());
+        assert_eq!((pools.pools(), taker.get()), (10, Some(4)));
+    }
+    ask(|| Salsa::<u64, Stopping>::new(2));
+    ask(|| SalsaCas::<u64, Stopping>::new(2));
+    ask(WsMsq::<u64, Stopping>::new);
+    ask(WsLifo::<u64, Stopping>::new);
+}
+
+#[test]
+fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
+    fn ask<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) {
+        let pools = Arc::new(make().expect("memory"));
+        let mut consumers: Vec<_> = (0..3).map(|_| pools.consumer().expect("a seat")).collect();
+        let mut feeders: Vec<_> =
+            (0..3).map(|_| Feeder::at(&pools, Policy::default(), 0).expect("a seat")).collect();
+        for (task, feeder) in (0..).zip(&mut feeders) {
+            assert!(feeder.put(task).is_ok());
+        }
+        let mut served: Vec<_> = consumers.iter_mut().map(Consume::consume).collect();
+        served.sort_unstable();
+        assert_eq!(served, [Some(0), Some(1), Some(2)], "one each");
+        // All but the first go: in so many puts all producers have found out.
+        consumers.truncate(1);
+        for feeder in &mut feeders {
+            assert!((0..1100).all(|task| feeder.put(task).is_ok()));
+        }
+        let first = std::iter::from_fn(|| consumers[0].consume()).count();
+        assert!(first >= 300, "{first}");
+    }
+    ask(WsMsq::<u64, Stopping>::new);
+    ask(WsLifo::<u64, Stopping>::new);
 }
 
 /// An empty get of the first of so many consumers that are all there: what each more costs.
@@ -122,8 +203,8 @@ fn cost_of_one_more<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> [u64; 2]
 fn an_empty_get_looks_at_each_pool_a_few_times() {
     let salsa = cost_of_one_more(|| Salsa::<u64, Stopping>::new(2));
     let cas = cost_of_one_more(|| SalsaCas::<u64, Stopping>::new(2));
-    let msq = cost_of_one_more(poach_pool::ms_queue::WsMsq::<u64, Stopping>::new);
-    let lifo = cost_of_one_more(poach_pool::stack::WsLifo::<u64, Stopping>::new);
+    let msq = cost_of_one_more(WsMsq::<u64, Stopping>::new);
+    let lifo = cost_of_one_more(WsLifo::<u64, Stopping>::new);
     println!("accesses a pool, of 50 and of 100: {salsa:?} {cas:?} {msq:?} {lifo:?}");
     for [of_50, of_100] in [salsa, cas, msq, lifo] {
         assert!(of_100 <= of_50 + 1, "{of_50} accesses a pool of 50, {of_100} of 100");

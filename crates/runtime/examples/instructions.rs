@@ -9,7 +9,7 @@
 //! its empty body and its loop included. WHAT is `nothing` (a call of a function that is not inlined),
 //! `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off), `fib-sequential` (the same
 //! program without forks), `scope.spawn`, `scope` (of one task), `spawn` (and its handle dropped) or
-//! `install` (from a thread that is no worker, in the place of a sleeping one). `steal` counts the steals
+//! `run` (from a thread that is no worker, which is one for as long). `steal` counts the steals
 //! that a second worker makes meanwhile: see the crate's page for how to count their instructions.
 
 use std::hint::black_box;
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
                 poach_runtime::yield_local();
             }
         }),
-        "install" => (0..count).for_each(|n| _ = pool.install(|| leaf(n))),
+        "run" => (0..count).for_each(|n| _ = pool.run(|_| leaf(n))),
         "steal" => pool.run(|mut worker| (0..count).for_each(|_| stolen(&mut worker))),
         _ => {
             eprintln!("instructions: there is no {what}");

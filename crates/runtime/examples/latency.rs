@@ -115,7 +115,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let call = || {
         let start = Instant::now();
-        pool.install(|| hint::black_box(()));
+        pool.run(|_| hint::black_box(()));
         start.elapsed()
     };
     let asleep = || {

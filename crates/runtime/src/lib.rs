@@ -4,81 +4,62 @@
 //! from each other, and the worker-passing form, [`Worker::join`], which costs a fork a few plain
 //! stores.
 //!
-//! | room | what is in it |
+//! | module | what is in it |
 //! |---|---|
+//! | `api` | what users call: `join`, `scope`, `spawn`, `broadcast`, loops |
+//! | `pool` | pools: how they are made, where their threads come from, what they do |
 //! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
-//! | `worker`, `waiting` | finding work, running it, waiting for what others run |
-//! | `lookout`, `steal_backoff` | how long an idle worker looks for work; when a thief rests |
-//! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
-//! | `registry`, `home` | what the workers of a pool share, and when they end; what their queues know of it |
-//! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
-//! | `watch`, `counters`, `track` | what each worker notes of what it does |
-//! | `stats`, [`trace`] | what can be seen of that: a table, and a timeline |
-//! | [`topology`], `place` | the machine's processors; who runs where, and robs whom first |
-//! | `latch` | one thread waits, another says when |
+//! | `scheduler` | workers: finding work, stealing, waiting, sleeping |
+//! | `observe` | counters, and a timeline |
+//! | [`topology`] | the machine's processors |
 //! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
-//! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `context`, `parallel` | what users call |
-//! | `interrupt`, `blocking`, `spares` | all workers for one task; a spare worker for one that blocks |
-//! | `pool`, `threads`, `ways` | pools: how they are made, where their threads come from, what they do |
-//! | `build_error`, `handlers` | why one cannot be made; what its owner is told |
 
-mod affinity;
-mod blocking;
-mod broadcast;
-mod build_error;
+//!
+//! # Terms
+//!
+//! | term | what it means here |
+//! |---|---|
+//! | worker | a thread that runs tasks of a pool. The pool's *own* workers are its threads; *spare* ones replace those that [block](blocking()); a *guest* is a thread from outside, while it runs a region |
+//! | slot | a worker's index in its pool, and what stands there: its deques, its mail, its counters. First the regular workers', then the spare ones', then those of guests |
+//! | fork, task | the second half of a join, until it is taken; a spawned closure |
+//! | owner, victim, thief | the worker whose deque it is; the same, seen by the worker that steals; the worker that steals |
+//! | private, shared, split | a task that only its owner can take; one that thieves can; the index between them |
+//! | request, exposure | a thief asks the owner to share; a thief moves the split itself, because the owner does not come to its deque |
+//! | region | what a program runs in parallel between two sequential parts: a join, a scope, a loop, with all that it calls |
+//! | searcher, sleeper, follower | a worker that looks for work; one that sleeps; one that waits and may take only forks of a few workers |
+//! | nap, rest | a sleep that ends by itself; a pause of a thief whose steals were not worth their cost |
+//! | wait | what a worker does while the other half of its join, its scope or its handle is not done: see [`Waiting`] |
+//! | registry | what the workers of a pool share |
+
+mod api;
 #[cfg(doctest)]
 mod compile_fail;
-mod context;
-mod counters;
-mod fifo;
-mod handle;
-mod handlers;
-mod home;
-mod inbox;
-mod interrupt;
 mod job;
-mod join;
-mod latch;
-mod lookout;
+mod observe;
 pub mod on_queue;
-mod parallel;
-mod place;
 mod pool;
-mod registry;
-mod scope;
-mod seat;
-mod sleep;
-mod spares;
-mod spawn;
-mod stats;
-mod steal_backoff;
-mod threads;
+mod scheduler;
 pub mod topology;
-pub mod trace;
-mod track;
-mod waiting;
-mod watch;
-mod ways;
-mod worker;
 
-pub use blocking::blocking;
-pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
-pub use build_error::{BuildError, MAX_THREADS};
-pub use context::{
+pub use api::blocking::blocking;
+pub use api::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use api::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     max_num_threads, yield_local, yield_now,
 };
-pub use handle::{Cancelled, JoinHandle};
-pub use interrupt::{check, interrupt};
+pub use api::handle::{JoinError, JoinHandle};
+pub use api::interrupt::{check, interrupt};
+pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};
+pub use api::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
+pub use api::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use api::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
 pub use job::fork::Worker;
-pub use join::{FnContext, join, join_context, worker};
-pub use parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
-pub use place::Victims;
-pub use pool::{Builder, ThreadPool};
-pub use registry::Priority;
-pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
-pub use spawn::{spawn, spawn_at, spawn_detached, spawn_fifo};
-pub use stats::{Stats, WorkerStats};
-pub use threads::ThreadBuilder;
+pub use observe::stats::{Stats, WorkerStats};
+pub use observe::trace;
+pub use pool::build_error::{BuildError, MAX_THREADS};
+pub use pool::threads::ThreadBuilder;
+pub use pool::{Builder, ThreadPool, global, set_global_builder};
+pub use scheduler::registry::{Priority, SpawnOrder};
+pub use scheduler::victim_order::Victims;
+pub use scheduler::waiting::Waiting;
 pub use topology::{Placement, Topology, TopologyError};
-pub use waiting::Waiting;

@@ -40,14 +40,17 @@ fn every_regular_worker_may_wait_for_the_pools_own_tasks() {
         for _ in 0..ROUNDS {
             let meeting = Barrier::new(threads + spares);
             let indices = Mutex::new(Vec::new());
-            pool.scope(|s| {
-                for _ in 0..threads + spares {
-                    s.spawn(|_| {
-                        indices.lock().unwrap().push(current_thread_index().unwrap());
-                        assert_eq!(current_num_threads(), threads);
-                        blocking(|| meeting.wait());
-                    });
-                }
+            // On the pool's own threads: a caller's is one more.
+            pool.install(|| {
+                scope(|s| {
+                    for _ in 0..threads + spares {
+                        s.spawn(|_| {
+                            indices.lock().unwrap().push(current_thread_index().unwrap());
+                            assert_eq!(current_num_threads(), threads);
+                            blocking(|| meeting.wait());
+                        });
+                    }
+                });
             });
             let mut indices = indices.into_inner().unwrap();
             indices.sort_unstable();

@@ -10,8 +10,8 @@ use std::task::{Context, Wake, Waker};
 use std::{mem, thread};
 
 use poach_deque::ChaseLev;
+use poach_runtime::ThreadPool;
 use poach_runtime::on_queue::QueuePool;
-use poach_runtime::{Cancelled, ThreadPool};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -150,7 +150,7 @@ fn a_broadcast_that_is_dropped_with_its_pool_ends_no_worker() {
         drop(release);
         pool.shutdown_now();
         assert!(busy.join().is_ok());
-        assert!(last.join().unwrap_err().is::<Cancelled>());
+        assert!(last.join().unwrap_err().is_cancelled());
     });
 }
 
@@ -183,7 +183,7 @@ fn a_cancelled_task_drops_what_it_holds_and_ends_no_worker() {
         assert!(idle.cancel());
         drop(release);
         assert!(busy.join().unwrap().is_err());
-        assert!(idle.join().unwrap_err().is::<Cancelled>());
+        assert!(idle.join().unwrap_err().is_cancelled());
         is_whole(&pool);
     });
 }

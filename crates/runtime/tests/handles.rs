@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use poach_runtime::{Cancelled, JoinHandle, ThreadPool, spawn};
+use poach_runtime::{JoinHandle, ThreadPool, spawn};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -59,8 +59,9 @@ fn a_handle_is_a_future() {
     for i in 0..if cfg!(miri) { 5 } else { 500 } {
         assert_eq!(block_on(pool.spawn(move || i + 1)).unwrap(), i + 1);
     }
-    let payload = block_on(pool.spawn(|| -> () { panic!("awaited") })).unwrap_err();
-    assert_eq!(payload.downcast_ref::<&str>(), Some(&"awaited"));
+    let error = block_on(pool.spawn(|| -> () { panic!("awaited") })).unwrap_err();
+    assert!(error.is_panic() && !error.is_cancelled());
+    assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "awaited");
     // Several at once, awaited in an async block.
     let sum = block_on(async {
         let handles: Vec<_> = (0..10).map(|i| pool.spawn(move || i)).collect();
@@ -135,7 +136,7 @@ fn a_task_that_has_not_started_can_be_cancelled_once() {
     assert!(handle.is_finished());
     assert!(!handle.cancel(), "it is cancelled already");
     let error = handle.join().map(|()| "ran").unwrap_err();
-    assert!(error.is::<Cancelled>());
+    assert!(error.is_cancelled());
     drop(release);
     busy.join().unwrap();
     drop(pool);
@@ -167,7 +168,7 @@ fn cancelling_wakes_who_awaits() {
     assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
     assert!(handle.cancel());
     assert_eq!(alarm.1.load(Ordering::SeqCst), 1);
-    assert!(block_on(handle).unwrap_err().is::<Cancelled>());
+    assert!(block_on(handle).unwrap_err().is_cancelled());
     drop(release);
     busy.join().unwrap();
 }
@@ -183,7 +184,7 @@ fn a_task_either_runs_or_was_cancelled() {
         let handle = pool.spawn(move || _ = ran.fetch_add(1, Ordering::SeqCst));
         if handle.cancel() {
             cancelled += 1;
-            assert!(handle.join().unwrap_err().is::<Cancelled>());
+            assert!(handle.join().unwrap_err().is_cancelled());
         } else {
             handle.join().unwrap();
         }
@@ -248,4 +249,31 @@ fn workers_join_and_poll_handles_of_their_own_and_of_other_pools() {
         own.join().unwrap() + block_on(other).unwrap() + nested.join().unwrap()
     });
     assert_eq!(answer, 7);
+}
+
+/// `?` turns the error into any that holds errors, which want them Send and Sync.
+#[test]
+fn the_error_of_a_handle_is_an_error_like_others() {
+    fn outcome(panics: bool) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+        let pool = pool(1);
+        let number = 3;
+        Ok(pool.spawn(move || if panics { panic!("number {number}") } else { number }).join()?)
+    }
+    assert_eq!(outcome(false).unwrap(), 3);
+    assert_eq!(outcome(true).unwrap_err().to_string(), "the task panicked: number 3");
+    let error = pool(1).spawn(|| std::panic::panic_any(7)).join().unwrap_err();
+    assert_eq!(error.to_string(), "the task panicked");
+    assert_eq!(format!("{error:?}"), "JoinError::Panic(..)");
+    assert_eq!(error.try_into_panic().unwrap().downcast_ref(), Some(&7));
+    // Cancelled: the one worker is busy until the sender goes.
+    let pool = pool(1);
+    let (start, wait) = std::sync::mpsc::channel::<()>();
+    let busy = pool.spawn(move || _ = wait.recv());
+    let idle = pool.spawn(|| ());
+    assert!(idle.cancel());
+    let error = idle.join().unwrap_err();
+    assert_eq!(error.to_string(), "the task was cancelled before it started");
+    assert!(error.try_into_panic().unwrap_err().is_cancelled());
+    drop(start);
+    busy.join().unwrap();
 }

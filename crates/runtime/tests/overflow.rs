@@ -57,7 +57,7 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
             .threads(1)
             .name(|index| format!("hired hand {index}"))
             .spawn_handler(|worker| {
-                let thread = thread::Builder::new().name(worker.name().into());
+                let thread = thread::Builder::new().name(worker.name().unwrap().into());
                 thread.stack_size(256 << 10).spawn(|| worker.run()).map(drop)
             })
             .build()

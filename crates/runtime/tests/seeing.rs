@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use poach_runtime::trace::{Activity, AlreadyRecording, Mark, Span, Timeline, Trace};
+use poach_runtime::trace::{Activity, Mark, RecordError, Span, Timeline, Trace};
 use poach_runtime::{ThreadPool, Worker, scope};
 
 fn pool(threads: usize) -> ThreadPool {
@@ -40,7 +40,9 @@ fn until_stolen(pool: &ThreadPool) -> (u64, u64) {
     let stolen = AtomicU64::new(0);
     let mut trees = 0;
     while stolen.load(Ordering::Relaxed) == 0 {
-        assert_eq!(pool.run(|worker| tree(worker, DEPTH, &stolen)), 1 << DEPTH);
+        // Installed: a caller's own thread would be one more worker.
+        let sum = || poach_runtime::worker(|worker| tree(worker, DEPTH, &stolen));
+        assert_eq!(pool.install(sum), 1 << DEPTH);
         trees += 1;
     }
     (trees, stolen.into_inner())
@@ -50,7 +52,9 @@ fn until_stolen(pool: &ThreadPool) -> (u64, u64) {
 fn one_worker_runs_all_and_steals_nothing() {
     let pool = pool(1);
     let before = pool.stats();
-    assert_eq!(pool.run(|worker| tree(worker, DEPTH, &AtomicU64::new(0))), 1 << DEPTH);
+    // Installed: a caller's own thread would be one more worker.
+    let sum = || poach_runtime::worker(|worker| tree(worker, DEPTH, &AtomicU64::new(0)));
+    assert_eq!(pool.install(sum), 1 << DEPTH);
     pool.install(|| scope(|s| (0..100).for_each(|_| s.spawn(|_| ()))));
     let done = pool.stats().since(&before).total();
     // The two that were installed, and the spawned ones: forks are not counted.
@@ -217,11 +221,24 @@ fn a_small_buffer_keeps_the_first_and_counts_the_rest() {
 fn there_is_one_recording_at_a_time_and_then_another() {
     let pool = pool(2);
     let first = pool.record(100).unwrap();
-    assert_eq!(pool.record(100).unwrap_err(), AlreadyRecording);
+    assert_eq!(pool.record(100).unwrap_err(), RecordError::AlreadyRecording);
     assert_eq!(first.stop().workers().len(), 2);
     drop(pool.record(100).unwrap());
     let third = pool.record(100).unwrap();
     // It may outlive its pool.
     drop(pool);
     assert_eq!(third.stop().workers().len(), 2);
+}
+
+#[test]
+fn more_events_than_there_is_memory_for_are_refused_and_others_recorded_afterwards() {
+    let pool = pool(2);
+    for events in [1 << 60, usize::MAX] {
+        let error = pool.record(events).unwrap_err();
+        assert_eq!(error, RecordError::OutOfMemory { events });
+        assert!(error.to_string().contains(&events.to_string()), "{error}");
+    }
+    let recording = pool.record(100).unwrap();
+    pool.install(|| ());
+    assert_eq!(recording.stop().workers().len(), pool.stats().workers().len());
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use poach_runtime::{
@@ -131,18 +131,17 @@ fn halves_know_whether_they_have_migrated() {
 
 #[test]
 fn a_handler_starts_the_threads() {
-    let threads = Arc::new(Mutex::new(Vec::new()));
-    let started = Arc::clone(&threads);
+    let mut threads = Vec::new();
     let pool = ThreadPool::builder()
         .threads(2)
         .spares(1)
         .name(|index| format!("hired {index}"))
         .stack_size(1 << 20)
-        .spawn_handler(move |worker| {
+        .spawn_handler(|worker| {
             assert_eq!(worker.stack_size(), Some(1 << 20));
-            assert_eq!(worker.name(), format!("hired {}", worker.index()));
-            let thread = thread::Builder::new().name(worker.name().into());
-            started.lock().unwrap().push(thread.spawn(|| worker.run())?);
+            let name = worker.name().unwrap().to_owned();
+            assert_eq!(name, format!("hired {}", worker.index()));
+            threads.push(thread::Builder::new().name(name).spawn(|| worker.run())?);
             Ok(())
         })
         .build()
@@ -150,11 +149,29 @@ fn a_handler_starts_the_threads() {
     let names = pool.broadcast(|_| thread::current().name().unwrap().to_owned());
     assert_eq!(names, ["hired 0", "hired 1"]);
     drop(pool);
-    let threads = std::mem::take(&mut *threads.lock().unwrap());
     assert_eq!(threads.len(), 3);
     for thread in threads {
         thread.join().unwrap();
     }
+}
+
+#[test]
+fn threads_without_a_name() {
+    let pool = ThreadPool::builder().threads(1).unnamed().build().unwrap();
+    assert_eq!(pool.install(|| thread::current().name().map(str::to_owned)), None);
+    let mut asked = None;
+    let pool = ThreadPool::builder()
+        .threads(1)
+        .unnamed()
+        .spawn_handler(|worker| {
+            asked = Some(worker.name().map(str::to_owned));
+            thread::spawn(|| worker.run());
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    drop(pool);
+    assert_eq!(asked, Some(None));
 }
 
 #[test]
@@ -206,4 +223,25 @@ fn a_scoped_pools_threads_borrow_and_end() {
         builder.build_scoped(ThreadBuilder::run, |_| panic!("with the pool"))
     });
     assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"with the pool"));
+}
+
+#[test]
+fn handlers_are_called_on_the_workers_that_they_are_told_of() {
+    let (send, receive) = mpsc::channel();
+    let [started, ended] = [send.clone(), send];
+    let pool = ThreadPool::builder()
+        .threads(2)
+        .on_start(move |index| {
+            started.send((index, current_thread_index(), join(|| 1, || 2))).unwrap();
+        })
+        .on_exit(move |index| {
+            ended.send((index, current_thread_index(), join(|| 1, || 2))).unwrap();
+        })
+        .build()
+        .unwrap();
+    drop(pool);
+    let mut seen: Vec<_> = receive.iter().collect();
+    seen.sort_unstable();
+    let both = |index| (index, Some(index), (1, 2));
+    assert_eq!(seen, [both(0), both(0), both(1), both(1)]);
 }

@@ -14,7 +14,7 @@ fn pool(threads: usize, waiting: Waiting) -> ThreadPool {
     builder(threads).waiting(waiting).build().unwrap()
 }
 
-fn builder(threads: usize) -> Builder {
+fn builder(threads: usize) -> Builder<'static> {
     ThreadPool::builder().threads(threads)
 }
 

@@ -9,6 +9,8 @@ pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod miri;
 pub(crate) mod mutate;
+pub(crate) mod rayon_bench;
+pub(crate) mod rayon_suite;
 pub(crate) mod soak;
 pub(crate) mod spin;
 pub(crate) mod tsan;

@@ -23,7 +23,7 @@ const JUDGED: [&str; 5] = [
     "crates/deque/src",
     "crates/pool/src",
     "crates/memory/src",
-    "crates/runtime/src/sleep",
+    "crates/runtime/src/scheduler/sleep",
     "crates/runtime/src/job",
 ];
 

@@ -3,9 +3,12 @@
 //! `verify/ff_cl.pml` is FF-CL on TSO[S] in Promela, written from the paper. Spin and `poach check` are
 //! asked the same questions: at delta = ceil((S + 1) / (x + 1)) no task is taken twice, one below it one
 //! is, and without a store between two takes at no delta is it safe. They share no line, so that where
-//! they agree, neither the machine of the one nor that of the other is at fault.
+//! they agree, neither the machine of the one nor that of the other is at fault. Then Spin is asked about
+//! [`models`] of FF-THE, THEP and the split deque's exposure.
 
-use std::path::Path;
+mod models;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -13,12 +16,16 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::run::Step;
 use crate::workspace::{root, target_directory};
+use models::Ends;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The largest store buffer to ask about, from 1 up.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=8))]
     store_buffer: u32,
+    /// Ask about FF-THE, THEP and the split deque alone, not about FF-CL beside `poach check`.
+    #[arg(long)]
+    models: bool,
 }
 
 /// Steals of the one thief.
@@ -37,9 +44,17 @@ struct Case {
 
 /// One answer.
 struct Answer {
-    clean: bool,
+    ends: Ends,
     states: u64,
+    /// What it took of memory; 0 if it does not say.
+    megabytes: f64,
     seconds: f64,
+}
+
+impl Answer {
+    fn clean(&self) -> bool {
+        self.ends == Ends::Clean
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -51,10 +66,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             return Ok(());
         }
     }
+    if options.models {
+        return models::run(&work()?);
+    }
     Step::cargo("build --release --package poach-cli").run("`poach check` could not be built")?;
     let poach = target_directory()?.join("release/poach");
-    let work = target_directory()?.join("spin");
-    std::fs::create_dir_all(&work).with_context(|| format!("could not make {}", work.display()))?;
+    let work = work()?;
     eprintln!(
         " S  x  delta  tasks  expected    spin        states      s   poach       states      s"
     );
@@ -62,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let cases = cases(options.store_buffer);
     for case in &cases {
         let (theirs, ours) = (ask_spin(case, &work)?, ask_poach(case, &poach)?);
-        let agree = theirs.clean == case.clean && ours.clean == case.clean;
+        let agree = theirs.clean() == case.clean && ours.clean() == case.clean;
         wrong += u32::from(!agree);
         eprintln!(
             "{:2} {:2} {:6} {:6}  {:10}  {:10} {:7} {:6.2}   {:10} {:7} {:6.2}{}",
@@ -71,10 +88,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             case.delta,
             case.tasks,
             word(case.clean),
-            word(theirs.clean),
+            word(theirs.clean()),
             theirs.states,
             theirs.seconds,
-            word(ours.clean),
+            word(ours.clean()),
             ours.states,
             ours.seconds,
             if agree { "" } else { "   <- BAD" }
@@ -82,7 +99,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     ensure!(wrong == 0, "spin: {wrong} of {} answers are not as expected", cases.len());
     eprintln!("spin: both say what the paper says, {} times", cases.len());
-    Ok(())
+    models::run(&work)
+}
+
+/// Where verifiers are made.
+fn work() -> Result<PathBuf> {
+    let work = target_directory()?.join("spin");
+    std::fs::create_dir_all(&work).with_context(|| format!("could not make {}", work.display()))?;
+    Ok(work)
 }
 
 fn word(clean: bool) -> &'static str {
@@ -117,25 +141,42 @@ fn cases(most: u32) -> Vec<Case> {
 
 fn ask_spin(case: &Case, work: &Path) -> Result<Answer> {
     let Case { store_buffer, stores, delta, tasks, .. } = case;
-    let model = root().join("verify/ff_cl.pml");
+    let values = [
+        ("S", *store_buffer),
+        ("EGRESS", 1),
+        ("X", *stores),
+        ("DELTA", *delta),
+        ("TASKS", *tasks),
+        ("STEALS", STEALS),
+    ];
+    ask("ff_cl.pml", &values, work)
+}
+
+/// Makes the verifier of a model with these values, and runs it.
+fn ask(model: &str, values: &[(&str, u32)], work: &Path) -> Result<Answer> {
     let mut spin = Command::new("spin");
-    spin.arg("-a").args([
-        format!("-DS={store_buffer}"),
-        "-DEGRESS=1".to_owned(),
-        format!("-DX={stores}"),
-        format!("-DDELTA={delta}"),
-        format!("-DTASKS={tasks}"),
-        format!("-DSTEALS={STEALS}"),
-    ]);
-    output(spin.arg(&model).current_dir(work))?;
+    spin.arg("-a").args(values.iter().map(|(key, value)| format!("-D{key}={value}")));
+    output(spin.arg(root().join("verify").join(model)).current_dir(work))?;
     let mut gcc = Command::new("gcc");
-    output(gcc.args(["-O2", "-DSAFETY", "-o", "pan", "pan.c"]).current_dir(work))?;
+    output(gcc.args(["-w", "-O2", "-DSAFETY", "-o", "pan", "pan.c"]).current_dir(work))?;
     let started = Instant::now();
     let said = output(Command::new(work.join("pan")).arg("-m1000000").current_dir(work))?;
     let seconds = started.elapsed().as_secs_f64();
     let (errors, states) = read_pan(&said)
         .with_context(|| format!("spin: the verifier's answer makes no sense:\n{said}"))?;
-    Ok(Answer { clean: errors == 0, states, seconds })
+    let ends = match errors {
+        0 => Ends::Clean,
+        _ if said.contains("pan:1: invalid end state") => Ends::Stuck,
+        _ => Ends::Wrong,
+    };
+    Ok(Answer { ends, states, megabytes: read_memory(&said), seconds })
+}
+
+/// The megabytes in a verifier's answer.
+fn read_memory(said: &str) -> f64 {
+    let line = said.lines().find(|line| line.contains("total actual memory usage"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0.0)
 }
 
 /// The numbers of errors and of states in a verifier's answer, if the search was not cut short.
@@ -183,13 +224,14 @@ fn ask_poach(case: &Case, poach: &Path) -> Result<Answer> {
     let document: serde_json::Value = serde_json::from_str(&said)
         .with_context(|| format!("{command:?} printed no document: {said}"))?;
     let run = &document["runs"][0];
-    let clean = match document["verdict"].as_str() {
-        Some("clean") => true,
-        Some("violation") => false,
+    let ends = match document["verdict"].as_str() {
+        Some("clean") => Ends::Clean,
+        Some("violation") => Ends::Wrong,
         other => bail!("spin: {command:?} answered {other:?}"),
     };
     Ok(Answer {
-        clean,
+        ends,
+        megabytes: 0.0,
         states: run["states"].as_u64().context("no number of states")?,
         seconds: run["elapsed_s"].as_f64().context("no time")?,
     })

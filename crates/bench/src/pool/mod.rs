@@ -9,7 +9,7 @@
 //! One protocol for all (`protocol`): distinct tasks, each accounted for; a sample is the time from
 //! the start of all threads to the last task taken.
 
-mod protocol;
+pub(crate) mod protocol;
 mod systems;
 
 use poach_memory::{Asymmetric, Displaced, Full, Machine};

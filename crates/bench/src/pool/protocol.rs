@@ -26,24 +26,24 @@ use crate::{Case, Sample, Size, Unit, need_memory};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) workload: &'static str,
-    pub(super) producers: usize,
-    pub(super) consumers: usize,
+pub(crate) struct Shape {
+    pub(crate) workload: &'static str,
+    pub(crate) producers: usize,
+    pub(crate) consumers: usize,
     /// Whether producers pass over consumers that have fallen behind, where a system can.
-    pub(super) balancing: bool,
+    pub(crate) balancing: bool,
     /// Whether each thread stays on one processor, producer n beside consumer n.
-    pub(super) pinned: bool,
+    pub(crate) pinned: bool,
 }
 
 impl Shape {
-    pub(super) fn new(workload: &'static str, producers: usize, consumers: usize) -> Self {
+    pub(crate) fn new(workload: &'static str, producers: usize, consumers: usize) -> Self {
         Shape { workload, producers, consumers, balancing: true, pinned: false }
     }
 }
 
 /// A kind of pool, queue or channel.
-pub(super) trait System: Clone + Send + 'static {
+pub(crate) trait System: Clone + Send + 'static {
     type In: Put;
     type Out: Take;
 
@@ -51,21 +51,21 @@ pub(super) trait System: Clone + Send + 'static {
 }
 
 /// One of them, with a handle for each thread.
-pub(super) struct Opened<I, O> {
-    pub(super) producers: Vec<I>,
-    pub(super) consumers: Vec<O>,
+pub(crate) struct Opened<I, O> {
+    pub(crate) producers: Vec<I>,
+    pub(crate) consumers: Vec<O>,
     /// Called when all producers are done and dropped.
-    pub(super) close: Box<dyn FnOnce()>,
+    pub(crate) close: Box<dyn FnOnce()>,
 }
 
 /// A producer's handle.
-pub(super) trait Put: Send {
+pub(crate) trait Put: Send {
     /// Puts a task, or gives it back if there is no room.
     fn put(&mut self, task: u64) -> Result<(), u64>;
 }
 
 /// A consumer's handle.
-pub(super) trait Take: Send {
+pub(crate) trait Take: Send {
     /// Takes a task if there is one.
     fn take(&mut self) -> Option<u64>;
 
@@ -233,7 +233,7 @@ fn check(tasks: u64, taken: &[Taken]) -> Result<()> {
 }
 
 /// Where thread `number` of its kind is pinned.
-pub(super) fn processor(number: usize) -> usize {
+pub(crate) fn processor(number: usize) -> usize {
     number % thread::available_parallelism().map_or(1, Into::into)
 }
 
@@ -285,7 +285,7 @@ fn case<S: System>(name: String, shape: Shape, size: Size, system: S, blocking: 
 }
 
 /// A case whose consumers poll.
-pub(super) fn polling(
+pub(crate) fn polling(
     name: impl Into<String>,
     shape: Shape,
     size: Size,
@@ -295,7 +295,7 @@ pub(super) fn polling(
 }
 
 /// A case whose consumers sleep.
-pub(super) fn blocking(
+pub(crate) fn blocking(
     name: impl Into<String>,
     shape: Shape,
     size: Size,
@@ -305,7 +305,7 @@ pub(super) fn blocking(
 }
 
 /// One thread puts a task and gets it, in turn: nanoseconds a pair.
-pub(super) fn pair(name: &'static str, size: Size, system: impl System) -> Case {
+pub(crate) fn pair(name: &'static str, size: Size, system: impl System) -> Case {
     let tasks = size.pick(1_000, 100_000, 4_000_000, 40_000_000);
     Case::new("pair", name, 1, Unit::NANOSECONDS, move || {
         Ok(move || {

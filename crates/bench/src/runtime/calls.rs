@@ -1,4 +1,5 @@
-//! `call-asleep` and `call-hot`: what an empty call from outside takes.
+//! `call-asleep` and `call-hot`: what an empty call from outside takes; `install-asleep` and `install-hot`: the same, handed to a
+//! thread of the pool. rayon has one way for both.
 
 use std::hint::black_box;
 use std::thread;
@@ -15,10 +16,16 @@ use crate::{Case, Sample, Size, Unit};
 pub(super) struct Workload {
     name: &'static str,
     asleep: bool,
+    /// Whether the call is handed to a thread of the pool.
+    installed: bool,
 }
 
-pub(super) const WORKLOADS: [Workload; 2] =
-    [Workload { name: "call-asleep", asleep: true }, Workload { name: "call-hot", asleep: false }];
+pub(super) const WORKLOADS: [Workload; 4] = [
+    Workload { name: "call-asleep", asleep: true, installed: false },
+    Workload { name: "call-hot", asleep: false, installed: false },
+    Workload { name: "install-asleep", asleep: true, installed: true },
+    Workload { name: "install-hot", asleep: false, installed: true },
+];
 
 pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -> Case {
     let calls = if workload.asleep {
@@ -28,23 +35,28 @@ pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -
     };
     Case::new(workload.name, L::NAME, workers, Unit::NANOSECONDS, move || {
         let pool = L::new(workers)?;
-        Ok(move || sample(&pool, calls, workload.asleep))
+        Ok(move || sample(&pool, calls, workload))
     })
 }
 
 /// Each call is timed alone, which has the clock's own reading in it, and hands its number back.
-fn sample<L: Library>(pool: &L, calls: usize, asleep: bool) -> Result<Sample> {
+fn sample<L: Library>(pool: &L, calls: usize, workload: Workload) -> Result<Sample> {
     let mut times = Vec::with_capacity(calls);
     for number in 0..calls {
-        if asleep {
+        if workload.asleep {
             thread::sleep(REST);
         }
         let start = Instant::now();
-        let back = pool.install(|| black_box(number));
+        let back = if workload.installed {
+            pool.install(|| black_box(number))
+        } else {
+            pool.call(|| black_box(number))
+        };
         times.push(start.elapsed());
         ensure!(back == number, "the call {number} came back as {back}");
     }
-    ensure!(pool.install(L::worker).is_some(), "a call into the pool did not run in it");
+    let worker = if workload.installed { pool.install(L::worker) } else { pool.call(L::worker) };
+    ensure!(worker.is_some(), "a call into the pool did not run in it");
     Ok(median(&times, 1e9).count("clock", clock()))
 }
 
@@ -71,6 +83,9 @@ mod tests {
         fn new(workers: usize) -> Result<Self> {
             Poach::new(workers).map(Nowhere)
         }
+        fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+            f()
+        }
         fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
             f()
         }
@@ -93,8 +108,10 @@ mod tests {
 
     #[test]
     fn a_call_that_is_not_in_the_pool_is_noticed() {
-        sample(&Poach::new(1).unwrap(), 2, false).unwrap();
-        let error = sample(&Nowhere::new(1).unwrap(), 2, false).unwrap_err().to_string();
-        assert!(error.contains("did not run in it"), "{error}");
+        for workload in WORKLOADS {
+            sample(&Poach::new(1).unwrap(), 2, workload).unwrap();
+            let error = sample(&Nowhere::new(1).unwrap(), 2, workload).unwrap_err().to_string();
+            assert!(error.contains("did not run in it"), "{error}");
+        }
     }
 }

@@ -14,7 +14,10 @@ pub(super) trait Library: Sized + Sync + 'static {
     /// A pool of so many threads, as it ships.
     fn new(workers: usize) -> Result<Self>;
 
-    /// Runs `f` in the pool and waits for its result.
+    /// Runs `f` as a worker of the pool, on the calling thread if the library does so, and returns its result.
+    fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
+
+    /// Runs `f` on a thread of the pool and waits for its result.
     fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
 
     /// Both halves, and the results of both. In a pool.
@@ -80,6 +83,11 @@ impl Library for Poach {
     }
 
     #[inline(always)]
+    fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.0.run(|_| f())
+    }
+
+    #[inline(always)]
     fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.0.install(f)
     }
@@ -126,6 +134,11 @@ impl Library for Rayon {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
         let pool = builder.start_handler(move |_| noted.note()).build();
         Ok(Rayon(pool.context("rayon: the pool could not be made")?, threads))
+    }
+
+    #[inline(always)]
+    fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.0.install(f)
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@
 //! | `small-tree` | the sum of a tree of 999 nodes, again and again, from within the pool | ns a call |
 //! | `call-asleep` | an empty call from outside into a pool whose workers sleep | ns, median of many |
 //! | `call-hot` | the same, called just now | ns, median of many |
+//! | `install-asleep`, `install-hot` | the same two, handed to a thread of the pool | ns, median of many |
 //! | `wake` | from a fork, all workers asleep, to the start of its second half on another worker | us, median of some |
 //! | `behind-leaf` | from the moment a worker is free to the start of a task that another one forked before a long leaf | us, median of some |
 //! | `region-outside`, `-install`, `-inside` | regions of 8 to 2,048 us every 0 to 2,000 us: see [`region`] | times of the sequential program |
@@ -119,12 +120,12 @@ mod tests {
         let document = run(vec![1, 2], &[]);
         assert!(document.failures.is_empty(), "{:?}", document.failures);
         let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
-        // Four sizes of scopes and two kinds of calls, by two systems on one worker and on two; the
+        // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two; the
         // tree by three of them, and once sequentially; two that take two workers; regions
         // from outside and inside by three systems, and installed by two.
         assert_eq!(
             document.rows.len(),
-            (4 + 2) * 2 * 2 + 3 * 2 + 1 + 2 * 2 + (3 + 2 + 3) * 2 + idle
+            (4 + 4) * 2 * 2 + 3 * 2 + 1 + 2 * 2 + (3 + 2 + 3) * 2 + idle
         );
         for row in &document.rows {
             // A pool that sleeps well takes none.

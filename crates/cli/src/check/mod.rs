@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use poach_explore::litmus::TESTS;
 use poach_explore::queues::matrix::{Case, QUEUES, cases, delta};
-use poach_explore::queues::{Algorithm, Policy, Scenario, alone, check};
+use poach_explore::queues::{Policy, Scenario, alone, check};
 use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 
 pub(crate) use arguments::Arguments;
@@ -115,8 +115,7 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         usage!("--tasks {tasks} is more than a history can hold: at most 60");
     }
     // A second pusher, and a pool's producer, are threads, too.
-    let shared = matches!(queue.algorithm, Algorithm::Injector | Algorithm::Salsa);
-    let thieves = if shared { 6 } else { 7 };
+    let thieves = if queue.algorithm.is_shared() { 6 } else { 7 };
     if arguments.thieves > thieves {
         usage!("--thieves {} is more than a model can have: at most {thieves}", arguments.thieves);
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use poach_explore::litmus::{Found, Litmus};
 use poach_explore::queues::alone::Law;
 use poach_explore::queues::matrix::Case;
-use poach_explore::{Report, Verdict};
+use poach_explore::{Kind, Report, Verdict};
 use serde_json::{Value, json};
 
 /// The documents' version.
@@ -136,6 +136,10 @@ fn run_value(run: &Run) -> Value {
     value["scene"] = json!(run.scene);
     value["verdict"] = json!(run.report.verdict.word());
     value["why"] = json!(why(&run.report.verdict));
+    value["kind"] = json!(match &run.report.verdict {
+        Verdict::Violation(found) => Some(found.kind().name()),
+        _ => None,
+    });
     value["duplicates"] = json!(run.report.duplicates);
     let example = run.report.counterexample.as_ref().or(run.report.duplicate.as_ref());
     value["choices"] = json!(example.map(|example| example.choices.clone()));
@@ -152,7 +156,11 @@ pub(super) struct CaseRow {
 impl CaseRow {
     pub(super) fn of(case: &Case, report: &Report) -> Self {
         let ok = case.as_expected(report);
-        let expected = if case.clean { "clean" } else { "violation" };
+        let expected = case.expected.map_or("clean", Kind::name);
+        let found = match &report.verdict {
+            Verdict::Violation(found) => found.kind().name(),
+            verdict => verdict.word(),
+        };
         let delta = case.delta.map(core::num::NonZeroU64::get);
         let mut value = statistics(report);
         value["algorithm"] = json!(case.name);
@@ -164,9 +172,11 @@ impl CaseRow {
         value["tasks"] = json!(case.scenario.tasks);
         value["expected"] = json!(expected);
         value["verdict"] = json!(report.verdict.word());
+        value["found"] = json!(found);
+        value["stolen"] = json!(report.stolen);
         value["ok"] = json!(ok);
         let line = format!(
-            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7.2}",
+            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>9} {:>7.2}",
             if ok { "ok" } else { "BAD" },
             case.name,
             case.policy.name(),
@@ -176,8 +186,9 @@ impl CaseRow {
             case.scene,
             case.scenario.tasks,
             expected,
-            report.verdict.word(),
+            found,
             report.executions,
+            report.states,
             report.elapsed.as_secs_f64()
         );
         CaseRow { ok, value, line }
@@ -187,7 +198,7 @@ impl CaseRow {
 /// The matrix for people.
 pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String {
     let mut text = format!(
-        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>7}\n",
+        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>9} {:>7}\n",
         "",
         "algorithm",
         "policy",
@@ -199,6 +210,7 @@ pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String 
         "expected",
         "found",
         "executions",
+        "states",
         "s"
     );
     for row in rows {

@@ -306,6 +306,38 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         }
     }
 
+    /// Adds a task if there is a free slot in the ring as it is.
+    #[inline]
+    pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let room = &self.private().room;
+        if !room.has(tail) && !room.find(&self.shared.thieves.rings, tail) {
+            return Err(task);
+        }
+        self.try_push(task).map_err(|OutOfMemory(task)| task)
+    }
+
+    /// Free slots in the ring as it is.
+    pub(crate) fn free(&self) -> usize {
+        // Relaxed: only the owner stores it.
+        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        self.private().room.free(&self.shared.thieves.rings, tail)
+    }
+
+    /// Opens all tasks.
+    pub(crate) fn open_all(&self) {
+        let shared = &*self.shared;
+        // Relaxed, all: as in `answer`; the alarm is above any index before anything is open (see "Opened by the owner").
+        let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
+        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        shared.alarm.store(RAISED, Ordering::Relaxed);
+        let open = pack(tag, tail);
+        // Release: pairs with the acquire in `claim`.
+        shared.thieves.open.store(open, Ordering::Release);
+        self.private().opened.set(open);
+    }
+
     /// Takes the youngest task.
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {

@@ -8,28 +8,62 @@ use super::{Biased, RAISED, Stealer, opened, pack, unpack};
 use crate::ring::Claimed;
 use crate::{Owner, Steal, Thief};
 
-/// Why a thief found nothing open.
-enum Shut {
-    /// Something may be open now.
-    Again,
-    Empty,
-    Abort,
+/// How far the tail is above the index of `head`.
+#[inline(always)]
+fn tasks(tail: u64, head: u64) -> i32 {
+    (tail as u32).wrapping_sub(unpack(head).1) as i32
 }
 
 impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     /// Claims as many of the oldest tasks as `want` says of the number that are open (one at least).
     #[inline]
     pub(crate) fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
+        // SAFETY: `move_top` claimed these indices for this call alone, and `open` was acquired, which somebody
+        // released who had seen or stored a tail above them.
+        self.move_top(want)
+            .map(|(top, count)| unsafe { self.shared.thieves.rings.claimed(u64::from(top), count) })
+    }
+
+    /// As [`claim`](Stealer::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want
+    /// none.
+    pub(crate) fn claim_of_all(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
+        let thieves = &self.shared.thieves;
+        // Acquire, here and below: as in `move_top`.
+        let head = thieves.head.load(Ordering::Acquire);
+        let all = tasks(self.shared.owner.tail.load(Ordering::Acquire), head);
+        if all <= 0 {
+            return if self.nothing_above(head) { Steal::Empty } else { Steal::Retry };
+        }
+        let wanted = want(all as u32).min(all as u32);
+        if wanted == 0 {
+            return Steal::Empty;
+        }
+        if opened(head, thieves.open.load(Ordering::Acquire)) < wanted && self.pry(head, wanted) {
+            return Steal::Abort;
+        }
+        let head = thieves.head.load(Ordering::Acquire);
+        match opened(head, thieves.open.load(Ordering::Acquire)) {
+            0 => Steal::Retry,
+            open => self.take_from(head, wanted.min(open)),
+        }
+        // SAFETY: as in `claim`.
+        .map(|(top, count)| unsafe { thieves.rings.claimed(u64::from(top), count) })
+    }
+
+    /// The first of the indices that were claimed, and how many.
+    #[inline(always)]
+    fn move_top(&self, want: impl FnOnce(u32) -> u32) -> Steal<(u32, u32)> {
         let thieves = &self.shared.thieves;
         // Acquire: pairs with the release of a close; see "Opened by a thief".
         let mut head = thieves.head.load(Ordering::Acquire);
         // Acquire, here and below: pairs with the releases of who opens.
         let mut count = opened(head, thieves.open.load(Ordering::Acquire));
         if count == 0 {
-            match self.pry(head) {
-                Shut::Empty => return Steal::Empty,
-                Shut::Abort => return Steal::Abort,
-                Shut::Again => {}
+            if self.nothing_above(head) {
+                return Steal::Empty;
+            }
+            if self.pry(head, 1) {
+                return Steal::Abort;
             }
             // Acquire: as above.
             head = thieves.head.load(Ordering::Acquire);
@@ -38,33 +72,52 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
                 return Steal::Retry;
             }
         }
+        self.take_from(head, want(count).clamp(1, count))
+    }
+
+    /// Step over `count` indices, which are open under the tag of `head`.
+    #[inline(always)]
+    fn take_from(&self, head: u64, count: u32) -> Steal<(u32, u32)> {
         let (tag, top) = unpack(head);
-        let count = want(count).clamp(1, count);
         let next = pack(tag, u64::from(top.wrapping_add(count)));
         // Release: keeps the next thief's acquire of `head` good for what this one had seen.
-        match thieves.head.compare_exchange(head, next, Ordering::SeqCst, Ordering::Relaxed) {
-            // SAFETY: the exchange claimed these indices for this call alone, and `open` was acquired, which somebody
-            // released who had seen or stored a tail above them.
-            Ok(_) => Steal::Success(unsafe { thieves.rings.claimed(u64::from(top), count) }),
+        let taken = self.shared.thieves.head.compare_exchange(
+            head,
+            next,
+            Ordering::SeqCst,
+            Ordering::Relaxed,
+        );
+        match taken {
+            Ok(_) => Steal::Success((top, count)),
             Err(_) => Steal::Retry,
         }
     }
 
-    /// Nothing is open: asks the owner, and opens what there is if it does not answer. `head` was read before.
-    #[cold]
-    #[inline(never)]
-    fn pry(&self, head: u64) -> Shut {
+    /// Whether there was no task, nor anything open, when the head was `head`.
+    #[inline(always)]
+    fn nothing_above(&self, head: u64) -> bool {
         let shared = &*self.shared;
-        let (tag, top) = unpack(head);
-        let tasks = |tail: u64| (tail as u32).wrapping_sub(top) as i32;
         // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
         M::full();
         // Acquire: the tail of the owner's that follows this head.
-        if tasks(shared.owner.tail.load(Ordering::Acquire)) <= 0 {
-            // Acquire: as in `claim`. If another thread has come first the thief looks again.
-            let now = shared.thieves.head.load(Ordering::Acquire);
-            let open = opened(now, shared.thieves.open.load(Ordering::Acquire));
-            return if now == head && open == 0 { Shut::Empty } else { Shut::Again };
+        if tasks(shared.owner.tail.load(Ordering::Acquire), head) > 0 {
+            return false;
+        }
+        // Acquire: as in `move_top`. If another thread has come first the thief looks again.
+        let now = shared.thieves.head.load(Ordering::Acquire);
+        now == head && opened(now, shared.thieves.open.load(Ordering::Acquire)) == 0
+    }
+
+    /// Less than `enough` is open: asks the owner, and opens what there is if it does not answer. `head` was read before. Whether the
+    /// policy aborts.
+    #[cold]
+    #[inline(never)]
+    fn pry(&self, head: u64, enough: u32) -> bool {
+        let shared = &*self.shared;
+        let (tag, _) = unpack(head);
+        // Acquire: as in `nothing_above`.
+        if tasks(shared.owner.tail.load(Ordering::Acquire), head) <= 0 {
+            return false;
         }
         // Relaxed: if it is raised, that was after the lowering that came before `head` was closed.
         if shared.alarm.load(Ordering::Relaxed) != RAISED {
@@ -75,19 +128,19 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             M::pause();
             // Relaxed, both: the caller looks again.
             let now = shared.thieves.head.load(Ordering::Relaxed);
-            if now != head || opened(now, shared.thieves.open.load(Ordering::Relaxed)) > 0 {
-                return Shut::Again;
+            if now != head || opened(now, shared.thieves.open.load(Ordering::Relaxed)) >= enough {
+                return false;
             }
         }
         // Relaxed: what is exchanged below, if nobody has opened anything meanwhile.
         let open = shared.thieves.open.load(Ordering::Relaxed);
         shared.owner.policy.thief();
         if shared.owner.policy.margin() > 0 && !shared.owner.policy.resolve() {
-            return Shut::Abort;
+            return true;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.
         let tail = shared.owner.tail.load(Ordering::Acquire);
-        if tasks(tail) > 0 {
+        if tasks(tail, head) > 0 {
             // Release: pairs with the acquire in `claim`.
             let _ = shared.thieves.open.compare_exchange(
                 open,
@@ -96,7 +149,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
                 Ordering::Relaxed,
             );
         }
-        Shut::Again
+        false
     }
 
     /// Whether `owner` owns this queue.
@@ -109,12 +162,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        match self.claim(|_| 1) {
-            Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
-            Steal::Empty => Steal::Empty,
-            Steal::Abort => Steal::Abort,
-            Steal::Retry => Steal::Retry,
-        }
+        // SAFETY: as in `claim`.
+        self.move_top(|_| 1)
+            .map(|(top, _)| unsafe { self.shared.thieves.rings.take(u64::from(top)) })
     }
 
     /// Takes the older half of the open tasks by one compare-and-swap.

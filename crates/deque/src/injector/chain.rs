@@ -27,7 +27,7 @@ use core::ptr;
 
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 
-use crate::ring::{NoMemory, array};
+use crate::ring::NoMemory;
 
 use core::mem::MaybeUninit;
 
@@ -82,18 +82,48 @@ pub(super) struct Slot<T, M: Memory> {
     pub(super) task: M::Cell<MaybeUninit<T>>,
 }
 
+/// The memory of a block.
+pub(super) struct Block<T, M: Memory, const SLOTS: usize> {
+    slots: [Slot<T, M>; SLOTS],
+    header: CachePadded<Header<M>>,
+}
+
 struct Header<M: Memory> {
     next: M::Word,
-    /// How many of the block's slots are done with.
-    done: M::Word,
     /// The id below on the stack of free ids, and 1 more; 0 for none.
     below: M::Word,
 }
 
-/// The blocks, and a hint where each end is. `SLOTS` is a power of two.
+impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
+    /// The slot in which `index` stands if this is its block.
+    #[inline(always)]
+    pub(super) fn slot(&self, index: u64) -> &Slot<T, M> {
+        // In bounds: `SLOTS` is a power of two.
+        &self.slots[index as usize & (SLOTS - 1)]
+    }
+
+    /// Moves the task of `index` out.
+    ///
+    /// # Safety
+    ///
+    /// The slot was *written* for `index`, which the caller has acquired; and it has claimed `index` for itself alone.
+    #[inline(always)]
+    pub(super) unsafe fn take(&self, index: u64) -> T {
+        self.slot(index).task.with(|task| {
+            // SAFETY: a task was written there, and nobody writes the slot before the index is finished.
+            let task = unsafe { &*task };
+            // SAFETY: as above, and by this function's contract the bits are used once.
+            unsafe { task.assume_init_read() }
+        })
+    }
+}
+
+/// Room for a segment's blocks. Block `id` is made when its id is given out, in memory that is hot then.
+type Room<T, M, const SLOTS: usize> = MaybeUninit<Block<T, M, SLOTS>>;
+
+/// The blocks. `SLOTS` is a power of two.
 pub(super) struct Chain<T, M: Memory, const SLOTS: usize> {
-    slots: [M::Pointer<Slot<T, M>>; SEGMENTS],
-    headers: [M::Pointer<CachePadded<Header<M>>>; SEGMENTS],
+    segments: [M::Pointer<Room<T, M, SLOTS>>; SEGMENTS],
     /// Ids given out.
     made: M::Word,
     /// The stack of free ids: a tag of 40 bits, and the topmost id plus 1.
@@ -105,14 +135,6 @@ pub(super) struct Chain<T, M: Memory, const SLOTS: usize> {
 fn segment(id: u64) -> (usize, usize) {
     let segment = (id + 1).ilog2();
     (segment as usize, (id + 1 - (1 << segment)) as usize)
-}
-
-/// Where in its block an index stands: neighbours in different cache lines, since a thief reads one while pushers write
-/// the next ones.
-#[inline(always)]
-fn spread<const SLOTS: usize>(index: u64) -> usize {
-    let offset = index as usize & (SLOTS - 1);
-    if SLOTS < 16 { offset } else { (offset % 16) * (SLOTS / 16) + offset / 16 }
 }
 
 impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
@@ -130,8 +152,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
     /// A chain of one block, number 0, with memory for `blocks` of them; and its place.
     pub(super) fn new(blocks: usize) -> Result<(Self, Place), NoMemory> {
         let chain = Chain {
-            slots: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
-            headers: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
+            segments: core::array::from_fn(|_| M::Pointer::new(ptr::null_mut())),
             made: M::Word::new(0),
             free: M::Word::new(0),
         };
@@ -142,28 +163,31 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         Ok((chain, Place::new(0, first)))
     }
 
+    /// The memory of block `id`, once its segment is there.
     #[inline(always)]
-    fn header(&self, id: u64) -> &Header<M> {
+    fn room(&self, id: u64) -> *mut Room<T, M, SLOTS> {
         let (segment, offset) = segment(id);
         // Acquire: pairs with the release in `allocate`.
-        let first = self.headers[segment].load(Ordering::Acquire);
-        // SAFETY: an id is given out after its segment was made, which has this many headers.
-        let header = unsafe { first.add(offset) };
-        // SAFETY: segments live as long as the chain.
-        unsafe { &*header }
+        let first = self.segments[segment].load(Ordering::Acquire);
+        // SAFETY: nobody names an id before its segment was made, which has room for each of its ids.
+        unsafe { first.add(offset) }
     }
 
-    /// The slot of `index` in the memory that `place` names.
+    fn header(&self, id: u64) -> &Header<M> {
+        &self.block(Place::new(0, id)).header
+    }
+
+    /// The memory that `place` names. It stays as long as the chain.
     #[inline(always)]
-    pub(super) fn slot(&self, place: Place, index: u64) -> &Slot<T, M> {
-        let (segment, offset) = segment(place.id());
-        // Acquire: pairs with the release in `allocate`.
-        let first = self.slots[segment].load(Ordering::Acquire);
-        let slot = offset * SLOTS + spread::<SLOTS>(index);
-        // SAFETY: an id is given out after its segment was made, which has SLOTS slots for each of its ids.
-        let slot = unsafe { first.add(slot) };
-        // SAFETY: segments live as long as the chain.
-        unsafe { &*slot }
+    pub(super) fn block_at(&self, place: Place) -> *mut Block<T, M, SLOTS> {
+        self.room(place.id()).cast()
+    }
+
+    /// The memory that `place` names.
+    #[inline(always)]
+    pub(super) fn block(&self, place: Place) -> &Block<T, M, SLOTS> {
+        // SAFETY: segments live as long as the chain; `obtain` has made the block before any place named it; blocks are shared.
+        unsafe { &*self.block_at(place) }
     }
 
     /// The place after `place`: `None` if there is none yet (`link` says whether to make one) or if `place` is
@@ -184,7 +208,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         match next.compare_exchange(seen, new.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(Some(new)),
             Err(now) => {
-                self.put_back(id);
+                self.put_back(new);
                 Ok((Place(now).distance_to(number) == 0).then_some(Place(now)))
             }
         }
@@ -217,13 +241,19 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
                 Err(now) => id = now,
             }
         }
-        // Relaxed: nobody knows the block. Its own number in place of the next one's means that there is no link.
-        self.header(id).next.store(Place::new(number, 0).0, Ordering::Relaxed);
+        let slot = |_| Slot { state: M::Word::new(0), task: M::Cell::new(MaybeUninit::uninit()) };
+        // Its own number in place of the next one's means that there is no link.
+        let (next, below) = (M::Word::new(Place::new(number, 0).0), M::Word::new(0));
+        let header = CachePadded::new(Header { next, below });
+        let block = Block { slots: core::array::from_fn(slot), header };
+        // SAFETY: there is room, and the id is this thread's alone until the caller names it, by a release.
+        unsafe { self.room(id).write(MaybeUninit::new(block)) };
         Ok(id)
     }
 
-    /// Gives memory back that nobody uses as a block any more. Lock-free.
-    fn put_back(&self, id: u64) {
+    /// Gives memory back that nobody uses as a block any more and no hint names. Lock-free.
+    pub(super) fn put_back(&self, place: Place) {
+        let id = place.id();
         // Relaxed: the exchange validates it.
         let mut top = self.free.load(Ordering::Relaxed);
         loop {
@@ -238,44 +268,15 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         }
     }
 
-    /// The caller is done with `count` slots of the block: whether these were the last.
-    #[inline]
-    pub(super) fn done(&self, place: Place, count: u64) -> bool {
-        // Release: whoever gives the block back does so after all have read their slots. SeqCst: of two threads
-        // that complete a block each, one sees both.
-        let before = self.header(place.id()).done.fetch_add(count, Ordering::SeqCst);
-        before + count == SLOTS as u64
-    }
-
-    /// Whether all slots of the block are done.
-    pub(super) fn is_done(&self, place: Place) -> bool {
-        // SeqCst: as in `done`; and Acquire, so that the slots' readers are done before it is given back.
-        self.header(place.id()).done.load(Ordering::SeqCst) == SLOTS as u64
-    }
-
-    /// Gives back a block all of whose slots are done, which no hint names.
-    pub(super) fn retire(&self, place: Place) {
-        // Relaxed: `put_back` releases it.
-        self.header(place.id()).done.store(0, Ordering::Relaxed);
-        self.put_back(place.id());
-    }
-
     /// Makes a segment, if it has not been made.
     fn allocate(&self, segment: usize) -> Result<(), NoMemory> {
-        // Acquire, here and below: pairs with the release of the exchange.
-        if self.slots[segment].load(Ordering::Acquire).is_null() {
-            let count = (1usize << segment).checked_mul(SLOTS).ok_or(NoMemory)?;
-            let new = array(count, || Slot::<T, M> {
-                state: M::Word::new(0),
-                task: M::Cell::new(MaybeUninit::uninit()),
-            })?;
-            publish::<_, M>(&self.slots[segment], new);
-        }
-        if self.headers[segment].load(Ordering::Acquire).is_null() {
-            let word = || M::Word::new(0);
-            let header = || Header { next: word(), done: word(), below: word() };
-            let new = array(1 << segment, || CachePadded::new(header()))?;
-            publish::<_, M>(&self.headers[segment], new);
+        // Acquire: pairs with the release of the exchange.
+        if self.segments[segment].load(Ordering::Acquire).is_null() {
+            let mut new: Vec<Room<T, M, SLOTS>> = Vec::new();
+            new.try_reserve_exact(1 << segment).map_err(|_| NoMemory)?;
+            // SAFETY: reserved, and to be uninitialised is all right with a `MaybeUninit`.
+            unsafe { new.set_len(1 << segment) };
+            publish::<_, M>(&self.segments[segment], new.into_boxed_slice());
         }
         Ok(())
     }
@@ -302,17 +303,16 @@ unsafe fn free<A>(first: *mut A, length: usize) {
 
 impl<T, M: Memory, const SLOTS: usize> Drop for Chain<T, M, SLOTS> {
     fn drop(&mut self) {
-        for segment in 0..SEGMENTS {
-            // Relaxed, both: whoever drops this has synchronised with all who used it.
-            let slots = self.slots[segment].load(Ordering::Relaxed);
-            let headers = self.headers[segment].load(Ordering::Relaxed);
-            if !slots.is_null() {
+        // Relaxed, here and below: whoever drops this has synchronised with all who used it.
+        for id in 0..self.made.load(Ordering::Relaxed) {
+            // SAFETY: `obtain` made the block when it gave the id out, and nobody uses it any more.
+            unsafe { ptr::drop_in_place(self.block_at(Place::new(0, id))) };
+        }
+        for (segment, first) in self.segments.iter().enumerate() {
+            let first = first.load(Ordering::Relaxed);
+            if !first.is_null() {
                 // SAFETY: `allocate` made it, of this length; with the chain gone nobody uses it.
-                unsafe { free(slots, SLOTS << segment) };
-            }
-            if !headers.is_null() {
-                // SAFETY: as above.
-                unsafe { free(headers, 1 << segment) };
+                unsafe { free(first, 1 << segment) };
             }
         }
     }
@@ -346,8 +346,7 @@ mod tests {
         assert_eq!(chain.next(first, false), Ok(None));
         let second = chain.next(first, true).unwrap().unwrap();
         assert_eq!(chain.next(first, true), Ok(Some(second)));
-        assert!(!chain.done(first, 1) && chain.done(first, 1));
-        chain.retire(first);
+        chain.put_back(first);
         let third = chain.next(second, true).unwrap().unwrap();
         assert_eq!((third.id(), third.number()), (first.id(), 2));
         // As long as it has no successor as block 2, its old link stands, and leads to the same place as ever.

@@ -3,7 +3,7 @@
 //!
 //! Source: the role is crossbeam-deque's `Injector`, and so are the blocks of slots, each with a state. That a
 //! slow push is skipped is Morrison and Afek's LCRQ (*Fast Concurrent Queues for x86 Processors*, 2013).
-//! The chain and its memory are ours (`chain`).
+//! The chain and its memory are ours (`chain`), and so is the word `finished`, which `ring` has too.
 //!
 //! # How it works
 //!
@@ -12,35 +12,49 @@
 //!
 //! | state | value | meaning |
 //! |---|---|---|
-//! | older | below `2 i + 1` | nothing of index `i` yet |
-//! | written | `2 i + 1` | the task of index `i` is there |
-//! | skipped | `2 i + 2` | a thief does not wait for the push of index `i` |
+//! | older | below `4 i + 1` | nothing of index `i` yet |
+//! | written | `4 i + 1` | the task of index `i` is there |
+//! | skipped | `4 i + 2` | a thief does not wait for the push of index `i` |
+//! | marked | `4 i + 3` | nobody will use the slot for index `i` any more |
 //!
 //! | | pusher | thief |
 //! |---|---|---|
-//! | 1 | compares and swaps `tickets` from `i` to `i + 1` | reads the head `i`; if no ticket above is `known`, goes to 5 first |
+//! | 1 | compares and swaps `tickets` from `i` to `i + 1` | reads the head `i` |
 //! | 2 | writes the task to the slot | reads the slot's state: if that is older, it goes to 5 |
 //! | 3 | compares and swaps the state from older to *written* | compares and swaps the head from `i` to `i + 1` |
-//! | 4 | if it was *skipped*, takes the task back and starts again | if it was *written*, moves the task out |
-//! | 5 | | full fence; reads `tickets`: if that is `i`, the queue is empty |
-//! | 6 | | looks at the slot a number of times, then compares and swaps its state from older to *skipped*, and goes to 3 |
+//! | 4 | if it was *skipped*: compares and swaps the head from `i` to `i + 1`, takes the task back and starts again | if it was *written*, moves the task out |
+//! | 5 | | reads `tickets`; if that is `i`: full fence, reads `tickets` again; if that is `i`, the queue is empty |
+//! | 6 | | waits for the slot for a while, then compares and swaps its state from older to *skipped*, and goes to 3 |
 //!
-//! A thief that knows of a ticket touches nothing that pushers write but the slot. Whoever has no more use for a slot
-//! (the thief in step 4, or the pusher) adds 1 to the block's `done`, and whoever completes that gives the block back.
+//! A thief that finds tasks reads nothing that pushers write but the slots.
+//!
+//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher that took its task back) finishes its
+//! index. All indices below the word `finished` are finished. Who finishes the very index at `finished` moves the word past
+//! what it has claimed, by a plain store; anybody else marks its slots. A push that needs a block moves the
+//! word over the marks of the oldest block, and gives that block back if the word has passed all of it.
 //!
 //! # Why it is correct
 //!
-//! *A task comes out once.* A state is older until one exchange makes it *written* or *skipped*, and then stays
-//! until the block is used again. The head passes `i` by one exchange, after that. If the state is *written*, whoever made the
-//! exchange has the task; if it is *skipped*, the pusher takes the task back, and nobody else looks at it.
+//! *A task comes out once.* A state is older until one exchange makes it *written* or *skipped*, and the head passes `i` by one
+//! exchange, after that. If the state is *written*, whoever made the exchange of the head has the task; if it is
+//! *skipped*, the pusher takes the task back, and nobody else looks at it.
+//!
+//! *The word `finished`* passes no index that is not finished. Each index has one finisher, and this either stores or marks. It
+//! stores if it has read the word at its own index: then nobody else stores, since the word moves by the finisher of the
+//! index at which it stands, or from an index that is marked, by an exchange.
+//!
+//! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is finished (step 4), so the block
+//! of the head is not given back. A slot at the head that is skipped is passed by any thief.
 //!
 //! *Handing over.* Step 3 of the pusher releases, step 2 of the thief acquires: the thief sees the task. A slot
-//! is written again only when its block has been given back, after all its slots were `done`, which the
-//! link to its next use hands on; `done` releases and acquires.
+//! is written again only when its block has been given back, after `finished` has passed all its indices. That word and the
+//! marks are released after the last use of the slots and acquired before the block is given back,
+//! which the link to its next use hands on.
 //!
 //! *Stale blocks.* A thread that was stopped between two steps may look at memory that is another block by now.
 //! That memory stays (see `chain`), a state names its index, and each exchange of `index` or of a state
-//! expects a value that cannot come again.
+//! expects a value that cannot come again. So a thief that finds index `i` *written* in any slot has found the slot of `i`,
+//! and may look for it in whatever block it takes for the right one.
 //!
 //! # Emptiness
 //!
@@ -48,39 +62,50 @@
 //! not both see nothing. Step 1 is sequentially consistent and so are the loads of
 //! [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal says `Empty` only after the fence of step 5. So a
 //! push followed by a `SeqCst` load, or by a fence, is seen by whoever came the other way, as with crossbeam's.
+//!
+//! # Distance
+//!
+//! A thief that takes each task as it comes makes the pushers wait for the cache lines of `tickets` and of the slots, several times as
+//! long as a push takes. So a thief that has met a push between its steps 1 and 3 sets a `pace`. From then on a
+//! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again. The pace doubles
+//! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing about what a thief then finds.
 
 mod batch;
 mod chain;
+mod finish;
+mod steal;
 
 use core::fmt;
 use core::mem::MaybeUninit;
 
-use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
+use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
 
 use crate::ring::{NoMemory, check_capacity};
-use crate::{CapacityError, OutOfMemory, Owner, Steal};
+use crate::{CapacityError, OutOfMemory};
 pub(crate) use batch::Batch;
-use chain::{Chain, Place};
+use chain::{Block, Chain, Place};
 
 /// Slots of a block.
 const BLOCK: usize = 64;
 
-/// How often a thief looks at a slot whose push has begun before it skips the slot: some microseconds. A push has
-/// a few instructions left there, unless its thread has lost the processor.
+/// For how many pauses of the processor a thief waits for a push that has begun, before it skips the slot: some microseconds. A
+/// push has a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
 
-/// The logarithm of the longest wait of a push after another one was faster.
-const LONGEST: u32 = 6;
+/// The logarithms of the first and the longest wait, in pauses, of a push after another one was faster: whoever is left alone for
+/// so long pushes several tasks.
+const SHORTEST: u32 = 4;
+const LONGEST: u32 = 7;
 
 /// A queue that all threads share by reference.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
 /// | [`push`](Injector::push), [`try_push`](Injector::try_push) | lock-free, but for the allocator | two compare-and-swaps |
-/// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap and one addition, for a batch as well |
+/// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap, for a batch as well |
 ///
 /// A push whose thread is stopped between its two steps keeps nobody from stealing what was pushed after it: a thief
-/// looks a number of times and then skips it, and the push starts again. (So a push and the thieves could keep each other
+/// waits a little and then skips it, and the push starts again. (So a push and the thieves could keep each other
 /// from ending, if each attempt of the push were stopped for some microseconds.)
 ///
 /// Memory that tasks stood in is used again, and freed with the injector. At most 2^30 tasks are in it at a time (2^24
@@ -102,7 +127,8 @@ const LONGEST: u32 = 6;
 pub struct Injector<T, M: Memory = Machine, const SLOTS: usize = BLOCK> {
     /// What every push writes.
     tickets: CachePadded<M::Word>,
-    head: CachePadded<Head<M>>,
+    head: CachePadded<Head<T, M, SLOTS>>,
+    finished: CachePadded<M::Word>,
     rare: CachePadded<Rare<M>>,
     chain: Chain<T, M, SLOTS>,
     patience: u32,
@@ -117,12 +143,16 @@ struct Rare<M: Memory> {
 }
 
 /// What thieves write.
-struct Head<M: Memory> {
+struct Head<T, M: Memory, const SLOTS: usize> {
     index: M::Word,
-    /// What a thief has read of `tickets`, some time ago: they are this many at least.
-    known: M::Word,
+    /// Where thieves look first: the memory of some block; most often that of the head.
+    block: M::Pointer<Block<T, M, SLOTS>>,
     /// The place of the block of `index` or of one before it. A block is not given back while this names it.
     hint: M::Word,
+    /// What a thief has read of `tickets`, some time ago: they are this many at least.
+    known: M::Word,
+    /// For how many pauses of the processor a thief lets the pushers get ahead; see "Distance".
+    pace: M::Word,
 }
 
 // SAFETY: tasks are handed from the thread that pushes to the one that steals, as the module comment
@@ -131,32 +161,28 @@ unsafe impl<T: Send, M: Memory, const SLOTS: usize> Sync for Injector<T, M, SLOT
 // SAFETY: as above.
 unsafe impl<T: Send, M: Memory, const SLOTS: usize> Send for Injector<T, M, SLOTS> {}
 
+#[inline(always)]
 fn written(index: u64) -> u64 {
-    index.wrapping_mul(2).wrapping_add(1)
+    index.wrapping_mul(4).wrapping_add(1)
 }
 
+#[inline(always)]
 fn skipped(index: u64) -> u64 {
-    index.wrapping_mul(2).wrapping_add(2)
+    index.wrapping_mul(4).wrapping_add(2)
 }
 
-/// Another push was faster; whoever is left alone for a while pushes several tasks.
+#[inline(always)]
+fn marked(index: u64) -> u64 {
+    index.wrapping_mul(4).wrapping_add(3)
+}
+
+/// Another push was faster.
 #[cold]
-fn back_off<M: Memory>(failures: &mut u32) {
-    for _ in 0..1 << *failures {
+fn back_off<M: Memory>(wait: &mut u32) {
+    for _ in 0..1 << *wait {
         M::pause();
     }
-    *failures = (*failures + 1).min(LONGEST);
-}
-
-/// What a thief finds at the head.
-enum Front {
-    /// A task, at this index and place.
-    Task(u64, Place),
-    Empty,
-    /// To be looked at again: the task has come, or the hint has moved on to the block of the head.
-    Again,
-    /// Another thread was in the way.
-    Lost,
+    *wait = (*wait + 1).min(LONGEST);
 }
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
@@ -181,9 +207,12 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             tickets: CachePadded::new(M::Word::new(0)),
             head: CachePadded::new(Head {
                 index: M::Word::new(0),
-                known: M::Word::new(0),
+                block: M::Pointer::new(chain.block_at(first)),
                 hint: M::Word::new(first.word()),
+                known: M::Word::new(0),
+                pace: M::Word::new(0),
             }),
+            finished: CachePadded::new(M::Word::new(0)),
             rare: CachePadded::new(Rare {
                 tail: M::Word::new(first.word()),
                 oldest: M::Word::new(first.word()),
@@ -193,15 +222,13 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         })
     }
 
-    /// The same with another number of looks at a slot whose push has begun, before a thief skips it.
+    /// The same with another number of pauses for which a thief waits for a push that has begun, before it skips the slot.
     #[must_use]
-    pub fn with_patience(mut self, looks: u32) -> Self {
-        self.patience = looks;
+    pub fn with_patience(mut self, pauses: u32) -> Self {
+        self.patience = pauses;
         self
     }
-}
 
-impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Adds a task. Ends the program if there is no memory for a block, as `Vec` does.
     #[inline]
     pub fn push(&self, task: T) {
@@ -218,12 +245,12 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let mut task = task;
-        let mut failures = 0;
+        let mut wait = SHORTEST;
         loop {
-            // Relaxed: validated by the exchange. The place is found first: with an index there is no way back.
+            // Relaxed: validated by the exchange. The block is found first: with an index there is no way back.
             let index = self.tickets.load(Ordering::Relaxed);
-            let place = match self.place_of(index) {
-                Ok(Some(place)) => place,
+            let block = match self.place_of(index) {
+                Ok(Some(place)) => self.chain.block(place),
                 Ok(None) => continue,
                 Err(NoMemory) => return Err(OutOfMemory(task)),
             };
@@ -232,20 +259,20 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             let taken =
                 self.tickets.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed);
             if taken.is_ok() {
-                match self.put(index, place, task) {
+                match self.put(index, block, task) {
                     Ok(()) => return Ok(()),
                     Err(back) => task = back,
                 }
             } else {
-                back_off::<M>(&mut failures);
+                back_off::<M>(&mut wait);
             }
         }
     }
 
     /// Writes the task of a ticket, or has it back if a thief has skipped the slot.
     #[inline(always)]
-    fn put(&self, index: u64, place: Place, task: T) -> Result<(), T> {
-        let slot = self.chain.slot(place, index);
+    fn put(&self, index: u64, block: &Block<T, M, SLOTS>, task: T) -> Result<(), T> {
+        let slot = block.slot(index);
         slot.task.with_mut(|there| {
             // SAFETY: the index is this thread's alone, and nobody reads the slot before it is *written*; who read
             // it for an earlier block has given that back.
@@ -253,7 +280,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         });
         // Relaxed: the exchange decides.
         let seen = slot.state.load(Ordering::Relaxed);
-        // Release: pairs with the acquire in `front`, which then sees the task.
+        // Release: pairs with the acquire in `steal`, which then sees the task.
         if seen != skipped(index)
             && slot
                 .state
@@ -262,49 +289,23 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         {
             return Ok(());
         }
-        Err(self.take_back(index, place))
+        Err(self.take_back(index, block))
     }
 
     /// A thief has skipped the slot: nobody but its pusher uses it any more.
     #[cold]
     #[inline(never)]
-    fn take_back(&self, index: u64, place: Place) -> T {
-        let slot = self.chain.slot(place, index);
+    fn take_back(&self, index: u64, block: &Block<T, M, SLOTS>) -> T {
+        // A head that stays here, because the thief was stopped, would be left behind by its block. If the exchange
+        // fails the head has passed `index`.
+        let _ = self.move_head(index, 1);
         // SAFETY: this thread wrote the task there, and as the state is *skipped* nobody else reads it.
-        let task = slot.task.with(|there| unsafe { there.read() });
-        self.finish(place, 1);
+        let task = block.slot(index).task.with(|there| unsafe { there.read() });
+        self.finish(block, index, 1);
         // SAFETY: written above by `put`.
         unsafe { task.assume_init() }
     }
 
-    /// Takes the oldest task.
-    #[inline]
-    pub fn steal(&self) -> Steal<T> {
-        self.claim(|| 1).map(|mut one| match one.next() {
-            Some(task) => task,
-            None => unreachable!("a claim has a task at least"),
-        })
-    }
-
-    /// Takes half of the tasks, at least one, but none beyond the end of a block: returns the oldest and
-    /// pushes the others to `into`.
-    pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        let half = || self.estimate().div_ceil(2);
-        match self.claim(half) {
-            Steal::Success(mut claimed) => {
-                let first = claimed.next();
-                for task in claimed {
-                    into.push(task);
-                }
-                first.map_or(Steal::Empty, Steal::Success)
-            }
-            Steal::Empty => Steal::Empty,
-            Steal::Retry | Steal::Abort => Steal::Retry,
-        }
-    }
-}
-
-impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// The place of the block of `index`, made if need be: `None` if that block has been given back.
     #[inline(always)]
     fn place_of(&self, index: u64) -> Result<Option<Place>, NoMemory> {
@@ -327,7 +328,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
                 0 => break,
                 ahead if ahead < 0 => return Ok(None),
                 // A hint can be so old that its block is another by now.
-                _ => at = self.chain.next(at, true)?.unwrap_or_else(|| self.oldest()),
+                _ => at = self.next(at)?.unwrap_or_else(|| self.oldest()),
             }
         }
         if hint.distance_to(number) > 0 {
@@ -343,196 +344,19 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Ok(Some(at))
     }
 
+    /// The block after `at`, made if need be: of memory that is given back here, if there is any. `None` if `at` is stale.
+    fn next(&self, at: Place) -> Result<Option<Place>, NoMemory> {
+        if let Some(next) = self.chain.next(at, false)? {
+            return Ok(Some(next));
+        }
+        // Twice, so that after a burst of tasks the memory comes back faster than it is used.
+        let _ = self.give_back() && self.give_back();
+        self.chain.next(at, true)
+    }
+
     fn oldest(&self) -> Place {
         // Acquire: pairs with the release in `give_back`.
         Place::from(self.rare.oldest.load(Ordering::Acquire))
-    }
-
-    /// Steps 1, 2, 5 and 6 of a thief.
-    #[inline]
-    fn front(&self) -> Front {
-        // Acquire: whoever moved the head here had seen a ticket above it; so must this thread, in step 5.
-        let index = self.head.index.load(Ordering::Acquire);
-        // Relaxed: a number that was right once, and tickets only become more.
-        if self.head.known.load(Ordering::Relaxed) == index && self.nothing_from(index) {
-            return Front::Empty;
-        }
-        // Acquire: pairs with the release in `step`.
-        let place = Place::from(self.head.hint.load(Ordering::Acquire));
-        if place.distance_to(Chain::<T, M, SLOTS>::number(index)) != 0 {
-            return self.step(index, place);
-        }
-        // Acquire: pairs with the release in `put`.
-        let state = self.chain.slot(place, index).state.load(Ordering::Acquire);
-        if state == written(index) {
-            Front::Task(index, place)
-        } else {
-            self.wait(index, place, state)
-        }
-    }
-
-    /// The hint does not stand at the block of the head: moves it on.
-    #[cold]
-    #[inline(never)]
-    fn step(&self, index: u64, hint: Place) -> Front {
-        if hint.distance_to(Chain::<T, M, SLOTS>::number(index)) < 0 {
-            // The head was read before it moved on.
-            return Front::Lost;
-        }
-        let next = match self.chain.next(hint, false) {
-            Ok(None) if self.nothing_from(index) => return Front::Empty,
-            // The push to the first slot of the next block is under way: its block can be made for it.
-            Ok(None) => self.chain.next(hint, true),
-            found => found,
-        };
-        match next {
-            Ok(Some(next)) => {
-                self.lead(hint, next);
-                Front::Again
-            }
-            // The hint was stale, or the pusher, too, finds no memory, and ends the program.
-            Ok(None) | Err(NoMemory) => Front::Lost,
-        }
-    }
-
-    fn lead(&self, hint: Place, next: Place) {
-        // Release: as in `walk`. If the exchange fails another thread has moved the hint on.
-        let _ = self.head.hint.compare_exchange(
-            hint.word(),
-            next.word(),
-            Ordering::Release,
-            Ordering::Relaxed,
-        );
-    }
-
-    /// Step 5: whether there was no ticket for `index` or above. Only for an index at which the head has been.
-    #[inline]
-    fn nothing_from(&self, index: u64) -> bool {
-        // Relaxed, here and below: a number alone.
-        let mut tickets = self.tickets.load(Ordering::Relaxed);
-        if tickets == index {
-            // Pairs with step 1 of the push, or a fence after it: see "Emptiness".
-            M::full();
-            tickets = self.tickets.load(Ordering::Relaxed);
-        }
-        if tickets.wrapping_sub(index) as i64 <= 0 {
-            return true;
-        }
-        // Relaxed: a number, and an older one does no harm.
-        self.head.known.store(tickets, Ordering::Relaxed);
-        false
-    }
-
-    /// Steps 5 and 6: the slot at the head is not *written*.
-    #[cold]
-    #[inline(never)]
-    fn wait(&self, index: u64, place: Place, mut state: u64) -> Front {
-        let slot = self.chain.slot(place, index);
-        let older = |state: u64| (state.wrapping_sub(written(index)) as i64) < 0;
-        if older(state) {
-            if self.nothing_from(index) {
-                return Front::Empty;
-            }
-            for _ in 0..self.patience {
-                M::pause();
-                // Relaxed: the caller looks again.
-                state = slot.state.load(Ordering::Relaxed);
-                if !older(state) {
-                    return Front::Again;
-                }
-            }
-            // Relaxed, both: nothing is handed over. If the exchange fails the push was faster.
-            let skip = skipped(index);
-            match slot.state.compare_exchange(state, skip, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => state = skip,
-                Err(_) => return Front::Again,
-            }
-        }
-        if state == skipped(index) {
-            // If this fails another thief has stepped over it.
-            let _ = self.move_head(index, 1);
-        }
-        Front::Lost
-    }
-
-    #[inline(always)]
-    fn move_head(&self, index: u64, count: u64) -> bool {
-        // SeqCst: `is_empty` has its place in one order with it. Release: as in `front`.
-        self.head
-            .index
-            .compare_exchange(index, index.wrapping_add(count), Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    /// Claims as many of the oldest tasks as `want` says, but one at least and none beyond the end of the block.
-    #[inline]
-    pub(crate) fn claim(&self, want: impl FnOnce() -> u64) -> Steal<Batch<'_, T, M, SLOTS>> {
-        let (index, place) = loop {
-            match self.front() {
-                Front::Task(index, place) => break (index, place),
-                Front::Empty => return Steal::Empty,
-                Front::Lost => return Steal::Retry,
-                Front::Again => {}
-            }
-        };
-        let most = want().min(SLOTS as u64 - index % SLOTS as u64);
-        let mut count = 1;
-        while count < most {
-            let next = index.wrapping_add(count);
-            // Acquire: as in `front`.
-            if self.chain.slot(place, next).state.load(Ordering::Acquire) != written(next) {
-                break;
-            }
-            count += 1;
-        }
-        if self.move_head(index, count) {
-            Steal::Success(Batch::new(self, place, index, count))
-        } else {
-            Steal::Retry
-        }
-    }
-
-    /// `count` slots of the block are of no more use.
-    #[inline]
-    fn finish(&self, place: Place, count: u64) {
-        if self.chain.done(place, count) {
-            self.give_back();
-        }
-    }
-
-    /// Gives back the oldest blocks, as far as all their slots are done; so the head is beyond them.
-    ///
-    /// In order: the blocks from `oldest` on are linked, and the push of an old ticket finds its own. Of two threads
-    /// that complete two blocks at once one sees both, since `done` is in one order with the look at it.
-    #[cold]
-    #[inline(never)]
-    fn give_back(&self) {
-        loop {
-            let oldest = self.oldest();
-            if !self.chain.is_done(oldest) {
-                return;
-            }
-            // Without memory for the next block this one stays, until the next one is done.
-            let Ok(next) = self.chain.next(oldest, true) else { return };
-            // None: another thread has given it back.
-            let Some(next) = next else { continue };
-            // Acquire: pairs with the release in `lead`.
-            let hint = Place::from(self.head.hint.load(Ordering::Acquire));
-            if hint == oldest {
-                // A thief that starts from a hint must find the chain there.
-                self.lead(hint, next);
-            }
-            // Release: pairs with the acquire in `oldest`.
-            let passed = self.rare.oldest.compare_exchange(
-                oldest.word(),
-                next.word(),
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            if passed.is_ok() {
-                self.chain.retire(oldest);
-            }
-        }
     }
 
     /// The number of tasks, and of pushes that have begun. A thief may have changed it by the time the caller looks.
@@ -555,14 +379,6 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         let tail = self.tickets.load(Ordering::SeqCst);
         tail.wrapping_sub(head) as i64 <= 0
     }
-
-    /// About how many tasks there are.
-    pub(crate) fn estimate(&self) -> u64 {
-        // Relaxed, both: an estimate.
-        let head = self.head.index.load(Ordering::Relaxed);
-        let tail = self.tickets.load(Ordering::Relaxed);
-        u64::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
-    }
 }
 
 impl<T, M: Memory, const SLOTS: usize> Drop for Injector<T, M, SLOTS> {
@@ -579,14 +395,6 @@ impl<T, M: Memory, const SLOTS: usize> Drop for Injector<T, M, SLOTS> {
     }
 }
 
-impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
-    fn drop_all(&self) {
-        while let Steal::Success(mut one) = self.claim(|| 1) {
-            drop(one.next());
-        }
-    }
-}
-
 impl<T, M: Memory, const SLOTS: usize> Default for Injector<T, M, SLOTS> {
     fn default() -> Self {
         Self::new()
@@ -596,5 +404,28 @@ impl<T, M: Memory, const SLOTS: usize> Default for Injector<T, M, SLOTS> {
 impl<T, M: Memory, const SLOTS: usize> fmt::Debug for Injector<T, M, SLOTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Injector").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thief that skips the slot of a slow push and is stopped before it moves the head keeps nobody from stealing, even when
+    /// the push has taken its task back meanwhile, and the block has been given back.
+    #[test]
+    fn a_thief_that_stops_between_its_steps_stops_nobody() {
+        let injector = Injector::<u32, Machine, 1>::new();
+        // A push takes ticket 0; a thief skips the slot, and stops.
+        let place = injector.place_of(0).unwrap().unwrap();
+        assert_eq!(injector.tickets.fetch_add(1, Ordering::Relaxed), 0);
+        let block = injector.chain.block(place);
+        block.slot(0).state.store(skipped(0), Ordering::Relaxed);
+        // The push goes on.
+        assert_eq!(injector.put(0, block, 7), Err(7));
+        injector.push(7);
+        injector.push(8);
+        let stolen: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();
+        assert_eq!(stolen, [7, 8]);
     }
 }

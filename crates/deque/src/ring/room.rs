@@ -3,7 +3,7 @@
 use core::cell::Cell as Private;
 use core::ptr::{self, NonNull};
 
-use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, Word};
 
 use super::{MAX_CAPACITY, NoMemory, Ring, Rings, Slot, Storage, Whole};
 
@@ -150,6 +150,16 @@ impl<T, M: Memory, S: Storage<T>> Room<T, M, S> {
     #[cold]
     #[inline(never)]
     pub(crate) fn make(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+        if !self.find(rings, tail) {
+            self.grow(rings, tail)?;
+        }
+        Ok(())
+    }
+
+    /// Learns how far thieves have come, and says whether there is a free slot for `tail` in the ring as it is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find(&self, rings: &Rings<T, M, S>, tail: u64) -> bool {
         // Acquire: pairs with the release in `Rings::finish`.
         let finished = rings.finished.load(Ordering::Acquire);
         let mut low = finished;
@@ -163,12 +173,14 @@ impl<T, M: Memory, S: Storage<T>> Room<T, M, S> {
         }
         self.low.set(low);
         self.release_retired(low);
-        let capacity = self.mask.get() + 1;
-        if low.wrapping_add(capacity) == tail {
-            self.grow(rings, tail)?;
-        }
         self.limit.set(low.wrapping_add(self.mask.get() + 1));
-        Ok(())
+        self.has(tail)
+    }
+
+    /// How many slots from `tail` on are free in the ring as it is.
+    pub(crate) fn free(&self, rings: &Rings<T, M, S>, tail: u64) -> usize {
+        self.find(rings, tail);
+        self.limit.get().wrapping_sub(tail) as usize
     }
 
     fn marked(&self, index: u64) -> bool {
@@ -213,8 +225,9 @@ impl<T, M: Memory, S: Storage<T>> Room<T, M, S> {
         while !ring.is_null() {
             // SAFETY: `release_retired` has cut it off, and it has not been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
-            // SAFETY: as above, and no thief can hold it ("Reclamation").
-            unsafe { Ring::free(ring) };
+            // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no thief can hold it
+            // ("Reclamation").
+            M::free(unsafe { Freed::new(ring) });
             ring = older;
         }
     }

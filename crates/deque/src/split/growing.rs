@@ -241,6 +241,37 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.owned().1.capacity()
     }
 
+    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come to its queue for a
+    /// while, or wants its oldest task and so steals from itself. Returns whether there were any.
+    ///
+    /// Lock-free: it waits for no thief, and starts again only if one has exposed tasks meanwhile. One exchange, one full
+    /// fence and one compare-and-swap.
+    ///
+    /// ```
+    /// use poach_deque::{Split, Steal};
+    ///
+    /// let owner: Split<u32> = Split::new();
+    /// (0..3).for_each(|task| owner.push(task));
+    /// assert!(owner.share());
+    /// assert_eq!(owner.thief().steal(), Steal::Success(0));
+    /// assert_eq!(owner.pop(), Some(2));
+    /// ```
+    pub fn share(&self) -> bool {
+        let head = self.shared.head();
+        let place = |split| Self::place(head, split);
+        let any = self.shared.thieves.sharing.share(head as u32, &*self.shared.alarm, place);
+        if any {
+            // Last: the context may use this queue.
+            self.context.shared();
+        }
+        any
+    }
+
+    /// Where the alarm stands for a split at this index, at most `head`.
+    fn place(head: u64, split: u32) -> u64 {
+        head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
+    }
+
     /// A push that a thief has stopped; the task stands below the head.
     #[cold]
     #[inline(never)]
@@ -253,7 +284,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
 
     /// Puts the alarm back, and answers a thief that asks. Returns whether it has shared something.
     fn attend(&self, head: u64) -> bool {
-        let place = |split| head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)));
+        let place = |split| Self::place(head, split);
         self.shared.thieves.sharing.attend(head as u32, &*self.shared.alarm, place, |_| true)
     }
 

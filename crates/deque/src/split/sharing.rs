@@ -177,6 +177,35 @@ impl<M: Memory> Sharing<M> {
         false
     }
 
+    /// The owner shares all its private tasks, which answers a thief that asks; `head` is the index above its last task, and
+    /// no push or pop is under way. Returns whether there were any.
+    ///
+    /// Lock-free: it starts again only if a thief has exposed tasks meanwhile.
+    pub(super) fn share<A: Alarm>(
+        &self,
+        head: u32,
+        alarm: &A,
+        place: impl Fn(u32) -> A::Place,
+    ) -> bool {
+        let mut asked = alarm.was_put_off();
+        loop {
+            let split = self.bounds.settle();
+            // As in `attend`: before the tasks are there to be taken, and fenced against E2.
+            asked |= alarm.take_down(place(head));
+            M::full();
+            if split == head {
+                break;
+            }
+            if self.bounds.share_if(split, head) {
+                return true;
+            }
+        }
+        if asked {
+            alarm.ask_again();
+        }
+        false
+    }
+
     /// Whether a thief may find something to [expose](Sharing::expose): `private` says how many tasks from an index
     /// on are visible. Exact for a thief that has asked, and passed a heavy fence since; but `false` while another
     /// thief exposes, which will see to it.

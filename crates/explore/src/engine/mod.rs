@@ -18,19 +18,23 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::history::{Call, History, Outcome};
 use crate::machine::{
-    CALLED, Kind, Look, MAX_THREADS, Machine, Op, Patience, Probe, RETURNED, decode,
+    CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, decode,
 };
 use crate::search::{EAGER, End, Search};
 use crate::spec;
 use crate::trace::Recording;
-use crate::{Config, Report, Threads, Violation};
+use crate::{Config, Report, Threads, Unexplained, Violation};
 
+mod alone;
 mod dynamic;
 mod fibers;
+mod freed;
 mod run;
 
+use alone::Alone;
 pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
 use fibers::{Closing, leave, message, need, quiet_panics, resume, slot, tear_down};
+pub(crate) use freed::{cell_dropped, free, new_cell, new_word, word_dropped};
 pub(crate) use run::run;
 
 /// What a model's thread runs.
@@ -46,14 +50,6 @@ const MAX_OPERATIONS: usize = 250;
 
 /// Steps that a thread of a cut execution may still take before it is unwound.
 const TEARDOWN_STEPS: u32 = 2_000;
-
-/// A thread that runs alone for a while, without choices, from a pause on.
-enum Alone {
-    /// To find out when it gives up.
-    Probe(Probe),
-    /// It gives up: so many pauses are still to be passed.
-    Rounds(u32),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -82,6 +78,10 @@ pub(crate) struct Engine {
     next: Option<usize>,
     teardown_steps: u32,
     alone: Option<Alone>,
+    /// What has been freed, to be dropped at the end.
+    kept: Vec<Kept>,
+    /// The freeing of what is being dropped.
+    freeing: Option<Freeing>,
     closing: bool,
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
@@ -131,8 +131,8 @@ fn wait(mut turn: Turn) -> u64 {
     }
 }
 
-/// A new word of the running execution.
-pub(crate) fn new_word(value: u64) -> u32 {
+/// A new word of the running execution, of which nobody asks whether it is dropped.
+pub(crate) fn new_raw_word(value: u64) -> u32 {
     let word = with(|engine| {
         engine.need_execution();
         let creator = engine.creator();
@@ -199,6 +199,24 @@ pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
     })
 }
 
+/// Says what is wrong with an execution, and ends it: for a model's threads and its final check, which know what no
+/// specification of operations says.
+///
+/// # Panics
+///
+/// Outside of an execution.
+pub fn fail(kind: crate::Kind, text: impl Into<String>) -> ! {
+    let found = Unexplained { kind, text: text.into() };
+    with(|engine| {
+        engine.need_execution();
+        // A cut execution shows nothing.
+        if matches!(engine.mode, Mode::Run | Mode::After) && !engine.probes() {
+            engine.search.violate(Violation::History(found));
+        }
+    });
+    resume_unwind(Box::new(GivenUp))
+}
+
 /// Ends the execution, and the thread: what it would read next means nothing.
 pub(crate) fn race(message: String) -> ! {
     let keep_whole = with(|engine| {
@@ -224,6 +242,8 @@ impl Engine {
             next: None,
             teardown_steps: 0,
             alone: None,
+            kept: Vec::new(),
+            freeing: None,
             closing: false,
             keep_whole: false,
             observed: Vec::new(),
@@ -304,55 +324,6 @@ impl Engine {
                 }
             }
             _ => Turn::Unwind,
-        }
-    }
-
-    /// The step of a thread that runs alone; see `machine::waits`.
-    #[cold]
-    fn request_alone(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
-        let current = self.current;
-        let Some(Alone::Probe(probe)) = &mut self.alone else {
-            return Turn::Done(self.perform(current));
-        };
-        let found = if probe.over {
-            Some(probe.patience())
-        } else if op == Op::Pause {
-            probe.pause()
-        } else {
-            match self.machine.only_looks(current, op) {
-                Ok(Some(loc)) if !probe.look(Look { loc, value: 0, site }) => {
-                    Some(probe.patience())
-                }
-                Ok(_) => None,
-                Err(()) => Some(probe.patience()),
-            }
-        };
-        match found {
-            None => Turn::Done(self.perform(current)),
-            Some(patience) => {
-                self.probed(patience);
-                self.next = None;
-                Turn::Suspend
-            }
-        }
-    }
-
-    /// What a probe was for is known.
-    fn probed(&mut self, patience: Patience) {
-        if let Some(Alone::Probe(probe)) = self.alone.take() {
-            self.machine.learn_patience(probe.hash, patience);
-            self.search.end = Some(End::Probed);
-        }
-    }
-
-    /// The running thread does something that is no step. It has given up, if it is being probed.
-    fn probes(&mut self) -> bool {
-        match &mut self.alone {
-            Some(Alone::Probe(probe)) => {
-                probe.over = true;
-                true
-            }
-            _ => false,
         }
     }
 
@@ -453,28 +424,10 @@ impl Engine {
         self.machine.settle(thread);
     }
 
-    /// Nobody can move, and not everybody has ended.
-    #[cold]
-    fn stuck(&mut self) {
-        let stuck = (0..self.machine.count)
-            .filter(|&thread| self.machine.threads[thread].pending != Op::Finished)
-            .map(|thread| {
-                let model = &self.machine.threads[thread];
-                let what = match model.pending {
-                    Op::Pause => "waits in a loop",
-                    _ => "waits",
-                };
-                let name = self.search.names[thread];
-                format!("{name} {what} at {}", crate::trace::place(model.site))
-            })
-            .collect::<Vec<_>>();
-        self.search.violate(Violation::Deadlock(stuck.join("; ")));
-    }
-
     fn begin(&mut self, call: Call) {
         if self.mode == Mode::SetUp {
             // The set-up does what the first thread would have done before.
-            self.history.call(0, call, 0);
+            self.history.call(0, call, 0, 0);
         }
         if self.mode == Mode::Run && !self.probes() {
             let thread = &mut self.machine.threads[self.current];
@@ -502,7 +455,9 @@ impl Engine {
         let seen = crate::machine::mix(u64::from_le_bytes(returned), u64::from_le_bytes(flushed));
         let hash = &mut self.machine.threads[thread].hash;
         *hash = crate::machine::mix(*hash, seen);
-        self.history.call(thread, self.waiting_calls[thread], seen);
+        let busy = (0..self.machine.count).filter(|&other| !self.machine.buffer(other).is_empty());
+        let busy = busy.fold(0, |all, other| all | 1 << other);
+        self.history.call(thread, self.waiting_calls[thread], seen, busy);
     }
 
     fn record_show(&mut self, thread: usize) {
@@ -525,6 +480,8 @@ impl Engine {
         }
         let current = self.current;
         self.history.ret(current, outcome);
+        self.search.stolen |=
+            self.waiting_calls[current] == Call::Steal && matches!(outcome, Outcome::Task(_));
         self.machine.marks |= RETURNED;
         self.machine.returned[current] += 1;
         if matches!(self.waiting_calls[current], Call::Push(_)) {

@@ -1,8 +1,9 @@
 //! A search from its first execution to its report.
 
 use super::{
-    AssertUnwindSafe, Closing, Config, End, Fiber, Mode, Recording, Report, Threads, Violation,
-    catch_unwind, leave, message, need, quiet_panics, resume, tear_down, with,
+    AssertUnwindSafe, Closing, Config, End, Engine, Fiber, Mode, Recording, Report, Threads,
+    Violation, catch_unwind, freed::drop_kept, leave, message, need, quiet_panics, resume,
+    tear_down, with,
 };
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
@@ -95,16 +96,17 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         complete
     });
     if complete {
-        if let Some(after) = after {
-            with(|engine| engine.mode = Mode::After);
-            if let Some(text) =
+        with(|engine| engine.mode = Mode::After);
+        if let Some(after) = after
+            && let Some(text) =
                 catch_unwind(AssertUnwindSafe(after)).err().and_then(|panic| message(&*panic))
-            {
-                with(|engine| {
-                    engine.search.violate(Violation::Panic(format!("the final check: {text}")));
-                });
-            }
+        {
+            with(|engine| {
+                engine.search.violate(Violation::Panic(format!("the final check: {text}")));
+            });
         }
+        drop_kept(true);
+        with(Engine::look_for_leaks);
     } else {
         let violated = with(|engine| engine.search.end == Some(End::Violation));
         if violated && with(|engine| engine.keep_whole) {
@@ -116,10 +118,12 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
             // What is broken must not be dropped: a queue whose indices have crossed would walk from
             // one to the other. The search ends soon after a violation, so little leaks.
             std::mem::forget(after);
+            std::mem::forget(with(|engine| std::mem::take(&mut engine.kept)));
         } else {
             // What it owns may look at words once more when it is dropped.
             with(|engine| engine.mode = Mode::After);
             drop(after);
+            drop_kept(false);
         }
     }
     with(|engine| engine.mode = Mode::Idle);

@@ -17,7 +17,7 @@ pub struct UnsafeCell<T> {
 impl<T> UnsafeCell<T> {
     /// One that holds `value`.
     pub fn new(value: T) -> Self {
-        UnsafeCell { cell: SimulatedCell::new(value) }
+        UnsafeCell { cell: SimulatedCell::unentered(value) }
     }
 
     /// Reads it: until `read` returns nobody may write.
@@ -126,7 +126,7 @@ pub struct Cell<T> {
 impl<T> Cell<T> {
     /// One that holds `value`.
     pub fn new(value: T) -> Self {
-        Cell { order: SimulatedCell::new(()), value: StdCell::new(value) }
+        Cell { order: SimulatedCell::unentered(()), value: StdCell::new(value) }
     }
 
     /// Writes it.

@@ -37,10 +37,14 @@
 use std::collections::HashMap;
 use std::panic::Location;
 
+mod kept;
 mod parts;
+mod state;
 mod threads;
 mod waits;
 
+use kept::Register;
+pub(crate) use kept::{Freeing, Kept};
 pub(crate) use parts::*;
 pub use parts::{MAX_THREADS, MAX_WORDS};
 pub(crate) use waits::{Look, MOST_IN_VAIN, Patience, Probe};
@@ -72,6 +76,8 @@ pub(crate) struct Machine {
     pub(crate) writes: u64,
     /// What is known of waiting threads, by their fingerprints.
     patiences: HashMap<u64, Patience>,
+    /// The words and cells that there are, and who has used them.
+    pub(crate) register: Register,
 }
 
 impl Machine {
@@ -95,6 +101,7 @@ impl Machine {
             flushed: [0; MAX_THREADS],
             writes: 0,
             patiences: HashMap::new(),
+            register: Register::default(),
         }
     }
 
@@ -105,6 +112,7 @@ impl Machine {
         self.memory.resize(MAX_WORDS * (MAX_THREADS + 1), 0);
         self.memory_clocks.resize(self.memory.len(), [0; MAX_THREADS]);
         self.versions.resize(self.memory.len(), 0);
+        self.register.resize(self.memory.len());
         self.patiences.clear();
         self.knowledge_grew = false;
         self.clocks = false;
@@ -114,6 +122,7 @@ impl Machine {
     /// The state before an execution: no words, no threads.
     pub(crate) fn reset(&mut self) {
         self.clocks = self.clocks_wanted;
+        self.register.clear();
         self.memory_hash = 0;
         self.setup_words = 0;
         self.count = 0;
@@ -421,6 +430,7 @@ impl Machine {
         let result = match op {
             Op::Load(loc) => {
                 self.touch(index, loc, false);
+                self.use_word(index, loc);
                 let forwarded = self.buffer(index).iter().rev().find(|entry| entry.loc == loc);
                 let value = if let Some(entry) = forwarded {
                     entry.value
@@ -436,6 +446,7 @@ impl Machine {
             }
             Op::Store(loc, value) => {
                 self.touch(index, loc, true);
+                self.use_word(index, loc);
                 if self.size.capacity == 0 {
                     self.write(loc, value);
                     if self.clocks {
@@ -457,6 +468,7 @@ impl Machine {
             }
             Op::Change(loc, change) | Op::Await(loc, _, change) => {
                 self.touch(index, loc, true);
+                self.use_word(index, loc);
                 if self.clocks {
                     self.join(index, loc);
                 }
@@ -535,54 +547,5 @@ impl Machine {
                 waiting.targets[index] += 1;
             }
         }
-    }
-
-    /// A read or write outside of any schedule: of the set-up, of the final check, of a teardown.
-    pub(crate) fn perform_directly(&mut self, op: Op) -> u64 {
-        match op {
-            Op::Load(loc) => self.memory[loc as usize],
-            Op::Store(loc, value) => {
-                self.write(loc, value);
-                0
-            }
-            Op::Change(loc, change) | Op::Await(loc, _, change) => {
-                let old = self.memory[loc as usize];
-                let new = change.of(old).unwrap_or(old);
-                self.write(loc, new);
-                old
-            }
-            _ => 0,
-        }
-    }
-
-    /// Empties every buffer.
-    pub(crate) fn drain_all(&mut self) {
-        for index in 0..self.count {
-            while self.buffered(index) > 0 {
-                self.drain(index);
-            }
-        }
-    }
-
-    /// The fingerprint of the whole state: memory, buffers, and each thread's history.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut hash = self.memory_hash;
-        for thread in &self.threads[..self.count] {
-            hash = mix(hash, thread.hash);
-            for entry in &thread.log[thread.head..] {
-                hash = mix(hash, u64::from(entry.loc) << 8 | u64::from(entry.flushes));
-                hash = mix(hash, entry.value);
-            }
-            let settled = thread.stable.saturating_sub(thread.head);
-            hash = mix(hash, (settled << 32 | (thread.log.len() - thread.head)) as u64);
-            let waits = u64::from(thread.call_waits) << 1;
-            hash = mix(hash, waits | u64::from(thread.pending == Op::Finished));
-            if thread.pending == Op::HeavyFinish {
-                for (other, target) in self.threads[..self.count].iter().zip(thread.targets) {
-                    hash = mix(hash, (target as usize).saturating_sub(other.head) as u64);
-                }
-            }
-        }
-        hash
     }
 }

@@ -17,6 +17,9 @@ pub(crate) type Loc = u32;
 /// The arena of the words that the set-up creates; thread `i` has arena `i + 1`.
 pub(super) const SETUP: usize = 0;
 
+/// When a thread last touched a word or a cell: its own clock then, and where in the source.
+pub(crate) type Touch = (u16, &'static Location<'static>);
+
 /// A vector clock.
 pub(crate) type Clock = [u16; MAX_THREADS];
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
-use crate::Threads;
+use crate::{Kind, Threads, fail};
 
 const SEAT: &str = "a model has few seats";
 
@@ -38,7 +38,9 @@ fn look<P: Mechanism<u32>>(
     traversals: Traversals,
     kept: &Kept<Taker<u32, P>>,
 ) {
-    assert!(!looker.check_empty_by(traversals), "it is said to be empty, and never was");
+    if looker.check_empty_by(traversals) {
+        fail(Kind::FalseEmpty, "the pool is said to be empty, and never was");
+    }
     kept.borrow_mut().push(looker);
 }
 
@@ -50,8 +52,7 @@ fn look<P: Mechanism<u32>>(
 ///
 /// # Panics
 ///
-/// When the pool cannot be made, and on a thread of the model, which is a violation, when the looker says that it is
-/// empty.
+/// When the pool cannot be made.
 pub fn pass<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
     traversals: Traversals,
@@ -84,6 +85,55 @@ where
             keep.borrow_mut().push((second, zero));
         });
         threads.finally(move || drop((pools, two, lookers, others)));
+    }
+}
+
+/// A thief (pool 0) steals the one task of pool 1, which nobody else takes; a looker that sees the task leave a pool
+/// must hear of that.
+///
+/// What [`Mechanism::announced`] promises of a theft: the number is odd before the chunk leaves its pool, is another
+/// before the chunk in the thief's own pool becomes empty, and is even in the end. So a looker that reads an even
+/// number sees no task leave pool 1 without another number; and one that reads an odd number, and sees the task come to
+/// pool 0, does not see it leave there without.
+///
+/// # Panics
+///
+/// As [`pass`]; it is a violation, too, if the looker has not heard of it.
+pub fn announcements<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let [mut thief, owner, mut looker] = [(); 3].map(|()| pools.consumer().expect(SEAT));
+        let mut producer = pools.producer().expect(SEAT);
+        put(&mut producer, 1, 1);
+        let kept = Kept::default();
+        let (seen, keep) = (Arc::clone(&pools), Rc::clone(&kept));
+        threads.spawn("looker", move || {
+            let before = seen.announced(0);
+            let (pool, came) = if before % 2 == 0 {
+                (1, !looker.is_empty(1))
+            } else {
+                (0, looker.is_empty(0) && !looker.is_empty(0))
+            };
+            if came && looker.is_empty(pool) && seen.announced(0) == before {
+                fail(Kind::FalseEmpty, "the task has left a pool, and nobody announced it");
+            }
+            keep.borrow_mut().push(looker);
+        });
+        let keep = Rc::clone(&kept);
+        threads.spawn("thief", move || {
+            thief.steal(1);
+            keep.borrow_mut().push(thief);
+        });
+        threads.finally(move || {
+            assert_eq!(pools.announced(0) % 2, 0);
+            drop((pools, producer, owner, kept));
+        });
     }
 }
 

@@ -4,6 +4,7 @@ pub mod alone;
 pub mod emptiness;
 pub mod matrix;
 mod scenario;
+mod scenes;
 pub mod shared;
 
 use core::num::NonZeroU64;
@@ -13,7 +14,12 @@ use poach_deque::{
     Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
+use poach_pool::Retention;
+use poach_pool::bag::ConcBag;
+use poach_pool::mechanism::Consume;
+use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::Salsa;
+use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
@@ -48,12 +54,24 @@ pub enum Algorithm {
     Injector,
     /// [`poach_pool::salsa::Salsa`].
     Salsa,
+    /// [`poach_pool::bag::ConcBag`].
+    ConcBag,
+    /// [`poach_pool::ms_queue::WsMsq`].
+    WsMsq,
+    /// [`poach_pool::stack::WsLifo`].
+    WsLifo,
 }
 
 impl Algorithm {
     /// Whether the queue has a fence policy; the others work without one.
     pub fn has_policy(self) -> bool {
         matches!(self, Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Salsa)
+    }
+
+    /// Whether a thread of its own puts tasks into it: its models have one thread more than owner and thieves.
+    pub fn is_shared(self) -> bool {
+        use Algorithm::{ConcBag, Injector, Salsa, WsLifo, WsMsq};
+        matches!(self, Injector | Salsa | ConcBag | WsMsq | WsLifo)
     }
 }
 
@@ -99,14 +117,15 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
         Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
         Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
-        Algorithm::Salsa => Spec::Pool,
+        Algorithm::Salsa | Algorithm::ConcBag | Algorithm::WsMsq | Algorithm::WsLifo => Spec::Pool,
         Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
             Spec::AtLeastOnce
         }
-        Algorithm::ChaseLev | Algorithm::The if matches!(policy, Policy::Bounded { .. }) => {
-            Spec::DequeWithAbort
-        }
-        Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Mutex => Spec::Deque,
+        Algorithm::ChaseLev | Algorithm::The => match policy {
+            Policy::Bounded { delta, .. } => Spec::DequeWithAbort { margin: delta.get() },
+            _ => Spec::Deque,
+        },
+        Algorithm::Thep | Algorithm::Mutex => Spec::Deque,
     }
 }
 
@@ -203,7 +222,7 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::Fifo => {
-            let queue = |n| Deque(Fifo::<u64, Simulated>::with_capacity(n).expect(POWER));
+            let queue = |n| Deque(Fifo::<u64, Simulated>::starting_at(n, 0).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::IdempotentLifo => {
@@ -230,7 +249,20 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
         }
         Algorithm::Salsa => {
             let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, move |_| make());
-            explore(&config, &shared::salsa(scenario, pool))
+            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+        }
+        Algorithm::ConcBag => {
+            let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
+            // All consumers take from one bag.
+            explore(&config, &shared::pool(scenario, pool, Consume::consume))
+        }
+        Algorithm::WsMsq => {
+            let pool = || WsMsq::<u32, Simulated>::with_retention(Retention::NONE);
+            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+        }
+        Algorithm::WsLifo => {
+            let pool = || WsLifo::<u32, Simulated>::with_retention(Retention::NONE);
+            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Models of what has no owner: SALSA's pools, into which producers put and from which consumers take
+//! Models of what has no owner: task pools, into which producers put and from which consumers take
 //! and steal, and the injector, into which any thread pushes.
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use poach_pool::policy::{Policy, Taker};
 
 use super::scenario::{Scenario, Step, THIEVES};
 use crate::history::{Call, Outcome};
-use crate::{Simulated, Threads, operation};
+use crate::{Kind, Simulated, Threads, fail, operation};
 
 /// What the threads leave to the final check.
 struct Left<C> {
@@ -51,10 +51,11 @@ impl<C: Consume<u32>> Left<C> {
         taken.sort_unstable();
         let next = taken.iter().skip(1);
         if let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next) {
-            panic!("task {twice} was taken twice");
+            fail(Kind::Duplicate, format!("task {twice} was taken twice"));
         }
         if let Some(lost) = (1..=most).find(|task| !taken.contains(task)) {
-            panic!("task {lost} is left behind: nobody took it, and nobody can");
+            let text = format!("task {lost} is left behind: nobody took it, and nobody can");
+            fail(Kind::Lost, text);
         }
     }
 }
@@ -62,14 +63,15 @@ impl<C: Consume<u32>> Left<C> {
 /// A pool whose first consumer is robbed of its chunks by the others, while a producer fills them.
 ///
 /// The scenario's pushes are the producer's, in a thread of its own; its pops are the first consumer's;
-/// its thieves are consumers that steal from the first.
+/// its thieves are consumers that `rob` the first.
 ///
 /// # Panics
 ///
 /// The model does, if there is no memory for the pool.
-pub fn salsa<P: Mechanism<u32> + 'static>(
+pub fn pool<P: Mechanism<u32> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> Option<P>,
+    rob: fn(&mut P::Consumer) -> Option<u32>,
 ) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -110,7 +112,7 @@ where
             let (steals, own) = (scenario.steals, Rc::clone(&left));
             threads.spawn(name, move || {
                 for _ in 0..steals {
-                    own.take(|| thief.steal(0));
+                    own.take(|| rob(&mut thief));
                 }
                 own.consumers.borrow_mut().push(thief);
             });
@@ -201,8 +203,51 @@ where
             *keep.borrow_mut() = Some(producer);
         });
         threads.finally(move || {
-            assert_eq!(taker.get(), Some(1), "task 1 is left behind: nobody took it");
+            if taker.get() != Some(1) {
+                fail(Kind::Lost, "task 1 is left behind: nobody took it");
+            }
             drop((pools, kept));
+        });
+    }
+}
+
+/// The second of two producers goes, and another comes and puts a task, while a consumer looks whether there is one.
+/// Afterwards it finds the task.
+///
+/// # Panics
+///
+/// The model does, if there is no memory for the pool.
+pub fn producer_goes<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    const SEAT: &str = "a model has few seats";
+    move |threads| {
+        let pools = Arc::new(make().expect("a model needs little memory"));
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
+        let [first, second] = [(); 2].map(|()| pools.producer().expect(SEAT));
+        let (takers, producers) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
+        let keep = Rc::clone(&takers);
+        threads.spawn("looker", move || {
+            taker.check_empty();
+            *keep.borrow_mut() = Some(taker);
+        });
+        threads.spawn("second", move || drop(second));
+        let (comes_to, keep) = (Arc::clone(&pools), Rc::clone(&producers));
+        threads.spawn("third", move || {
+            let mut third = comes_to.producer().expect(SEAT);
+            assert!(third.produce_force(0, 1).is_ok(), "a model needs little memory");
+            *keep.borrow_mut() = Some((third, comes_to));
+        });
+        threads.finally(move || {
+            let mut taker = takers.borrow_mut().take().expect("the looker leaves it");
+            if taker.get() != Some(1) {
+                fail(Kind::Lost, "task 1 is left behind: nobody took it");
+            }
+            drop((pools, first, producers));
         });
     }
 }

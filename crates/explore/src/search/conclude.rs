@@ -78,6 +78,7 @@ impl Search {
             restarts: self.restarts,
             elapsed: self.started.elapsed(),
             outcomes: std::mem::take(&mut self.outcomes),
+            stolen: self.stolen,
             duplicates: self.duplicates,
             counterexample: None,
             duplicate: None,

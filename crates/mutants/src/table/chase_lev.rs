@@ -92,7 +92,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: a thief is in doubt about a queue that it has seen to be empty, and aborts",
         was: "if length <= 0 {",
         is: "if length < 0 {",
-        caught: Caught::Order,
+        caught: Caught::Refusal,
         ..HERE
     },
     Mutant {

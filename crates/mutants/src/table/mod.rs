@@ -5,6 +5,7 @@
 //! fails: a mutant that changes nothing would prove nothing.
 
 mod chase_lev;
+mod hazard;
 mod idempotent;
 mod others;
 mod pools;
@@ -68,6 +69,8 @@ pub enum Queue {
     Salsa,
     SalsaCas,
     ConcBag,
+    /// The bag, each of whose retired chunks is freed as soon as it may be.
+    EagerBag,
     WsMsq,
     WsLifo,
 }
@@ -89,7 +92,7 @@ impl Queue {
                 "deque/src/idempotent"
             }
             Queue::Salsa | Queue::SalsaCas => "pool/src/salsa",
-            Queue::ConcBag => "pool/src/bag.rs",
+            Queue::ConcBag | Queue::EagerBag => "pool/src/bag.rs",
             Queue::WsMsq => "pool/src/ms_queue.rs",
             Queue::WsLifo => "pool/src/stack.rs",
         }
@@ -129,6 +132,8 @@ pub enum Scene {
     /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
     /// steals once.
     Pushes,
+    /// The owner pushes four into a queue of one slot, which grows twice; a thief steals twice.
+    Grows,
     /// Two tasks; the owner pops one when the thief has come, and waits for the thief.
     Echo,
     /// Two tasks; the owner pops one and goes; a thief steals once.
@@ -139,8 +144,14 @@ pub enum Scene {
     Pass,
     /// Chunks of one task that two producers and a consumer hand round.
     Again,
+    /// A consumer looks at a pool twice while its task is stolen, and hears of that.
+    Announced,
     /// A consumer leaves its pool while a task comes there.
     Goes,
+    /// Three tasks, in chunks of one; the owner pops three times and goes; a thief steals once.
+    Third,
+    /// A producer leaves its list, and another comes to it, while a consumer looks there.
+    Comes,
 }
 
 /// What the checker says.
@@ -165,6 +176,14 @@ pub enum Caught {
     FalseEmpty,
     /// An assertion of the queue's own fails.
     Broken,
+    /// Memory is used that may have been freed.
+    Freed,
+    /// Memory is never freed.
+    Leak,
+    /// A thief is turned away without a reason.
+    Refusal,
+    /// Nothing is wrong with any execution, but in none of them does a thief get a task.
+    NeverSteals,
 }
 
 /// All of them.
@@ -179,6 +198,7 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         rooms::MUTANTS,
         salsa::MUTANTS,
         pools::MUTANTS,
+        hazard::MUTANTS,
     ];
     tables.into_iter().flatten()
 }

@@ -92,10 +92,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..FIFO
     },
     Mutant {
+        name: "fifo-always-outrun",
+        why: "a thief says that it was outrun, whoever else is there",
+        was: "self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed)",
+        is: "Err::<u64, u64>(head)",
+        caught: Caught::Refusal,
+        ..FIFO
+    },
+    Mutant {
         name: "fifo-loser-takes",
         why: "a thief whose exchange fails takes the task all the same",
         was: "Err(_) => Steal::Retry,",
-        is: "Err(_) => Steal::Success(unsafe { self.thieves.rings.claimed(head, count) }),",
+        is: "Err(_) => Steal::Success((head, count)),",
         caught: Caught::Twice,
         ..FIFO
     },

@@ -14,24 +14,20 @@ const HERE: Mutant = Mutant {
 };
 const POOL: Mutant = Mutant { file: "pool/src/salsa/chunk_pool.rs", scene: Scene::Again, ..HERE };
 const EXTENT: Mutant =
-    Mutant { file: "pool/src/salsa/extent.rs", scene: Scene::Goes, caught: Caught::Lost, ..HERE };
+    Mutant { file: "pool/src/extent.rs", scene: Scene::Goes, caught: Caught::Lost, ..HERE };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-announces-late",
         why: "two steps swapped: an owner takes the last task and then announces it",
-        was: "        if next == filled {
-            // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
+        was: "        self.announced += 2;
+        record.announced.store(self.announced, Ordering::Release);
+        if Self::publish(record, term, taken, next, mine) {
+            let task",
+        is: "        if Self::publish(record, term, taken, next, mine) {
             self.announced += 2;
             record.announced.store(self.announced, Ordering::Release);
-        }
-        // Line 90, \"tell the world\": Release carries what was announced before to who sees it.
-        taken.store(next, Ordering::Release);",
-        is: "        taken.store(next, Ordering::Release);
-        if next == filled {
-            self.announced += 2;
-            record.announced.store(self.announced, Ordering::Release);
-        }",
+            let task",
         ..HERE
     },
     Mutant {
@@ -131,25 +127,119 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..POOL
     },
     Mutant {
+        name: "salsa-theft-unannounced",
+        why: "a thief moves a chunk from pool to pool and does not announce it",
+        was: "        self.announce(1 + self.announced % 2);",
+        is: "",
+        scene: Scene::Announced,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-theft-announced-late",
+        why: "two steps swapped: a thief takes the chunk and then announces it",
+        file: "pool/src/salsa/steal.rs",
+        was: "        self.announce_move();
+        // Line 116.",
+        is: "        // Line 116.",
+        scene: Scene::Announced,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-claim-unannounced",
+        why: "a thief takes the task of its stolen chunk and does not announce that its own pool may become empty",
+        file: "pool/src/salsa/steal.rs",
+        was: "        self.announce_move();
+        mine.store(next, Ordering::Release);",
+        is: "        mine.store(next, Ordering::Release);",
+        scene: Scene::Announced,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-steals-for-ever",
+        why: "a thief does not say that its theft is over: who looks goes by two times more for ever",
+        was: "        if self.announced % 2 == 1 {",
+        is: "        if false {",
+        scene: Scene::Announced,
+        caught: Caught::Broken,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-take-unannounced",
+        why: "an owner takes the last task that it has seen and does not announce it",
+        was: "        self.announced += 2;
+        record.announced.store(self.announced, Ordering::Release);",
+        is: "",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-cas-take-unannounced",
+        why: "a consumer takes the last task and does not announce it",
+        file: "pool/src/salsa/cas.rs",
+        was: "                self.record().announced.store(self.announced, Ordering::Release);",
+        is: "",
+        queue: Queue::SalsaCas,
+        ..HERE
+    },
+    Mutant {
         name: "salsa-closes-at-once",
         why: "who closes a pool does not look again whether anybody has come to it",
-        was: "let new = if self.is_in_use(last as usize) {",
-        is: "let new = if false {",
+        was: "let left = if is_in_use(last) { open } else { open - 2 };",
+        is: "let left = open - 2;",
         ..EXTENT
     },
     Mutant {
         name: "salsa-opens-too-early",
         why: "a producer reads that a pool is open with its chunk's entry still in the store buffer",
-        was: "        M::full();
-        // Acquire, here and below, as in `pools`.",
-        is: "        // Acquire, here and below, as in `pools`.",
+        was: "        self.fence.owner();
+        // Acquire, as in `count`.",
+        is: "        // Acquire, as in `count`.",
         ..EXTENT
     },
     Mutant {
         name: "salsa-opens-nothing",
         why: "a producer that finds a pool being closed puts a task there all the same",
-        was: "let closing = now & CLOSING != 0 && count == least;",
-        is: "let closing = false;",
+        was: "if now & OPEN < least {",
+        is: "if now & OPEN < least - 1 {",
+        ..EXTENT
+    },
+    Mutant {
+        name: "ws-msq-opens-nothing",
+        why: "a producer puts a task into a pool that is not looked at any more, and does not say so",
+        file: "pool/src/shared_queue.rs",
+        was: "        self.core.extent.open(pool);",
+        is: "",
+        queue: Queue::WsMsq,
+        ..EXTENT
+    },
+    Mutant {
+        name: "ws-lifo-closes-with-a-task",
+        why: "who closes a pool looks whether a consumer sits there, and not whether there is a task",
+        file: "pool/src/shared_queue.rs",
+        was: "            self.pools.is_occupied(pool)
+                || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))",
+        is: "            self.pools.is_occupied(pool)",
+        queue: Queue::WsLifo,
+        ..EXTENT
+    },
+    Mutant {
+        name: "bag-opens-nothing",
+        why: "a producer comes to a list that is not looked at any more, and does not say so",
+        file: "pool/src/bag.rs",
+        was: "        core.open_lists.open(number);",
+        is: "",
+        queue: Queue::ConcBag,
+        scene: Scene::Comes,
+        ..EXTENT
+    },
+    Mutant {
+        name: "bag-closes-a-list-in-use",
+        why: "who closes a list looks whether there is a task, and not whether a producer sits there",
+        file: "pool/src/bag.rs",
+        was: "                self.lists.is_occupied(list)
+                    ||",
+        is: "                ",
+        queue: Queue::ConcBag,
+        scene: Scene::Comes,
         ..EXTENT
     },
 ];

@@ -36,6 +36,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "off by one: the ring has room for one task more than it has slots",
         was: "self.limit.set(low.wrapping_add(self.mask.get() + 1));",
         is: "self.limit.set(low.wrapping_add(self.mask.get() + 2));",
+        caught: Caught::Twice,
+        ..RING
+    },
+    Mutant {
+        name: "ring-freed-at-once",
+        why: "the owner frees a ring that a thief may still copy a task out of",
+        was: "if low.wrapping_sub(end) as i64 >= 0 {",
+        is: "if low.wrapping_sub(end) as i64 >= i64::MIN {",
+        scene: Scene::Grows,
+        caught: Caught::Freed,
+        ..RING
+    },
+    Mutant {
+        name: "ring-never-freed",
+        why: "the owner forgets a ring that has grown out of use",
+        was: "M::free(unsafe { Freed::new(ring) });",
+        is: "",
+        scene: Scene::Grows,
+        caught: Caught::Leak,
         ..RING
     },
     Mutant {

@@ -36,8 +36,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-no-second-look",
         why: "line 91: a consumer does not look again whether the chunk was stolen",
-        was: "if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {",
-        is: "if false {",
+        was: "!C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine",
+        is: "true",
         ..HERE
     },
     Mutant {
@@ -46,11 +46,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {",
+        !C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine",
         is: "let second = term.load(Ordering::Relaxed);
         taken.store(next, Ordering::Release);
         record.fence.owner();
-        if second != mine {",
+        second == mine",
         ..HERE
     },
     Mutant {

@@ -91,7 +91,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "shared.thieves.head.store(head, Ordering::Relaxed);",
         is: "",
         queue: Queue::FfThe,
-        caught: Caught::Order,
+        caught: Caught::Refusal,
         ..HERE
     },
     Mutant {
@@ -109,6 +109,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: "",
         queue: Queue::FfThe,
         scene: Scene::Leaving,
+        ..HERE
+    },
+    Mutant {
+        name: "the-never-certain",
+        why: "a thief aborts whatever it sees",
+        was: "length if length as u64 > shared.owner.policy.margin() => {",
+        is: "length if length as u64 > u64::MAX - shared.owner.policy.margin() => {",
+        queue: Queue::FfThe,
+        scene: Scene::Four,
+        caught: Caught::Refusal,
         ..HERE
     },
     Mutant {

@@ -61,7 +61,7 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
     }
 
     fn pools(&self) -> usize {
-        self.core.pools()
+        self.core.extent.count()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {

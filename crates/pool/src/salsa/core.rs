@@ -5,10 +5,11 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
+use poach_memory::{CachePadded, Cell, Full, Memory, Ordering, Pointer, Word};
 
 use super::chunk::{Chunk, MOST_CONSUMERS, Slot, Term};
 use super::list::{Fifo, Held};
+use crate::extent::Extent;
 use crate::mechanism::{NoHandle, Produce};
 use crate::registry::{MOST, Registry, Seats, try_box};
 
@@ -139,8 +140,8 @@ pub(super) struct Core<T, M: Memory, F> {
     pub(super) consumers: Seats<ConsumerRecord<T, M, F>, M>,
     pub(super) producers: Seats<ProducerRecord<T, M>, M>,
     pub(super) chunks: Registry<Chunk<T, M>, M>,
-    /// How many pools there are, from the first, that may hold tasks: see [`extent`](super::extent).
-    pub(super) extent: CachePadded<M::Word>,
+    /// How many pools there are that may hold tasks.
+    pub(super) extent: Extent<M, Full>,
     chunk_length: usize,
     chunk_limit: usize,
     /// [`Checks::TAG`](super::Checks::TAG).
@@ -165,7 +166,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             consumers: Seats::new(),
             producers: Seats::new(),
             chunks: Registry::new(),
-            extent: Core::<T, M, F>::first_extent(),
+            extent: Extent::new(Full),
             chunk_length,
             chunk_limit: MOST,
             tags,
@@ -183,7 +184,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         let limit = MOST_CONSUMERS;
         match sit {
             Some((number, record)) => {
-                self.open(number);
+                self.extent.open(number);
                 Ok((number, NonNull::from(record)))
             }
             None if self.consumers.len() >= limit => Err(NoHandle::TooMany { limit }),
@@ -211,6 +212,23 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         Ok(producer)
     }
 
+    /// [`Mechanism::changes`](crate::mechanism::Mechanism::changes): the sum of two numbers that never fall.
+    pub(super) fn changes(&self) -> u64 {
+        self.consumers.changes().wrapping_add(self.extent.version())
+    }
+
+    /// Closes pools that nobody uses.
+    #[cold]
+    pub(super) fn close_unused(&self) {
+        self.extent.close_unused(|pool| {
+            self.consumers.is_occupied(pool)
+                || self
+                    .consumers
+                    .get(pool)
+                    .is_none_or(|record| record.chunks().any(|chunk| chunk.is_owned_by(pool)))
+        });
+    }
+
     /// `new`, under its own tag, or in a model without tags under the tag of `old`.
     pub(super) fn retagged(&self, old: Term, new: Term) -> Term {
         if self.tags { new } else { new.with_tag_of(old) }
@@ -219,7 +237,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     pub(super) fn is_empty(&self, pool: usize) -> bool {
         let record = self.consumers.get(pool);
         let empty = record.is_none_or(|one| one.chunks().all(|chunk| chunk.held_for(pool) == 0));
-        if empty && pool > 0 && pool + 1 == self.pools() && !self.consumers.is_occupied(pool) {
+        if empty && pool > 0 && pool + 1 == self.extent.count() && !self.consumers.is_occupied(pool)
+        {
             // What its consumer left there has been taken by others.
             self.close_unused();
         }
@@ -372,7 +391,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         chunk.term().store(term.0, Ordering::Release);
         fifo.append(chunk);
         // Before there is a task in it.
-        core.open(pool);
+        core.extent.open(pool);
         self.begin(chunk);
         Some(())
     }

@@ -123,7 +123,6 @@ mod checks;
 mod chunk;
 mod chunk_pool;
 mod core;
-mod extent;
 mod list;
 mod steal;
 
@@ -240,7 +239,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     }
 
     fn pools(&self) -> usize {
-        self.core.pools()
+        self.core.extent.count()
     }
 
     fn is_occupied(&self, pool: usize) -> bool {
@@ -364,28 +363,51 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
         if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
-            self.leave_current();
-            return if SEARCHING { None } else { self.search() };
+            return self.lost::<SEARCHING>();
         }
         let next = slot + 1;
         self.next = next;
-        if next == filled {
-            // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
-            self.announced += 2;
-            record.announced.store(self.announced, Ordering::Release);
+        if next != filled {
+            if Self::publish(record, term, taken, next, mine) {
+                return Some(read::<T, M>(slots, slot));
+            }
+            return self.take_last(slot);
         }
+        // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
+        self.announced += 2;
+        record.announced.store(self.announced, Ordering::Release);
+        if Self::publish(record, term, taken, next, mine) {
+            let task = read::<T, M>(slots, slot);
+            if next == self.length {
+                self.finish();
+            }
+            return Some(task);
+        }
+        self.take_last(slot)
+    }
+
+    /// Lines 90-91: publishes that all up to `next` is taken. Whether the chunk is still this consumer's.
+    #[inline(always)]
+    fn publish(
+        record: &ConsumerRecord<T, M, F>,
+        term: &M::Word,
+        taken: &M::Word,
+        next: u64,
+        mine: u64,
+    ) -> bool {
         // Line 90, "tell the world": Release carries what was announced before to who sees it.
         taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        if C::SECOND_LOOK && term.load(Ordering::Relaxed) != mine {
-            return self.take_last(slot);
-        }
-        let task = read::<T, M>(slots, slot);
-        if next == self.length {
-            self.finish();
-        }
-        Some(task)
+        !C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine
+    }
+
+    /// Lines 87-88: the chunk was stolen before slot `next` was published.
+    #[cold]
+    #[inline(never)]
+    fn lost<const SEARCHING: bool>(&mut self) -> Option<T> {
+        self.leave_current();
+        if SEARCHING { None } else { self.search() }
     }
 
     /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by 2; odd

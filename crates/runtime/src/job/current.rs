@@ -3,11 +3,9 @@
 use std::cell::Cell;
 use std::ptr;
 
-use poach_memory::Ordering;
-
 use super::fork::{Head, Worker, cover};
-use crate::registry::Registry;
-pub(crate) use crate::worker::Local;
+use crate::scheduler::registry::Registry;
+pub(crate) use crate::scheduler::worker::Local;
 
 thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
@@ -24,11 +22,11 @@ impl Local {
         f(unsafe { current.as_ref() })
     }
 
-    /// The bottom of a worker's stack. Called once for each worker, on its own thread, which thereby
-    /// becomes the stack's owner.
+    /// The bottom of a worker's stack. Called once for each worker, for the one Local that it has; the thread that
+    /// has the Local is the stack's owner.
     pub(crate) fn bottom(registry: &Registry, index: usize) -> Head {
-        // SAFETY: one thread owns the stack, by this function's contract; and it keeps the registry,
-        // and so the stack, in its Local.
+        // SAFETY: one thread at a time owns the stack, by this function's contract; and its Local keeps the
+        // registry, and so the stack.
         unsafe { registry.workers[index].forks.bottom() }
     }
 
@@ -46,24 +44,6 @@ impl Local {
     pub(super) fn topmost_task(&self) -> Head {
         // SAFETY: as in `token`.
         unsafe { self.hint.get().locate_task() }
-    }
-
-    /// The worker in whose place the caller is: it has [taken it](crate::sleep::Sleep::take_place), or
-    /// [its offer](crate::sleep::Sleep::take_offer), and not given it back.
-    pub(crate) fn of_idle(registry: &Registry, index: usize) -> &Local {
-        // Acquire: pairs with the release in `publish`, though the place's bit or offer has done that already.
-        let local = registry.locals[index].load(Ordering::Acquire);
-        // SAFETY: a worker that sleeps or offers its place has published its Local, which stands in the frame
-        // in which its thread does so, and does not leave it while its place is taken; nor does that thread
-        // touch the Local meanwhile, so that this thread alone does.
-        unsafe { &*local }
-    }
-
-    /// Lets others take this worker's place while it sleeps, or offers it, with nothing under way.
-    pub(crate) fn publish(&self) {
-        let place = ptr::from_ref(self).cast_mut();
-        // Release: pairs with the acquire in `of_idle`.
-        self.registry.locals[self.index].store(place, Ordering::Release);
     }
 
     /// Makes this thread the worker for ever.
@@ -88,7 +68,7 @@ impl Local {
     /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
     /// nothing, and the token's push is refused like that of any other token below the top.
     fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
-        cover(&self.token(), |_| (), f, || self.registry.birth.check_or_abort())
+        cover(&self.token(), |_| (), f, || self.registry.fork_guard.check_or_abort())
     }
 
     fn enter_alone<R>(&self, f: impl FnOnce(&Local) -> R) -> R {

@@ -40,10 +40,10 @@ use poach_memory::{Machine, Ordering};
 
 use super::current::Local;
 use super::unwind::{Kept, catch, quietly};
-use crate::home::Home;
+use crate::scheduler::deque_events::DequeEvents;
 
 type Slot = split::Slot<Machine>;
-pub(crate) type Head = split::Head<Machine, Home>;
+pub(crate) type Head = split::Head<Machine, DequeEvents>;
 
 /// What a half of a join came to: its value, or what it panicked with.
 pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;

@@ -2,7 +2,7 @@
 //!
 //! `fork()` copies the calling thread alone. A pool made before it has no threads in the child, and its
 //! locks may be held for ever by threads that are not there: a call that waits for it would never
-//! return. So each pool remembers the count of forks at its birth, and a call that would wait, or take
+//! return. So each pool remembers the count of forks at which it was made, and a call that would wait, or take
 //! a lock, compares it first.
 //!
 //! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing process
@@ -24,14 +24,14 @@ const MESSAGE: &str = "this process was forked from the one that made the thread
 
 /// The process in which something was made.
 #[derive(Clone, Copy)]
-pub(crate) struct Birth(u64);
+pub(crate) struct ForkGuard(u64);
 
-impl Birth {
+impl ForkGuard {
     /// This process.
-    pub(crate) fn here() -> Birth {
+    pub(crate) fn here() -> ForkGuard {
         watch();
         // Relaxed: the count changes only while a process has one thread.
-        Birth(FORKS.load(Ordering::Relaxed))
+        ForkGuard(FORKS.load(Ordering::Relaxed))
     }
 
     /// Whether this process was forked since.
@@ -52,7 +52,7 @@ impl Birth {
         }
     }
 
-    /// As [`check`](Birth::check), where a panic must not unwind, since frames below are lent out to
+    /// As [`check`](ForkGuard::check), where a panic must not unwind, since frames below are lent out to
     /// tasks: ends the process, with the same message.
     #[inline]
     pub(crate) fn check_or_abort(self) {
@@ -63,7 +63,7 @@ impl Birth {
     }
 }
 
-impl Birth {
+impl ForkGuard {
     /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is for ever, by a thread
     /// that is not there.
     #[inline]
@@ -88,8 +88,8 @@ impl Birth {
         }
     }
 
-    /// As [`try_lock`](Birth::try_lock), where there is no way on without the lock: ends the process, with the message
-    /// of [`check`](Birth::check).
+    /// As [`try_lock`](ForkGuard::try_lock), where there is no way on without the lock: ends the process, with the message
+    /// of [`check`](ForkGuard::check).
     #[inline]
     pub(crate) fn lock<T>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         self.try_lock(mutex).unwrap_or_else(|| {

@@ -16,6 +16,7 @@
 pub(crate) mod current;
 pub(crate) mod fork;
 pub(crate) mod forked;
+pub(crate) mod guests;
 mod host;
 pub(crate) mod processor;
 pub(crate) mod queued;

@@ -12,7 +12,7 @@
 //! nothing, and the wake-up does no harm.
 //!
 //! A task does not take itself off: it returns where it is counted, and whoever has run it takes it off there
-//! ([`Local::take_off`]). So the home worker, which waits for its scope and runs one task of it after the
+//! ([`Local::count_down`]). So the home worker, which waits for its scope and runs one task of it after the
 //! other, counts their ends in a register.
 //!
 //! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no home worker:
@@ -29,9 +29,9 @@ use super::current::Local;
 use super::shared::Address;
 use super::task::{Ended, Fresh};
 use super::unwind::{catch, dispose};
-use crate::fifo::Fifo;
-use crate::latch::Signal;
-use crate::registry::Registry;
+use crate::scheduler::fifo::Fifo;
+use crate::scheduler::latch::Signal;
+use crate::scheduler::registry::Registry;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 type SharedWord = <Machine as Memory>::Word;
@@ -59,7 +59,7 @@ pub(crate) struct Tally {
 
 enum Waiter {
     /// The home worker, by its index.
-    Home(usize),
+    Own(usize),
     /// A thread that is no worker of the scope's pool.
     Outside(Signal),
 }
@@ -67,7 +67,7 @@ enum Waiter {
 /// Where a scope's task goes. What does not come from a worker of the scope's pool, and is not for one
 /// worker, goes to the pool.
 #[derive(Clone, Copy)]
-pub(crate) enum Way<'s> {
+pub(crate) enum Destination<'s> {
     /// Into the worker's own queue.
     Own,
     /// There, behind what the worker has spawned before: a queue for each worker.
@@ -77,7 +77,7 @@ pub(crate) enum Way<'s> {
 }
 
 /// A scope in any of its forms.
-pub(crate) trait Form<'scope>: Sync {
+pub(crate) trait ScopeKind<'scope>: Sync {
     fn base(&self) -> &Base<'scope>;
 }
 
@@ -104,7 +104,7 @@ impl Base<'_> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Any + Send>>> {
-        self.tally.registry.birth.lock(&self.panic)
+        self.tally.registry.fork_guard.lock(&self.panic)
     }
 }
 
@@ -114,7 +114,7 @@ impl Tally {
         Tally {
             pending: Pending::new(local),
             registry: Arc::clone(&local.registry),
-            waiter: Waiter::Home(local.index),
+            waiter: Waiter::Own(local.index),
         }
     }
 
@@ -133,15 +133,15 @@ impl Tally {
         &self.registry
     }
 
-    /// Counts a task, and sends it on its way.
+    /// Counts a task, and sends it to its destination.
     ///
     /// # Panics
     ///
     /// In a process forked since the pool was made, if this thread is not one of its workers.
     #[inline]
-    pub(crate) fn spawn<'scope, S, F>(scope: &S, closure: F, way: Way<'_>)
+    pub(crate) fn spawn<'scope, S, F>(scope: &S, closure: F, destination: Destination<'_>)
     where
-        S: Form<'scope> + 'scope,
+        S: ScopeKind<'scope> + 'scope,
         F: FnOnce(&S) + Send + 'scope,
     {
         let address = Address::new(scope);
@@ -165,37 +165,39 @@ impl Tally {
         let tally = &scope.base().tally;
         Local::with(|local| {
             if let Some(local) = local
-                && let Way::Own = way
+                && let Destination::Own = destination
                 && tally.pending.add_at_home(local)
             {
                 local.spawn_fresh(task);
             } else {
-                tally.send(local, task, way);
+                tally.send(local, task, destination);
             }
         });
     }
 
-    /// Counts a task, and sends it on its way, wherever that begins and leads.
+    /// Counts a task, and sends it to its destination, wherever that begins and leads.
     #[inline(never)]
-    fn send<F>(&self, local: Option<&Local>, task: Fresh<F>, way: Way<'_>)
+    fn send<F>(&self, local: Option<&Local>, task: Fresh<F>, destination: Destination<'_>)
     where
         F: FnOnce() -> Ended + Send,
     {
         match local {
             Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
                 self.pending.add(Some(local));
-                match way {
-                    Way::Own => local.spawn_fresh(task),
-                    Way::InOrder(fifos) => local.spawn(fifos[local.index].ticket(task.task())),
-                    Way::To(index) => self.registry.post(index, task.task()),
+                match destination {
+                    Destination::Own => local.spawn_fresh(task),
+                    Destination::InOrder(fifos) => {
+                        local.spawn(fifos[local.index].ticket(task.task()));
+                    }
+                    Destination::To(index) => self.registry.post(index, task.task()),
                 }
             }
             _ => {
-                self.registry.birth.check();
+                self.registry.fork_guard.check();
                 self.pending.add(None);
-                match way {
-                    Way::Own | Way::InOrder(_) => self.registry.inject(task.task()),
-                    Way::To(index) => self.registry.post(index, task.task()),
+                match destination {
+                    Destination::Own | Destination::InOrder(_) => self.registry.inject(task.task()),
+                    Destination::To(index) => self.registry.post(index, task.task()),
                 }
             }
         }
@@ -227,7 +229,7 @@ impl Tally {
         // Copied out, since the scope may be gone by the time it is needed.
         // SAFETY: the task is still counted, so the scope still stands.
         let waiter = match unsafe { &(*tally).waiter } {
-            Waiter::Home(index) => Waiter::Home(*index),
+            Waiter::Own(index) => Waiter::Own(*index),
             Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
         };
         // A reference to nothing but an atomic word, not to what is between the lines: it may dangle while
@@ -237,14 +239,14 @@ impl Tally {
         if Pending::remove(away) {
             match waiter {
                 // The task's pool is the scope's, so its registry will do, and outlives this.
-                Waiter::Home(index) => local.registry.sleep.wake(index),
+                Waiter::Own(index) => local.registry.sleep.wake(index),
                 Waiter::Outside(signal) => signal.set(),
             }
         }
     }
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
-    fn wait_at_home(&self, local: &Local) {
+    fn wait_as_owner(&self, local: &Local) {
         let calls = &local.remote().calls;
         loop {
             // SAFETY: this is the home worker, which opened the scope.
@@ -270,7 +272,7 @@ impl Tally {
                 ended != most && calls.is_empty()
             });
             if ended == 0 && other.is_none() {
-                other = local.run_youngest();
+                other = local.run_next();
                 if other.is_none() {
                     break;
                 }
@@ -278,7 +280,7 @@ impl Tally {
             // SAFETY: as above.
             unsafe { self.pending.remove_many_at_home(ended) };
             if let Some(other) = other {
-                local.take_off(other);
+                local.count_down(other);
             }
         }
         let done = || {
@@ -294,8 +296,8 @@ impl Tally {
     /// Waits until all tasks have ended, on the thread that opened the scope.
     pub(crate) fn wait(&self, local: Option<&Local>) {
         match (&self.waiter, local) {
-            (Waiter::Home(_), Some(local)) => self.wait_at_home(local),
-            (Waiter::Home(_), None) => unreachable!("a worker's scope is waited for by it"),
+            (Waiter::Own(_), Some(local)) => self.wait_as_owner(local),
+            (Waiter::Own(_), None) => unreachable!("a worker's scope is waited for by it"),
             (Waiter::Outside(signal), _) => {
                 if !Pending::remove(&self.pending.away.0) {
                     signal.wait(local);
@@ -308,7 +310,7 @@ impl Tally {
 impl Local {
     /// Takes a task that this worker has run off the count that it is in, if it is in one.
     #[inline(always)]
-    pub(crate) fn take_off(&self, ended: Ended) {
+    pub(crate) fn count_down(&self, ended: Ended) {
         let tally: *const Tally = ended.counted_in.cast();
         if !tally.is_null() {
             // SAFETY: a task of a scope names the tally in which it was counted, once; and the scope, whose
@@ -333,7 +335,7 @@ struct Pending {
 }
 
 // SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
-// home worker: a `Local` is used by one thread at a time, that of its worker or the one in its place, and the
+// home worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
 // home worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.
 unsafe impl Sync for Pending {}

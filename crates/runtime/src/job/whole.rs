@@ -1,7 +1,7 @@
 //! Sleeping, waking, stealing, joins and tasks from outside, all at once, under shuttle.
 //!
 //! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by themselves, every
-//! interleaving of a few steps. Here they run together, in the loop of [`Local`](crate::worker::Local) written
+//! interleaving of a few steps. Here they run together, in the loop of [`Local`](crate::scheduler::worker::Local) written
 //! once more with nothing but what the protocol needs: some hundred steps on three workers, far too many to try
 //! them all, so shuttle chooses among them, at random and by priorities that change a few times (PCT, Burckhardt
 //! et al., ASPLOS 2010). It knows no weak memory: every access is sequentially consistent, and the fences do
@@ -20,7 +20,7 @@ use shuttle::sync::atomic::AtomicU64;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
-use crate::sleep::{Seat, Sleep};
+use crate::scheduler::sleep::{Caller, Parking, Sleep};
 
 mod memory;
 
@@ -31,7 +31,7 @@ struct ShuttledSeat {
     changed: Condvar,
 }
 
-impl Seat for ShuttledSeat {
+impl Parking for ShuttledSeat {
     fn new() -> Self {
         ShuttledSeat { called: Mutex::new(false), changed: Condvar::new() }
     }
@@ -50,7 +50,7 @@ impl Seat for ShuttledSeat {
         mem::take(&mut *self.called.lock().unwrap())
     }
 
-    fn unpark(&self) {
+    fn unpark(&self, _caller: Caller) {
         *self.called.lock().unwrap() = true;
         self.changed.notify_one();
     }
@@ -68,30 +68,35 @@ enum Left {
     SecondLook,
     /// An owner that has shared tasks wakes nobody.
     CallForTheShared,
-    /// A worker that has offered its place acts before it has taken it back.
-    TakingBack,
-    /// A caller in an offered place is still counted as the searcher that it is no more.
-    CountOfTheCaller,
-    /// A caller leaves a place without looking.
-    LookOfTheCaller,
+    /// A guest leaves without looking.
+    LookOfTheGuest,
+    /// An owner puts each request off while nobody searches, for which sleepers nap.
+    Answers,
+    /// The same, and sleepers do not nap.
+    AnswersAndNaps,
 }
 
 /// What a worker's stack belongs to.
-struct Home {
+struct DequeEvents {
     index: usize,
     sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
     left: Left,
 }
 
-impl Context for Home {
+impl Context for DequeEvents {
     fn shared(&self) {
         if self.left != Left::CallForTheShared {
             self.sleep.wake_for(self.index);
         }
     }
+
+    fn answers(&self, _private: u32) -> bool {
+        let hesitates = matches!(self.left, Left::Answers | Left::AnswersAndNaps);
+        !hesitates || self.sleep.is_anybody_searching()
+    }
 }
 
-type Top = Head<Shuttled, Home>;
+type Top = Head<Shuttled, DequeEvents>;
 
 /// What a task or a half is.
 #[derive(Clone, Copy)]
@@ -115,7 +120,7 @@ fn descriptor() -> *mut () {
 /// A pool: its workers' stacks, an inbox, and who sleeps.
 struct Pool {
     sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
-    forks: Vec<Stack<Shuttled, Home>>,
+    forks: Vec<Stack<Shuttled, DequeEvents>>,
     inbox: Mutex<VecDeque<What>>,
     injected: AtomicU64,
     closing: AtomicU64,
@@ -125,29 +130,30 @@ struct Pool {
     /// What the injected tasks came to; and who waits for it.
     results: Mutex<Vec<u64>>,
     more: Condvar,
-    /// Whether callers may come into workers' places.
-    lends: bool,
+    /// How many of the stacks are workers'; the others are places of guests.
+    workers: usize,
     left: Left,
 }
 
 impl Pool {
-    fn new(workers: usize, lends: bool, left: Left) -> Arc<Pool> {
-        let sleep = Arc::new(Sleep::new(workers, 1));
+    fn new(workers: usize, places: usize, left: Left) -> Arc<Pool> {
+        let parking = workers + places;
+        let sleep = Arc::new(Sleep::new(parking, places, 1));
         let stack = |index| {
-            let home = Home { index, sleep: Arc::clone(&sleep), left };
+            let home = DequeEvents { index, sleep: Arc::clone(&sleep), left };
             Stack::new(8, home).expect("a small stack")
         };
         Arc::new(Pool {
-            forks: (0..workers).map(stack).collect(),
+            forks: (0..parking).map(stack).collect(),
             inbox: Mutex::new(VecDeque::new()),
             injected: AtomicU64::new(0),
             closing: AtomicU64::new(0),
             begun: AtomicU64::new(0),
-            acting: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            acting: (0..parking).map(|_| AtomicU64::new(0)).collect(),
             results: Mutex::new(Vec::new()),
             more: Condvar::new(),
             sleep,
-            lends,
+            workers,
             left,
         })
     }
@@ -156,7 +162,7 @@ impl Pool {
         self.inbox.lock().unwrap().push_back(task);
         self.injected.fetch_add(1, Ordering::Relaxed);
         if self.left != Left::CallForTheInjected {
-            self.sleep.wake_one();
+            self.sleep.wake_one(Caller::GoesOn);
         }
     }
 
@@ -194,7 +200,7 @@ impl Pool {
         if self.sleep.found() {
             self.request_everywhere(usize::MAX);
             if self.visible() {
-                self.sleep.wake_one();
+                self.sleep.wake_one(Caller::GoesOn);
             }
         }
     }
@@ -208,26 +214,37 @@ impl Pool {
         self.acting[me].store(0, Ordering::Relaxed);
     }
 
-    /// `Local::in_place_of_an_idle_one`.
+    /// `ThreadPool::enter`, of a guest.
     fn call(&self, task: What) -> Option<u64> {
-        let me = self.sleep.take_place().or_else(|| {
-            let place = self.sleep.take_offer()?;
-            if self.left != Left::CountOfTheCaller {
-                self.found();
-            }
-            Some(place)
-        })?;
+        let place = self.sleep.enter()?;
+        let me = self.workers + place;
         self.begin(me);
-        // SAFETY: this thread acts as the stack's owner, which is idle, and keeps the pool that holds it.
+        // SAFETY: this thread has the place of the stack's owner, and keeps the pool that holds it.
         let bottom = unsafe { self.forks[me].bottom() };
         let result = self.run(me, bottom, task);
         self.end(me);
-        self.sleep.give_back(me, || {
-            self.request_everywhere(me);
-            self.left != Left::LookOfTheCaller
-                && (self.closing.load(Ordering::Relaxed) != 0 || self.visible())
-        });
+        assert!(self.sleep.leave(place, || self.relieve(me)));
         Some(result)
+    }
+
+    /// `Registry::relieve`.
+    fn relieve(&self, me: usize) {
+        if self.left != Left::LookOfTheGuest {
+            self.request_everywhere(me);
+            if self.visible() {
+                self.sleep.wake_for(me);
+            }
+        }
+    }
+
+    /// `Local::follow_until`, of a guest that takes nothing.
+    fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
+        let place = me - self.workers;
+        while !done() {
+            self.sleep.doze(place, || self.relieve(me));
+            self.sleep.sleep_following(me, done);
+            self.sleep.rouse(place);
+        }
     }
 
     fn others(&self, me: usize) -> impl Iterator<Item = usize> {
@@ -244,20 +261,6 @@ impl Pool {
                 }
             }
         })
-    }
-
-    /// Lets callers take the place of an idle worker for a moment. Whether one has.
-    fn offer(&self, me: usize) -> bool {
-        self.end(me);
-        let visited = self.sleep.offer(me, Duration::ZERO, || {
-            if self.left == Left::TakingBack {
-                self.begin(me);
-                self.end(me);
-            }
-            Shuttled::pause();
-        });
-        self.begin(me);
-        visited.is_some()
     }
 
     /// `Local::work_until`; `idle` says that nothing is under way.
@@ -288,25 +291,33 @@ impl Pool {
                 self.sleep.search();
             }
             looks += 1;
+            let aside = idle && self.sleep.is_crowded();
+            if aside {
+                looks = 3;
+            }
             if looks == 2
                 && self.others(me).any(|victim| self.forks[victim].expose() == Exposure::Done)
             {
                 // Something to steal now.
             } else if looks <= 2 {
-                if !idle || !self.lends {
-                    Shuttled::pause();
-                } else if self.offer(me) {
-                    looks = 1;
-                }
+                Shuttled::pause();
             } else {
                 if idle {
                     self.end(me);
                 }
-                self.sleep.sleep(me, idle, None, || {
+                let nap = (self.left == Left::Answers).then_some(Duration::ZERO);
+                self.sleep.sleep(me, nap, || {
                     self.request_everywhere(me);
+                    let aside = idle && self.sleep.leaves_it_to_guests();
                     let private = |victim: usize| self.forks[victim].has_private_tasks();
-                    self.left != Left::SecondLook
-                        && (done() || self.visible() || self.others(me).any(private))
+                    let seen = || {
+                        if aside {
+                            self.injected.load(Ordering::Relaxed) != 0
+                        } else {
+                            self.visible() || self.others(me).any(private)
+                        }
+                    };
+                    self.left != Left::SecondLook && (done() || seen())
                 });
                 if idle {
                     self.begin(me);
@@ -351,7 +362,11 @@ impl Pool {
         let slot = unsafe { head.slot() };
         let done = || slot.status().load(Ordering::Acquire) & Status::DONE != 0;
         // A stolen task keeps its slot.
-        self.work_until(me, above, false, &done);
+        if me < self.workers {
+            self.work_until(me, above, false, &done);
+        } else {
+            self.doze_until(me, &done);
+        }
         // SAFETY: the thief has put its result there, and is done with it.
         let second = unsafe { slot.take::<u64>() };
         // SAFETY: stolen and done, the result is out, and nothing is above it.
@@ -371,7 +386,7 @@ impl Pool {
 
 /// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
 fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
-    let pool = Pool::new(workers, calls > 0, left);
+    let pool = Pool::new(workers, usize::from(calls > 0), left);
     let threads: Vec<_> = (0..workers)
         .map(|me| {
             let pool = Arc::clone(&pool);
@@ -422,12 +437,17 @@ fn handed_over(left: Left) {
     program(2, &[What::HandedOver], &[1], 0, left);
 }
 
-fn one_place(left: Left) {
+fn one_worker_and_a_guest(left: Left) {
     program(1, &[What::Tree(1)], &[2], 8, left);
 }
 
-fn two_places(left: Left) {
+fn two_workers_and_a_guest(left: Left) {
     program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
+}
+
+/// A join that needs two workers, one of which may stand aside for a guest just then.
+fn handed_over_beside_a_guest(left: Left) {
+    program(2, &[What::HandedOver], &[1], 3, left);
 }
 
 /// With each of the two ways to choose.
@@ -460,27 +480,28 @@ fn a_half_that_waits_for_the_other_meets_a_thief() {
 }
 
 #[test]
-fn callers_are_alone_in_the_places_they_take_and_nothing_is_lost() {
-    check(one_place, Left::Nothing);
-    check(two_places, Left::Nothing);
+fn guests_come_and_go_and_nothing_is_lost() {
+    check(one_worker_and_a_guest, Left::Nothing);
+    check(two_workers_and_a_guest, Left::Nothing);
+    check(handed_over_beside_a_guest, Left::Nothing);
 }
 
 #[test]
-#[should_panic(expected = "two are one worker")]
-fn a_worker_that_does_not_take_its_place_back_is_not_alone() {
-    check(one_place, Left::TakingBack);
+fn an_owner_that_puts_requests_off_meets_one_that_naps() {
+    check(trees, Left::Answers);
+    check(handed_over, Left::Answers);
 }
 
 #[test]
-#[should_panic(expected = "deadlock")]
-fn a_caller_that_counts_as_a_searcher_leaves_nobody_to_be_called() {
-    check(one_place, Left::CountOfTheCaller);
+#[should_panic(expected = "max_steps")]
+fn an_owner_that_puts_requests_off_waits_for_ever_if_nobody_naps() {
+    check(handed_over, Left::AnswersAndNaps);
 }
 
 #[test]
-#[should_panic(expected = "deadlock")]
-fn a_caller_that_leaves_without_looking_leaves_a_task_alone() {
-    check(one_place, Left::LookOfTheCaller);
+#[should_panic(expected = "max_steps")]
+fn a_guest_that_leaves_without_looking_leaves_a_half_alone() {
+    check(handed_over_beside_a_guest, Left::LookOfTheGuest);
 }
 
 #[test]

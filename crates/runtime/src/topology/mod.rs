@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::affinity;
+use crate::scheduler::affinity;
 
 pub use place::Placement;
 

@@ -7,17 +7,17 @@ use super::*;
 
 #[test]
 fn nothing_is_elsewhere_without_a_fork() {
-    let birth = Birth::here();
-    assert!(!birth.is_elsewhere());
-    birth.check();
-    birth.check_or_abort();
-    assert!(Birth(birth.0 + 1).is_elsewhere());
+    let fork_guard = ForkGuard::here();
+    assert!(!fork_guard.is_elsewhere());
+    fork_guard.check();
+    fork_guard.check_or_abort();
+    assert!(ForkGuard(fork_guard.0 + 1).is_elsewhere());
 }
 
 #[test]
 #[should_panic(expected = "make a new pool after fork()")]
 fn a_check_after_a_fork_panics() {
-    Birth(Birth::here().0 + 1).check();
+    ForkGuard(ForkGuard::here().0 + 1).check();
 }
 
 /// What a call panicked with, or that it did not.
@@ -218,19 +218,19 @@ pub(crate) mod children {
         if !alone("a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for") {
             return;
         }
-        let (birth, free, lock) = (Birth::here(), Mutex::new(1), Mutex::new(2));
+        let (fork_guard, free, lock) = (ForkGuard::here(), Mutex::new(1), Mutex::new(2));
         let held = lock.lock().unwrap();
         let status = fork(|| {
-            assert_eq!(birth.try_lock(&free).as_deref(), Some(&1));
-            assert_eq!(*birth.lock(&free), 1);
-            assert!(birth.try_lock(&lock).is_none());
+            assert_eq!(fork_guard.try_lock(&free).as_deref(), Some(&1));
+            assert_eq!(*fork_guard.lock(&free), 1);
+            assert!(fork_guard.try_lock(&lock).is_none());
             11
         });
         assert_eq!(status, 11 << 8, "{status:#x}");
         // Where there is no way on without the lock, the child ends.
-        let status = fork(|| *birth.lock(&lock));
+        let status = fork(|| *fork_guard.lock(&lock));
         assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
         drop(held);
-        assert_eq!(*birth.lock(&lock), 2);
+        assert_eq!(*fork_guard.lock(&lock), 2);
     }
 }

@@ -1,0 +1,121 @@
+//! Memory that is freed, and memory that is not.
+//!
+//! Every word and cell is entered here when it is made and crossed out when it is dropped. What is left when an
+//! execution is over, its final check done and all handles gone, is a leak.
+//!
+//! [`Memory::free`](poach_memory::Memory::free) says that no thread uses an object any more. It is not dropped then,
+//! but at the end of the execution, so whoever still uses it finds it whole. What the words and cells in it were used
+//! for comes out when they are dropped: each remembers when each thread touched it last, in the thread's own time,
+//! and the freeing thread's vector clock says how far it had heard of each. A use that it had not heard of is a use
+//! that nothing orders before the freeing: it came later, or might have. So the order in which the search happens to
+//! take the two does not matter, and freeing is no event of its own.
+//!
+//! That a handle is the last is the business of a reference count that the machine does not see. Whatever is dropped
+//! by the last handle is not freed in this sense.
+
+use std::panic::Location;
+
+use poach_memory::Freed;
+
+use super::{Clock, Loc, MAX_THREADS, Machine, Touch};
+
+/// An object that has been freed, and is kept until the execution is over.
+pub(crate) struct Kept {
+    pub(crate) object: Freed,
+    /// `None` if it does not matter who uses it.
+    pub(crate) freeing: Option<Freeing>,
+}
+
+/// Who frees an object, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freeing {
+    pub(crate) thread: usize,
+    clock: Clock,
+    pub(crate) site: &'static Location<'static>,
+}
+
+impl Freeing {
+    /// The use, of those by each thread, that nothing orders before the freeing.
+    pub(crate) fn unordered(&self, touches: &[Option<Touch>]) -> Option<(usize, Touch)> {
+        let mut touches = touches.iter().zip(self.clock).enumerate();
+        touches.find_map(|(thread, (touch, known))| {
+            touch.filter(|(time, _)| *time > known).map(|touch| (thread, touch))
+        })
+    }
+}
+
+/// The words and cells of an execution.
+#[derive(Debug, Default)]
+pub(crate) struct Register {
+    /// The number of the execution.
+    pub(crate) execution: u32,
+    /// How many words and cells there are.
+    pub(crate) alive: usize,
+    /// Where each word was made; `None` if it is gone.
+    words: Vec<Option<&'static Location<'static>>>,
+    cells: Vec<Option<&'static Location<'static>>>,
+    /// When each thread last used each word, if clocks are kept.
+    used: Vec<[Option<Touch>; MAX_THREADS]>,
+}
+
+impl Register {
+    pub(super) fn resize(&mut self, words: usize) {
+        self.words.resize(words, None);
+        self.used.resize(words, [None; MAX_THREADS]);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.execution = self.execution.wrapping_add(1);
+        self.alive = 0;
+        self.cells.clear();
+    }
+
+    pub(crate) fn word_made(&mut self, loc: Loc, site: &'static Location<'static>) {
+        self.alive += 1;
+        self.words[loc as usize] = Some(site);
+        self.used[loc as usize] = [None; MAX_THREADS];
+    }
+
+    pub(crate) fn cell_made(&mut self, site: &'static Location<'static>) -> u32 {
+        self.alive += 1;
+        self.cells.push(Some(site));
+        self.cells.len() as u32 - 1
+    }
+
+    /// Crosses a word out, and returns who has used it.
+    pub(crate) fn word_dropped(&mut self, loc: Loc) -> &[Option<Touch>] {
+        self.alive -= 1;
+        self.words[loc as usize] = None;
+        &self.used[loc as usize]
+    }
+
+    pub(crate) fn cell_dropped(&mut self, number: u32) {
+        self.alive -= 1;
+        self.cells[number as usize] = None;
+    }
+}
+
+impl Machine {
+    #[inline]
+    pub(super) fn use_word(&mut self, index: usize, loc: Loc) {
+        if self.clocks {
+            let thread = &self.threads[index];
+            self.register.used[loc as usize][index] = Some((thread.clock[index], thread.site));
+        }
+    }
+
+    /// A thread frees an object now.
+    pub(crate) fn freeing(&mut self, thread: usize, site: &'static Location<'static>) -> Freeing {
+        let clock = &mut self.threads[thread].clock;
+        let freeing = Freeing { thread, clock: *clock, site };
+        // What it does from here on comes after the freeing.
+        clock[thread] += 1;
+        freeing
+    }
+
+    /// Where one of the words and cells that are left was made.
+    pub(crate) fn left(&self) -> Option<&'static Location<'static>> {
+        let words = self.words().find_map(|(loc, _)| self.register.words[loc as usize]);
+        words.or_else(|| self.register.cells.iter().find_map(|cell| *cell))
+    }
+}

@@ -1,0 +1,54 @@
+//! The machine's state as a whole: outside of any schedule, when all is over, and as a fingerprint.
+
+use super::{Machine, Op, mix};
+
+impl Machine {
+    /// A read or write outside of any schedule: of the set-up, of the final check, of a teardown.
+    pub(crate) fn perform_directly(&mut self, op: Op) -> u64 {
+        match op {
+            Op::Load(loc) => self.memory[loc as usize],
+            Op::Store(loc, value) => {
+                self.write(loc, value);
+                0
+            }
+            Op::Change(loc, change) | Op::Await(loc, _, change) => {
+                let old = self.memory[loc as usize];
+                let new = change.of(old).unwrap_or(old);
+                self.write(loc, new);
+                old
+            }
+            _ => 0,
+        }
+    }
+
+    /// Empties every buffer.
+    pub(crate) fn drain_all(&mut self) {
+        for index in 0..self.count {
+            while self.buffered(index) > 0 {
+                self.drain(index);
+            }
+        }
+    }
+
+    /// The fingerprint of the whole state: memory, buffers, and each thread's history.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hash = self.memory_hash;
+        for thread in &self.threads[..self.count] {
+            hash = mix(hash, thread.hash);
+            for entry in &thread.log[thread.head..] {
+                hash = mix(hash, u64::from(entry.loc) << 8 | u64::from(entry.flushes));
+                hash = mix(hash, entry.value);
+            }
+            let settled = thread.stable.saturating_sub(thread.head);
+            hash = mix(hash, (settled << 32 | (thread.log.len() - thread.head)) as u64);
+            let waits = u64::from(thread.call_waits) << 1;
+            hash = mix(hash, waits | u64::from(thread.pending == Op::Finished));
+            if thread.pending == Op::HeavyFinish {
+                for (other, target) in self.threads[..self.count].iter().zip(thread.targets) {
+                    hash = mix(hash, (target as usize).saturating_sub(other.head) as u64);
+                }
+            }
+        }
+        hash
+    }
+}

@@ -1,0 +1,87 @@
+//! Rows of the matrix that ask one question each: two thieves, growth under a bounded policy, the policies that make
+//! a store of their own, and the pools whose nodes are freed.
+
+use super::matrix::{Case, Named, PolicyKind, TWICE, case, delta, find};
+use super::{Scenario, Step};
+
+/// The deques, with the stores that their client makes between pops.
+const DEQUES: [(&str, u32); 13] = [
+    ("chase-lev", 0),
+    ("asymmetric-cl", 0),
+    ("ff-cl", 1),
+    ("resolved", 1),
+    ("the", 0),
+    ("ff-the", 1),
+    ("thep", 1),
+    ("split", 0),
+    ("fifo", 0),
+    ("mutex", 0),
+    ("idempotent-lifo", 0),
+    ("idempotent-fifo", 0),
+    ("idempotent-deque", 0),
+];
+
+pub(super) fn more(quick: bool) -> Vec<Case> {
+    let sizes: &[u32] = if quick { &[1] } else { &[1, 2] };
+    let mut cases = Vec::new();
+    for &size in sizes {
+        cases.extend(two_thieves(size));
+        cases.extend(growth(size));
+        cases.extend(own_stores(size));
+        cases.extend(pools(size, quick));
+    }
+    cases
+}
+
+/// Two thieves, each of which steals once, against an owner that pops once and goes: who is first, and what the
+/// others are told, is all that there is to it.
+fn two_thieves(size: u32) -> impl Iterator<Item = Case> {
+    DEQUES.into_iter().map(move |(name, stores)| {
+        let queue = find(name);
+        let bound = queue.policy.bounded().then(|| delta(size, true, stores));
+        let tasks = bound.map_or(2, |delta| delta.get() as u32 + 1);
+        let script = vec![Step::Pop];
+        let scenario = Scenario { script, ..Scenario::drain(tasks, stores, 2, 1) };
+        Case { delta: bound, ..case(queue, "two", scenario, size, None) }
+    })
+}
+
+/// A bounded queue that begins with one slot and grows while a thief is at it.
+fn growth(size: u32) -> impl Iterator<Item = Case> {
+    ["ff-the", "ff-cl"].into_iter().map(move |name| {
+        let bound = delta(size, true, 1);
+        let mut script = vec![Step::Push; bound.get() as usize + 1];
+        script.push(Step::PopAll);
+        let scenario = Scenario { script, ..Scenario::brief(1, 1, 1) };
+        Case { delta: Some(bound), ..case(find(name), "grows", scenario, size, None) }
+    })
+}
+
+/// The policy makes the store between two pops, and the client makes none: clean at the bound for one store between
+/// pops, refuted one below.
+fn own_stores(size: u32) -> impl Iterator<Item = Case> {
+    ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
+        let queue = Named { policy: PolicyKind::Filled, ..find(name) };
+        let bound = delta(size, true, 1);
+        let tasks = bound.get() as u32 + 1;
+        let row = move |delta, expected| Case {
+            delta,
+            ..case(queue, "drain", Scenario::drain(tasks, 0, 1, 2), size, expected)
+        };
+        let below = core::num::NonZeroU64::new(bound.get() - 1);
+        let below = below.map(|below| row(Some(below), TWICE));
+        [Some(row(Some(bound), None)), below].into_iter().flatten()
+    })
+}
+
+/// The pools whose nodes are freed as soon as no hazard pointer is on them.
+fn pools(size: u32, quick: bool) -> impl Iterator<Item = Case> {
+    ["conc-bag", "ws-msq", "ws-lifo"].into_iter().flat_map(move |name| {
+        let robbed = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 1, 1) };
+        let fed = Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(1, 0, 1, 1) };
+        [("robbed", robbed), ("fed", fed)]
+            .into_iter()
+            .take(if quick { 1 } else { 2 })
+            .map(move |(scene, scenario)| case(find(name), scene, scenario, size, None))
+    })
+}

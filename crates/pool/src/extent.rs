@@ -1,0 +1,188 @@
+//! How many places for tasks anybody need look at: up to the last that is in use.
+//!
+//! A place is a pool, or a producer's list in a bag. Places are numbered, and whoever comes takes the first that is
+//! free. When those with the greatest numbers have been left, and hold no task, they are *closed*, so that an empty
+//! `get` does not look at as many places as there ever were. A place that was left in the middle is looked at until
+//! those behind it are left as well. What it means that a place is in use, each kind of pool says:
+//!
+//! | | in use | where it is opened | where it is closed |
+//! |---|---|---|---|
+//! | SALSA's pools | a consumer sits at it, or a chunk in its lists is its own | a consumer sits down; a producer has named a chunk | a consumer goes, or finds the last pool left and empty |
+//! | WS-MSQ's and WS-LIFO's pools | a consumer sits at it, or there is a task | a consumer sits down; a producer has put a task | as above |
+//! | `ConcBag`'s lists | a producer sits at it, or there is a task | a producer sits down | a consumer finds the last list left and empty |
+//! | `ConcBag`'s consumers | a consumer sits at it | a consumer sits down | a consumer goes |
+//!
+//! # Why no task is behind the extent
+//!
+//! The extent is one word: how many places are open, whether the last of them is just being closed, and a version
+//! that every change makes another.
+//!
+//! | | who uses place p | | who closes it, the last |
+//! |---|---|---|---|
+//! | u1 | begins to use it | x1 | marks it as being closed, by compare-and-swap |
+//! | u2 | the cheap end of a fence | x2 | the costly end |
+//! | u3 | reads the extent; opens p if it is closed or being closed, by compare-and-swap | x3 | looks whether p is in use |
+//! | u4 | goes on | x4 | if not, closes it, by compare-and-swap from what x1 wrote |
+//!
+//! Either u3 reads what x1 wrote or something later, and opens the place, which makes x4 fail, or does so after
+//! x4; or x3 sees what u1 did, by the fences, and does not close it. In both cases the place is open at u4. So one
+//! that is in use, and whose user has come to u4, is open; and u4 is before the first task is put, or before the put
+//! that it belongs to returns.
+//!
+//! *A task that is in a place before it is open* is one of WS-MSQ or WS-LIFO whose put is between u1 and u4. If it is
+//! taken there, by a consumer with an older list, put and take are at the instant of the take, one after the other:
+//! no answer "empty" is made wrong by them. If not, the put is at the instant at which the place is opened.
+//!
+//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`], of which the version is a
+//! part, before and after.
+//!
+//! [`Mechanism::changes`]: crate::mechanism::Mechanism::changes
+
+use core::marker::PhantomData;
+
+use poach_memory::{CachePadded, Memory, Ordering, StoreLoad, Word};
+
+/// Bits of twice the number of open places, less one while the last is being closed: place p is open if they are
+/// at least 2 p + 2.
+const OPEN: u64 = (1 << 13) - 1;
+/// Above them the version: 2^51 of them do not come round.
+const VERSION: u64 = 1 << 13;
+
+/// The word after `now`.
+fn changed(now: u64, open: u64) -> u64 {
+    (now & !OPEN).wrapping_add(VERSION) | open
+}
+
+/// How many places there are that may hold tasks. `F` is the fence of u2 and x2.
+pub(crate) struct Extent<M: Memory, F: StoreLoad<M>> {
+    word: CachePadded<M::Word>,
+    fence: F,
+    memory: PhantomData<M>,
+}
+
+impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
+    /// One place, which is never closed.
+    pub(crate) fn new(fence: F) -> Self {
+        // Producers may begin before any consumer comes.
+        Extent { word: CachePadded::new(M::Word::new(2)), fence, memory: PhantomData }
+    }
+
+    /// How many places there are, from number 0 on: no other holds a task.
+    pub(crate) fn count(&self) -> usize {
+        // Acquire: who sees a place open, or closed, sees why.
+        (self.word.load(Ordering::Acquire) & OPEN).div_ceil(2) as usize
+    }
+
+    /// A number that never falls, and is another when the count has changed.
+    pub(crate) fn version(&self) -> u64 {
+        // Acquire, as in `count`.
+        self.word.load(Ordering::Acquire) / VERSION
+    }
+
+    /// u2, u3. Sees to it that `place`, which the caller has begun to use, is looked at. Lock-free; two loads
+    /// where it is open.
+    #[inline(always)]
+    pub(crate) fn open(&self, place: usize) {
+        self.fence.owner();
+        // Acquire, as in `count`.
+        let now = self.word.load(Ordering::Acquire);
+        let least = 2 * place as u64 + 2;
+        if now & OPEN < least {
+            self.open_closed(now, least);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_closed(&self, mut now: u64, least: u64) {
+        while now & OPEN < least {
+            let new = changed(now, least);
+            match self.word.compare_exchange(now, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(later) => now = later,
+            }
+        }
+    }
+
+    /// Closes places that are not in use, from the last on, but never the first. Lock-free; gives up where another
+    /// changes the extent.
+    #[cold]
+    pub(crate) fn close_unused(&self, is_in_use: impl Fn(usize) -> bool) {
+        loop {
+            // Acquire, as in `count`.
+            let now = self.word.load(Ordering::Acquire);
+            let open = (now & OPEN).next_multiple_of(2);
+            let last = (open / 2 - 1) as usize;
+            if last == 0 || is_in_use(last) {
+                return;
+            }
+            // x1.
+            let closing = changed(now, open - 1);
+            if self.try_change(now, closing).is_err() {
+                return;
+            }
+            // x2.
+            self.fence.thief();
+            // x3, x4.
+            let left = if is_in_use(last) { open } else { open - 2 };
+            if self.try_change(closing, changed(closing, left)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn try_change(&self, from: u64, to: u64) -> Result<u64, u64> {
+        // AcqRel: releases what was seen of the place; acquires who opened it.
+        self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::{Full, Machine};
+
+    #[test]
+    fn what_is_used_is_open_and_what_is_not_is_closed_from_the_last_on() {
+        let extent = Extent::<Machine, _>::new(Full);
+        extent.open(0);
+        assert_eq!((extent.count(), extent.version()), (1, 0));
+        extent.open(3);
+        extent.open(1);
+        assert_eq!((extent.count(), extent.version()), (4, 1));
+        extent.close_unused(|place| place == 1);
+        assert_eq!(extent.count(), 2);
+        extent.close_unused(|_| false);
+        assert_eq!(extent.count(), 1);
+        let version = extent.version();
+        extent.close_unused(|_| false);
+        assert_eq!(extent.version(), version);
+    }
+
+    #[test]
+    fn a_place_that_is_used_while_it_is_closed_stays_open() {
+        let extent = Extent::<Machine, _>::new(Full);
+        extent.open(2);
+        let looks = core::cell::Cell::new(0);
+        extent.close_unused(|place| {
+            // The second look is behind the mark: somebody comes after it has found nothing.
+            looks.set(looks.get() + 1);
+            if looks.get() == 2 {
+                extent.open(place);
+            }
+            false
+        });
+        assert_eq!((extent.count(), looks.get()), (3, 2));
+    }
+
+    #[test]
+    fn who_closes_looks_again_behind_its_mark() {
+        let extent = Extent::<Machine, _>::new(Full);
+        extent.open(2);
+        let looks = core::cell::Cell::new(0);
+        extent.close_unused(|_| looks.replace(looks.get() + 1) > 0);
+        assert_eq!(extent.count(), 3);
+        extent.open(2);
+        assert_eq!(extent.version(), 3, "it is open, and not being closed");
+    }
+}

@@ -1,0 +1,97 @@
+//! Spare workers: for a worker that blocks outside of the pool, another thread works meanwhile.
+//!
+//! A pool built with spares has that many threads more than it works with. They hold slots of their
+//! own, with their own deques, beyond the regular ones, and wait among the [`Spares`](crate::scheduler::spares::Spares), not
+//! among the sleeping workers, so that nobody wakes one by chance. A worker that enters [`blocking`] lends one out, if
+//! one is left: it works like any other until the loan is over, ends the task that it is in, and comes back (or is
+//! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at
+//! once, since what the spare runs may be waiting for it.
+
+use poach_memory::Ordering;
+
+use crate::job::current::Local;
+use crate::scheduler::registry::Registry;
+use crate::scheduler::spares::Loan;
+
+/// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
+///
+/// For waits that the pool knows nothing of: a file, a lock, a channel. The pool's tasks run on as many
+/// threads as before, if it was built with [`spares`](crate::Builder::spares) and one is left;
+/// otherwise, and on a thread that is no worker, this just calls `f`. A thread from outside that runs a region itself
+/// gets no spare; the worker that stands aside for it works meanwhile. What this worker has spawned and
+/// not started is handed to the others. The spare has an index of its own, at or above the pool's
+/// number of threads.
+///
+/// ```
+/// let pool = poach_runtime::ThreadPool::builder().threads(1).spares(1).build()?;
+/// let (send, receive) = std::sync::mpsc::channel();
+/// let answer = pool.install(move || {
+///     let _ = poach_runtime::spawn(move || send.send(42));
+///     // The only regular worker waits for what a worker of its pool must send.
+///     poach_runtime::blocking(|| receive.recv())
+/// });
+/// assert_eq!(answer, Ok(42));
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// With `f`'s payload, if `f` panics.
+pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    Local::with(|local| {
+        let _loan = local.and_then(Lent::new);
+        let _dozing = local.filter(|local| local.is_guest()).map(|guest| {
+            guest.hand_over();
+            guest.dozes()
+        });
+        f()
+    })
+}
+
+/// A spare that works for a worker that blocks, until dropped.
+struct Lent<'l> {
+    local: &'l Local,
+    loan: Loan,
+    slot: usize,
+}
+
+impl<'l> Lent<'l> {
+    fn new(local: &'l Local) -> Option<Lent<'l>> {
+        let registry = &local.registry;
+        if !registry.has_spares() || local.is_guest() {
+            return None;
+        }
+        let (slot, loan) = registry.spares.lend()?;
+        local.hand_over();
+        Some(Lent { local, loan, slot: registry.threads + slot })
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // Release: what the lender did is seen by the spare, whose next lender hands it on. It is line P1
+        // of sleep/README.md.
+        self.loan.store(1, Ordering::Release);
+        self.local.registry.sleep.wake(self.slot);
+        // Interrupts wait for workers that block.
+        self.local.answer_calls();
+    }
+}
+
+/// What a spare worker's thread does.
+pub(crate) fn main_loop(local: &Local) {
+    let registry: &Registry = &local.registry;
+    let slot = local.index - registry.threads;
+    while let Some(loan) = registry.spares.next_loan(slot) {
+        // Acquire: pairs with the lender's return. Line S5.
+        let over = || loan.load(Ordering::Acquire) != 0;
+        local.wait_for_any(&over);
+        loop {
+            local.answer_calls();
+            local.hand_over();
+            if registry.spares.come_back(slot, || local.remote().calls.is_empty()) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Stop what all workers do, run one task to its end with all of them, then resume.
+//!
+//! Source: Lace's NEWFRAME, which Sylvan uses to collect garbage in the middle of a computation. Ours is
+//! cooperative and follows these rules.
+//!
+//! # What it means
+//!
+//! `interrupt(f)` on a worker of a pool:
+//!
+//! 1. *Takes its turn.* One interrupt at a time for each pool; a second waits for the first, and its
+//!    worker serves the first meanwhile.
+//! 2. *Calls everybody*: each regular worker, and each spare one that is at work. A worker answers at its
+//!    next **cooperation point**: wherever it looks for work (a join whose second half was stolen, a
+//!    scope that waits for its tasks, a yield, an idle worker), between two tasks of a scope, at the end
+//!    of a [`blocking`](crate::blocking()) section, and at [`check`]. In between nothing is stopped: a
+//!    leaf that computes for a second without a check delays the interrupt by a second, and one that
+//!    waits for the interrupt to have happened waits for ever.
+//! 3. *Waits until everybody has come.* From here to step 5 no task of the pool is running, on any
+//!    worker, but suspended below `f` on its call stack: `f` may do to what they share whatever they
+//!    allow at a cooperation point.
+//! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods, called
+//!    in `f`, mean the frame, which has the same workers under the same indices, but deques of its own.
+//!    No worker takes a task of the suspended computation, and `f`'s tasks are stolen by all. The pool's
+//!    tasks that come in from outside wait. `f` may be interrupted in its turn: frames nest.
+//! 5. *Ends* when `f` has returned and whatever it has spawned has ended. Then all resume where they
+//!    were. A panic in `f` ends the frame in the same way and travels to the caller.
+//!
+//! # How
+//!
+//! A frame is a [`Registry`] whose workers are not threads but visits of threads. Each worker finds
+//! a task in its inbox for calls, which no one else takes from, and which it looks into first of all;
+//! this task makes the thread a worker of the frame until the frame is finished, in the same way as a
+//! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
+//! of their own. While step 3 waits, those who have come wait in the frame's main loop.
+//!
+//! Nobody who is called can have left: a pool's workers end only when no detached task is left (see
+//! `registry`), and the interrupt is called by such a task, or by one that something with a borrow of
+//! the pool waits for. A spare worker comes and goes under the lock that the roll call takes.
+
+use std::panic;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::job::current::Local;
+use crate::job::shared::Shared;
+use crate::job::task::Task;
+use crate::job::unwind::catch;
+use crate::pool::allocate::{PoolConfig, allocate};
+use crate::pool::build_error::BuildError;
+use crate::pool::global;
+use crate::scheduler::latch::Signal;
+use crate::scheduler::registry::{Registry, Spawns};
+use crate::scheduler::victim_order::Plan;
+
+/// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end
+/// with all of them, and resumes.
+///
+/// A thread from outside that runs a region itself ([`Builder::callers_work`](crate::Builder::callers_work)) is stopped too.
+///
+/// Cooperation points are: looking for work, which a wait for a stolen half or for a scope's tasks does
+/// too; the end of a task of a scope; [`yield_now`](crate::yield_now); the end of
+/// [`blocking`](crate::blocking()); and [`check`]. The module's comment in the source states the rules in
+/// full: no task of the pool runs while `f` does; `f`'s forks and spawns are its own, shared by all
+/// workers; interrupts of one pool take turns; they nest.
+///
+/// On a thread that is no worker, it interrupts the global pool, and one of its workers runs `f`.
+/// A thread that a pool was made to use ([`use_current_thread`](crate::Builder::use_current_thread)) is
+/// waited for until it comes to a cooperation point; so is a worker that blocks.
+///
+/// Costs a task stack and a queue for each worker (address space, not touched), and a message to each.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+///
+/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+/// let (done, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+/// pool.install(|| {
+///     poach_runtime::join(
+///         || {
+///             let still = poach_runtime::interrupt(|| {
+///                 let before = rounds.load(SeqCst);
+///                 poach_runtime::join(|| (), || ()); // with both workers
+///                 rounds.load(SeqCst) == before // the other half stands still
+///             });
+///             done.store(true, SeqCst);
+///             assert!(still);
+///         },
+///         || {
+///             while !done.load(SeqCst) {
+///                 rounds.fetch_add(1, SeqCst);
+///                 poach_runtime::check();
+///             }
+///         },
+///     );
+/// });
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory.
+pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    Local::with(|local| match local {
+        Some(local) => interrupt_on(local, f),
+        None => global().interrupt(f),
+    })
+}
+
+/// A point at which this thread, if it is a worker, can be interrupted. Costs a load if it is not.
+///
+/// See [`interrupt`].
+#[inline]
+pub fn check() {
+    Local::with(|local| {
+        if let Some(local) = local {
+            local.answer_calls();
+        }
+    });
+}
+
+/// Interrupts a pool that this thread is no worker of; it may be one of another.
+pub(crate) fn interrupt_from<R: Send>(
+    registry: &Arc<Registry>,
+    local: Option<&Local>,
+    f: impl FnOnce() -> R + Send,
+) -> R {
+    registry.check_usable();
+    let signal = Signal::new(local);
+    let shared = Shared::new(|| interrupt(f));
+    let told = signal.clone();
+    shared.hand_over(
+        move || told.set(),
+        |task| {
+            // The last one: the first may be a thread that has other things to do.
+            registry.call(registry.threads - 1, task);
+            signal.wait(local);
+        },
+    );
+    match shared.outcome() {
+        Ok(result) => result,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
+    let registry = &local.registry;
+    registry.check_usable();
+    let frame = match Interruption::new(registry) {
+        Ok(frame) => frame,
+        Err(error) => panic!("an interrupt's frame could not be made: {error}"),
+    };
+    while !registry.spares.begin_interrupt(|spares| frame.call_all(registry, local.index, spares)) {
+        local.wait_for_any(&|| !registry.spares.is_interrupted());
+    }
+    let result = frame.visit(local.index, |visit| {
+        visit.wait_for_any(&|| frame.is_complete());
+        let result = catch(f);
+        frame.registry.close();
+        visit.main_loop();
+        result
+    });
+    registry.sleep.open_places();
+    registry.spares.end_interrupt();
+    // Line P1 of sleep/README.md was the end; those who wait for their turn may be anywhere.
+    registry.sleep.wake_all();
+    match result {
+        Ok(result) => result,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+struct Interruption {
+    registry: Arc<Registry>,
+    /// The workers' ends of the frame's queues, for those who come.
+    owners: Mutex<Vec<Option<Spawns>>>,
+    /// How many were called and have not come yet.
+    missing: <Machine as Memory>::Word,
+}
+
+impl Interruption {
+    fn new(parent: &Arc<Registry>) -> Result<Arc<Interruption>, BuildError> {
+        let (registry, owners) = allocate(
+            &Plan::anywhere(parent.workers.len()),
+            PoolConfig {
+                threads: parent.threads,
+                task_stack: parent.workers[0].forks.capacity(),
+                guests: 0,
+                wait_policy: parent.wait_policy,
+            },
+            Arc::clone(&parent.handlers),
+            Some(Arc::clone(parent)),
+        )?;
+        Ok(Arc::new(Interruption {
+            registry,
+            owners: Mutex::new(owners.into_iter().map(Some).collect()),
+            missing: Word::new(0),
+        }))
+    }
+
+    /// The roll call, under the lock of the spares.
+    fn call_all(
+        self: &Arc<Self>,
+        parent: &Registry,
+        caller: usize,
+        spares: &mut dyn Iterator<Item = usize>,
+    ) {
+        let spares = spares.map(|slot| parent.threads + slot);
+        let guests = parent.sleep.close_places().map(|place| parent.first_guest() + place);
+        let called: Vec<_> = (0..parent.threads)
+            .chain(spares)
+            .chain(guests)
+            .filter(|&index| index != caller)
+            .collect();
+        // Relaxed: the inboxes' locks hand it over.
+        self.missing.store(called.len() as u64, Ordering::Relaxed);
+        for index in called {
+            let frame = Arc::clone(self);
+            parent.call(index, Task::detached(move || frame.answer(index, caller)));
+        }
+    }
+
+    /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is finished.
+    fn answer(&self, index: usize, caller: usize) {
+        self.visit(index, |visit| {
+            // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`. It is
+            // line P1 of sleep/README.md.
+            self.missing.fetch_sub(1, Ordering::AcqRel);
+            self.registry.sleep.wake(caller);
+            visit.main_loop();
+        });
+    }
+
+    /// Line S5.
+    fn is_complete(&self) -> bool {
+        // Acquire: pairs with `answer`.
+        self.missing.load(Ordering::Acquire) == 0
+    }
+
+    /// Makes this thread a worker of the frame for as long as `f` runs.
+    fn visit<R>(&self, index: usize, f: impl FnOnce(&Local) -> R) -> R {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = owners[index].take().expect("a worker comes once");
+        drop(owners);
+        Local::new(Arc::clone(&self.registry), index, owner).enter(f)
+    }
+}

@@ -1,0 +1,11 @@
+//! What users call: the crate's functions, and the types that they take and give.
+
+pub(crate) mod blocking;
+pub(crate) mod broadcast;
+pub(crate) mod context;
+pub(crate) mod handle;
+pub(crate) mod interrupt;
+pub(crate) mod join;
+pub(crate) mod parallel;
+pub(crate) mod scope;
+pub(crate) mod spawn;

@@ -1,0 +1,208 @@
+//! Loops over a range or a slice, split as far as there are workers to share them.
+//!
+//! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is not cut
+//! into pieces beforehand. Whoever runs a piece runs a few iterations, then looks round: if some worker
+//! is hungry, and this one shows it nothing to steal, the piece is halved and the second half forked;
+//! else the next, twice as many, iterations follow. So a loop on a pool whose other workers are busy is
+//! a plain loop, cheap iterations are hardly interrupted by the looking, and a piece that turns out to
+//! be long is halved again whenever a thief has taken the last half and another comes: no grain to be
+//! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
+//! looks, an eighth of what was left at most: iterations must not wait for each other.
+
+use std::ops::Range;
+
+use crate::job::current::Local;
+use crate::job::fork::Worker;
+
+/// Iterations between two looks never get more than this part of what is left.
+const PART: usize = 8;
+
+/// Something that can be cut in two, down to single iterations.
+trait Piece: Sized + Send {
+    fn length(&self) -> usize;
+    /// Cuts after the first `at` iterations.
+    fn cut(self, at: usize) -> (Self, Self);
+}
+
+/// Calls `f` with each index of `range`, perhaps in parallel.
+///
+/// It starts on the calling thread; if that is no worker, it is one more worker of the global pool for as long (see
+/// [`Builder::callers_work`](crate::Builder::callers_work)). Needs no grain: a call
+/// of `f` may take a nanosecond or a second. Calls must not wait for each other: several may be made in a
+/// row by one worker.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// poach_runtime::par_for(0..1000, |i| {
+///     sum.fetch_add(i, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+///
+/// # Panics
+///
+/// With the payload of one of the calls that panicked; which others have been made is then not
+/// specified.
+pub fn par_for(range: Range<usize>, f: impl Fn(usize) + Sync) {
+    par_reduce(range, || (), |(), i| f(i), |(), ()| ());
+}
+
+/// Folds the indices of `range`, perhaps in parallel: each run of neighbouring indices starts from
+/// `identity` and goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
+///
+/// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to it, and
+/// folding a run and combining agree.
+///
+/// ```
+/// let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
+/// let largest =
+///     poach_runtime::par_reduce(0..1000, || 0.0, |max, i| numbers[i].max(max), f64::max);
+/// assert_eq!(largest, 999.0);
+/// ```
+///
+/// # Panics
+///
+/// As [`par_for`].
+pub fn par_reduce<R: Send>(
+    range: Range<usize>,
+    identity: impl Fn() -> R + Sync,
+    fold: impl Fn(R, usize) -> R + Sync,
+    combine: impl Fn(R, R) -> R + Sync,
+) -> R {
+    let step = |result, range: Range<usize>| range.fold(result, &fold);
+    enter(range, &Loop { identity, step, combine })
+}
+
+/// Calls `f` with each chunk of `size` items of `items` and its number, perhaps in parallel. The last
+/// chunk may be shorter.
+///
+/// ```
+/// let text = b"to be or not to be".as_slice();
+/// poach_runtime::par_chunks(text, 3, |number, chunk| {
+///     assert_eq!(chunk, &text[3 * number..][..3]);
+/// });
+/// ```
+///
+/// # Panics
+///
+/// If `size` is zero. Else as [`par_for`].
+pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + Sync) {
+    assert!(size > 0, "chunks of no items: give a size of at least 1");
+    par_for(0..items.len().div_ceil(size), |number| {
+        let rest = &items[number * size..];
+        f(number, &rest[..size.min(rest.len())]);
+    });
+}
+
+/// Calls `f` with each chunk of `size` items of `items`, to be changed, and its number, perhaps in
+/// parallel. The last chunk may be shorter.
+///
+/// ```
+/// let mut numbers = vec![0; 1000];
+/// poach_runtime::par_chunks_mut(&mut numbers, 64, |number, chunk| chunk.fill(number));
+/// assert_eq!((numbers[63], numbers[64], numbers[999]), (0, 1, 15));
+/// ```
+///
+/// # Panics
+///
+/// If `size` is zero. Else as [`par_for`].
+pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    assert!(size > 0, "chunks of no items: give a size of at least 1");
+    let step = |(), chunks: Chunks<'_, T>| {
+        for (index, chunk) in chunks.items.chunks_mut(chunks.size).enumerate() {
+            f(chunks.first + index, chunk);
+        }
+    };
+    enter(Chunks { items, size, first: 0 }, &Loop { identity: || (), step, combine: |(), ()| () });
+}
+
+/// What to do with the pieces.
+struct Loop<I, S, C> {
+    identity: I,
+    /// Goes on with a run of iterations.
+    step: S,
+    combine: C,
+}
+
+fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
+where
+    P: Piece,
+    R: Send,
+    I: Fn() -> R + Sync,
+    S: Fn(R, P) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    crate::worker(|worker| run(worker, piece, it))
+}
+
+fn run<P, R, I, S, C>(mut worker: Worker<'_>, mut piece: P, it: &Loop<I, S, C>) -> R
+where
+    P: Piece,
+    R: Send,
+    I: Fn() -> R + Sync,
+    S: Fn(R, P) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    let mut result = (it.identity)();
+    let mut grain = 1;
+    loop {
+        let length = piece.length();
+        if length > 1 && look_round() {
+            let (first, second) = piece.cut(length / 2);
+            let (a, b) = worker.join(|w| run(w, first, it), |w| run(w, second, it));
+            return (it.combine)((it.combine)(result, a), b);
+        }
+        if grain >= length {
+            return (it.step)(result, piece);
+        }
+        let (now, rest) = piece.cut(grain);
+        result = (it.step)(result, now);
+        piece = rest;
+        grain = (grain * 2).min((length - grain).div_ceil(PART));
+    }
+}
+
+/// Answers an interrupt, if there is one, and says whether another worker looks for work, or sleeps,
+/// and would find none here.
+#[inline]
+fn look_round() -> bool {
+    Local::with(|local| {
+        let local = local.expect("a worker's token is used on its own thread");
+        local.answer_calls();
+        local.registry.sleep.is_anybody_hungry() && local.remote().forks.shared() == 0
+    })
+}
+
+impl Piece for Range<usize> {
+    #[inline]
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        let middle = self.start + at;
+        (self.start..middle, middle..self.end)
+    }
+}
+
+/// Whole chunks of a slice, but perhaps for the last.
+struct Chunks<'s, T> {
+    items: &'s mut [T],
+    size: usize,
+    first: usize,
+}
+
+impl<T: Send> Piece for Chunks<'_, T> {
+    fn length(&self) -> usize {
+        self.items.len().div_ceil(self.size)
+    }
+
+    fn cut(self, at: usize) -> (Self, Self) {
+        let Chunks { items, size, first } = self;
+        let (left, right) = items.split_at_mut(at * size);
+        (Chunks { items: left, size, first }, Chunks { items: right, size, first: first + at })
+    }
+}

@@ -1,0 +1,186 @@
+//! Tasks that stand alone.
+
+use std::sync::Arc;
+
+use crate::api::handle::{self, JoinHandle};
+use crate::job::current::Local;
+use crate::job::task::Task;
+use crate::pool::global;
+use crate::scheduler::registry::{Detached, Priority, Registry};
+use crate::scheduler::sleep::Caller;
+
+/// Starts `f` on the pool of this thread's worker, or on the global pool, and returns at once. It runs on one of
+/// that pool's own threads.
+///
+/// Dropping the handle lets the task go: it runs all the same. The pool's drop waits for it.
+///
+/// ```
+/// let answer = poach_runtime::spawn(|| 6 * 7);
+/// assert_eq!(answer.join().unwrap(), 42);
+/// ```
+pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    in_current(|registry| spawn_in(registry, f))
+}
+
+/// [`spawn`], to start after what this thread has spawned so before.
+///
+/// A worker by itself runs its own tasks youngest first. Blocking, by a lock that is held for a push or
+/// a pop.
+///
+/// ```
+/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+/// pool.install(|| {
+///     for i in 0..3 {
+///         let seen = seen.clone();
+///         drop(poach_runtime::spawn_fifo(move || seen.lock().unwrap().push(i)));
+///     }
+/// });
+/// drop(pool); // waits for them
+/// assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    in_current(|registry| spawn_fifo_in(registry, f))
+}
+
+/// [`spawn`], as from outside of the pool and with a priority: the task goes to whichever worker comes
+/// for it first, the high ones before the normal ones.
+///
+/// ```
+/// use poach_runtime::{Priority, spawn_at};
+///
+/// assert_eq!(spawn_at(Priority::High, || 6 * 7).join().unwrap(), 42);
+/// ```
+pub fn spawn_at<R: Send + 'static>(
+    priority: Priority,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    in_current(|registry| spawn_at_in(registry, priority, f))
+}
+
+/// [`spawn`] without a handle: for a task whose end nobody asks for.
+///
+/// A panic always goes to the pool's [panic handler](crate::Builder::on_panic), where one of a spawned task goes there
+/// only if its handle was dropped before. Allocates nothing for a closure of up to 48 bytes. The pool's drop waits
+/// for it; [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
+///
+/// ```
+/// let (send, receive) = std::sync::mpsc::channel();
+/// let pool = poach_runtime::ThreadPool::builder()
+///     .threads(1)
+///     .on_panic(move |payload| send.send(*payload.downcast::<&str>().unwrap()).unwrap())
+///     .build()?;
+/// pool.spawn_detached(|| panic!("nobody waits"));
+/// assert_eq!(receive.recv(), Ok("nobody waits"));
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped.
+pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
+    in_current(|registry| spawn_detached_in(registry, f));
+}
+
+/// [`spawn_fifo`] without a handle; see [`spawn_detached`].
+///
+/// # Panics
+///
+/// As [`spawn_detached`].
+pub fn spawn_detached_fifo(f: impl FnOnce() + Send + 'static) {
+    in_current(|registry| spawn_detached_fifo_in(registry, f));
+}
+
+/// Calls `f` with the pool of this thread's worker, or with the global one.
+fn in_current<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+    Local::with(|local| match local {
+        Some(local) => f(&local.registry),
+        None => f(global().registry()),
+    })
+}
+
+pub(crate) fn spawn_in<R: Send + 'static>(
+    registry: &Arc<Registry>,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    hand_out(registry, f, |registry, local, task| match local {
+        Some(local) if !local.is_guest() => local.spawn(task),
+        _ => registry.inject(task),
+    })
+}
+
+pub(crate) fn spawn_fifo_in<R: Send + 'static>(
+    registry: &Arc<Registry>,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    hand_out(registry, f, |registry, local, task| match local {
+        Some(local) if !local.is_guest() => local.spawn(local.fifo.ticket(task)),
+        _ => registry.inject(task),
+    })
+}
+
+pub(crate) fn spawn_at_in<R: Send + 'static>(
+    registry: &Arc<Registry>,
+    priority: Priority,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    hand_out(registry, f, |registry, _, task| registry.inject_at(priority, task, Caller::GoesOn))
+}
+
+pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
+    let_go(pool, f, Local::spawn);
+}
+
+pub(crate) fn spawn_detached_fifo_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
+    let_go(pool, f, |local, task| local.spawn(local.fifo.ticket(task)));
+}
+
+/// Makes a task of `f` that has no handle, and gives it to `push` with the worker of the pool that this thread is, if it is
+/// one.
+#[inline(always)]
+fn let_go(
+    pool: &Arc<Registry>,
+    f: impl FnOnce() + Send + 'static,
+    push: impl FnOnce(&Local, Task),
+) {
+    pool.check_usable();
+    Local::with(|local| {
+        let local = local.filter(|local| local.registry.serves(pool));
+        // As in `hand_out`.
+        let registry = local.map_or(pool, |local| &local.registry);
+        let detached = registry.detach();
+        let task = Task::detached(move || {
+            let registry = detached.registry();
+            let starts = !registry.is_dropping();
+            registry.handlers.told(|| if starts { f() } else { drop(f) });
+        });
+        match local {
+            Some(local) if !local.is_guest() => push(local, task),
+            _ => registry.inject(task),
+        }
+    });
+}
+
+/// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread
+/// is, if it is one.
+fn hand_out<R: Send + 'static>(
+    pool: &Arc<Registry>,
+    f: impl FnOnce() -> R + Send + 'static,
+    route: impl FnOnce(&Registry, Option<&Local>, Task),
+) -> JoinHandle<R> {
+    pool.check_usable();
+    Local::with(|local| {
+        let local = local.filter(|local| local.registry.serves(pool));
+        // A worker that has been interrupted spawns for what it was interrupted for.
+        let registry = local.map_or(pool, |local| &local.registry);
+        let (handle, promise) = handle::packet(registry.fork_guard);
+        let detached: Detached = registry.detach();
+        let task = Task::detached(move || {
+            promise.run(detached.registry(), f);
+            drop(detached);
+        });
+        route(registry, local, task);
+        handle
+    })
+}

@@ -1,0 +1,68 @@
+//! What the workers of a pool are given before there is any.
+
+use std::sync::Arc;
+
+use poach_deque::split::{Split, Stack};
+use poach_memory::{CachePadded, Machine, Memory};
+
+use super::build_error::BuildError;
+use super::handlers::Handlers;
+use crate::observe::watch::Watch;
+use crate::scheduler::deque_events::DequeEvents;
+use crate::scheduler::registry::{Parts, Registry, Remote, Spawns, WaitPolicy};
+use crate::scheduler::sleep::Sleep;
+use crate::scheduler::sleep::wake_policy::WakePolicy;
+use crate::scheduler::victim_order::Plan;
+
+/// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
+const SPAWN_QUEUE: usize = 1 << 8;
+
+/// How a registry's workers are made.
+#[derive(Clone, Copy)]
+pub(crate) struct PoolConfig {
+    /// Regular workers: the first.
+    pub(crate) threads: usize,
+    /// Places of guests: the last of the plan's slots.
+    pub(crate) guests: usize,
+    pub(crate) task_stack: usize,
+    pub(crate) wait_policy: WaitPolicy,
+}
+
+/// Makes a registry and its workers' own ends of their queues, with nobody in it yet.
+pub(crate) fn allocate(
+    plan: &Plan,
+    config: PoolConfig,
+    handlers: Arc<Handlers>,
+    parent: Option<Arc<Registry>>,
+) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
+    // Thieves will want it; the first call is slow.
+    Machine::asymmetric();
+    let slots = plan.slots();
+    let PoolConfig { threads, guests, task_stack, wait_policy } = config;
+    let sleep = Arc::new(Sleep::new(slots, guests, wait_policy.waiting.reach(slots)));
+    let wake_policy = Arc::new(WakePolicy::new());
+    let mut owners = Vec::with_capacity(slots);
+    let mut workers = Vec::with_capacity(slots);
+    for index in 0..slots {
+        let make = || {
+            // In a frame within another, a worker is the same thread as outside.
+            let watch = match &parent {
+                Some(parent) => Arc::clone(&parent.workers[index].watch),
+                None => Arc::new(CachePadded::new(Watch::new())),
+            };
+            let events = || DequeEvents::new(index, &sleep, &watch, &wake_policy);
+            let forks = Stack::new(task_stack, events()).map_err(BuildError::TaskStack)?;
+            let spawns: Spawns =
+                Split::with_context(SPAWN_QUEUE, 0, events()).map_err(BuildError::SpawnQueue)?;
+            let victim_order = plan.victim_order(index);
+            Ok((Remote::new(forks, spawns.thief(), watch, victim_order), spawns))
+        };
+        let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
+        workers.push(worker);
+        owners.push(spawns);
+    }
+    let workers = workers.into();
+    let parts =
+        Parts { sleep, wake_policy, workers, threads, handlers, wait_policy, guests, parent };
+    Ok((Registry::new(parts), owners))
+}

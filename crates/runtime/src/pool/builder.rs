@@ -1,0 +1,381 @@
+//! How a pool is to be made.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use poach_deque::split::MAX_SLOTS;
+
+use super::allocate::{PoolConfig, allocate};
+use super::build_error::{BuildError, MAX_THREADS};
+use super::handlers::Handlers;
+use super::threads::{ThreadBuilder, WorkerSlot};
+use super::{ThreadPool, environment, global};
+use crate::job::current::Local;
+use crate::job::guests::Guests;
+use crate::scheduler::affinity;
+use crate::scheduler::registry::{SpawnOrder, WaitPolicy};
+use crate::scheduler::victim_order::{Plan, Victims};
+use crate::scheduler::waiting::{NESTING, Waiting};
+use crate::topology::{Placement, Topology};
+
+/// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
+/// space, and of memory once it has been used; a thread's call stack runs out long before.
+const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
+
+/// Threads from outside that may work for a pool at the same time in places of their own.
+const GUESTS: usize = 4;
+
+/// Starts a worker's thread.
+pub(crate) type Spawner<'h> = Box<dyn FnMut(ThreadBuilder) -> io::Result<()> + 'h>;
+type Namer<'h> = Box<dyn FnMut(usize) -> Option<String> + 'h>;
+
+/// How a [`ThreadPool`] is to be made: [`ThreadPool::builder`].
+///
+/// `'h` is what the handlers that run during [`build`](Builder::build) may borrow: of
+/// [`name`](Builder::name) and [`spawn_handler`](Builder::spawn_handler).
+#[must_use = "a builder makes no pool before `build` is called"]
+pub struct Builder<'h> {
+    threads: Option<usize>,
+    name: Namer<'h>,
+    stack_size: Option<usize>,
+    task_stack: usize,
+    pin: Placement,
+    victims: Option<Victims>,
+    topology: Option<Topology>,
+    callers_work: Option<bool>,
+    wait_policy: WaitPolicy,
+    handlers: Handlers,
+    pub(crate) spares: usize,
+    pub(crate) use_current_thread: bool,
+    pub(crate) spawner: Option<Spawner<'h>>,
+    joins_on_drop: bool,
+}
+
+impl fmt::Debug for Builder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("threads", &self.threads)
+            .field("stack_size", &self.stack_size)
+            .field("task_stack", &self.task_stack)
+            .field("pin", &self.pin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'h> Builder<'h> {
+    /// How many workers. A number above [`MAX_THREADS`] is reduced to it, and zero is refused by [`build`](Builder::build).
+    ///
+    /// By default the number in the environment variable `POACH_THREADS`, which `build` refuses if it is not a number
+    /// from 1 on; where that is unset or empty, as many as the system says run in parallel. Nothing else
+    /// of Poach reads the variable.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Names the thread of each worker by its index. By default `poach-0`, `poach-1`, ...
+    pub fn name(mut self, mut name: impl FnMut(usize) -> String + 'h) -> Self {
+        self.name = Box::new(move |index| Some(name(index)));
+        self
+    }
+
+    /// Leaves the workers' threads without a name. The system then shows them under the program's.
+    pub fn unnamed(mut self) -> Self {
+        self.name = Box::new(|_| None);
+        self
+    }
+
+    /// Whether the drop of the pool waits for its threads: by default yes.
+    ///
+    /// With `false` they finish what was spawned and end in their own time, and the pool may be dropped anywhere: in a task of
+    /// another pool, in its own [`on_exit`](Builder::on_exit), under a lock that its tasks take.
+    /// [`shutdown`](ThreadPool::shutdown) waits all the same.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use poach_runtime::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder().threads(1).join_on_drop(false).build()?;
+    /// let lock = Arc::new(Mutex::new(0));
+    /// let held = lock.lock().unwrap();
+    /// let (send, done) = std::sync::mpsc::channel();
+    /// let shared = Arc::clone(&lock);
+    /// pool.spawn_detached(move || send.send(*shared.lock().unwrap() + 1).unwrap());
+    /// drop(pool); // would wait for the task, which waits for the lock
+    /// drop(held);
+    /// assert_eq!(done.recv(), Ok(1));
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    pub fn join_on_drop(mut self, yes: bool) -> Self {
+        self.joins_on_drop = yes;
+        self
+    }
+
+    /// Bytes of call stack a worker thread gets. By default 8 MiB of address space, since a worker
+    /// runs other tasks on top of the one that waits; or as many as the environment variable `RUST_MIN_STACK` says, if
+    /// these are more.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// How many forks may be pending on one worker, by default 2^20, and at most 3 * 2^19 (on a machine
+    /// of 32 bits, 24,576 for both): a [`join`](crate::join) inside that many others panics. Each takes
+    /// 64 bytes of address space, of memory once used.
+    pub fn task_stack(mut self, forks: usize) -> Self {
+        self.task_stack = forks;
+        self
+    }
+
+    /// Binds each worker to a processor, as the [`Placement`] says; `true` is
+    /// [`Placement::Compact`]. By default they run wherever the system puts them.
+    ///
+    /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
+    /// node of its processor. If there are more workers than processors, these are dealt out again.
+    /// Linux only; elsewhere [`build`](Builder::build) answers [`BuildError::Topology`].
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")]
+    /// # fn main() -> Result<(), poach_runtime::BuildError> {
+    /// use poach_runtime::{Placement, ThreadPool};
+    ///
+    /// // Two workers on different nodes, if there are two; else under different caches; else on
+    /// // different cores.
+    /// let pool = ThreadPool::builder().threads(2).pin(Placement::Scatter).build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(target_os = "linux"))]
+    /// # fn main() {}
+    /// ```
+    pub fn pin(mut self, placement: impl Into<Placement>) -> Self {
+        self.pin = placement.into();
+        self
+    }
+
+    /// In which order a worker looks at the others for work. By default the nearest come first if
+    /// the workers are [pinned](Builder::pin), and they come at random if not.
+    pub fn victims(mut self, victims: Victims) -> Self {
+        self.victims = Some(victims);
+        self
+    }
+
+    /// The processors to pin the workers to, and how far apart they are. By default those of
+    /// [`Topology::read`]: all that the calling thread may use.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
+        self
+    }
+
+    /// Whether a thread that is no worker runs the regions that it calls itself: by default yes, unless the workers are
+    /// [pinned](Builder::pin).
+    ///
+    /// Then [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope),
+    /// [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run), and in the global pool the functions of these names
+    /// and the loops ([`par_for`](crate::par_for()) and the like), run their own body on the calling
+    /// thread, always: with its thread-local variables, its call stack, its processor. The thread is one more worker for as
+    /// long, with an [index](crate::current_thread_index) above those of the pool's own, and of the
+    /// pool's workers that have nothing to do, one stands aside, so that no more threads are at work than the pool has
+    /// workers. It takes no task of others, but forks of those that have stolen from it. Four threads may do so at the same time;
+    /// the calls of more are handed to the pool's threads.
+    ///
+    /// [`install`](ThreadPool::install), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) and
+    /// [`spawn`](ThreadPool::spawn) run what they are given on the pool's own threads, always. With `false` so does everything.
+    pub fn callers_work(mut self, yes: bool) -> Self {
+        self.callers_work = Some(yes);
+        self
+    }
+
+    /// What a worker does while the second half of its join runs on another: by default
+    /// [`Waiting::Random`].
+    ///
+    /// ```
+    /// use poach_runtime::{ThreadPool, Waiting};
+    ///
+    /// // Joins hold locks here, so nothing foreign may run on top of them.
+    /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
+    /// assert_eq!(pool.join(|| 6, || 7), (6, 7));
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.wait_policy.waiting = waiting;
+        self
+    }
+
+    /// How many tasks may be under way on one worker on top of its waits, by default 64, before a join that
+    /// waits for a stolen half takes nothing foreign any more ([`Waiting::Transitive`] in the place of
+    /// [`Waiting::Random`]). So it does as well when half of the worker's call stack is in use, however
+    /// few they are; of a thread that is not the pool's own, and whose stack nobody knows, 512 KiB count
+    /// as half.
+    ///
+    /// It bounds how deep *joins* nest. Scopes and handles that wait take any work, however deep.
+    pub fn nesting(mut self, tasks: usize) -> Self {
+        self.wait_policy.nesting = tasks;
+        self
+    }
+
+    /// In which order a worker runs the tasks that it has itself spawned: by default [`SpawnOrder::Lifo`].
+    ///
+    /// Thieves take the oldest in either case, and joins are not concerned. In `Fifo` order a worker takes each of its tasks as a thief
+    /// does, by a compare-and-swap. A single scope or task has that order without it by
+    /// [`scope_fifo`](crate::scope_fifo) and [`spawn_fifo`](crate::spawn_fifo).
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use poach_runtime::{SpawnOrder, ThreadPool};
+    ///
+    /// let pool = ThreadPool::builder().threads(1).spawn_order(SpawnOrder::Fifo).build()?;
+    /// let seen = Mutex::new(Vec::new());
+    /// pool.scope(|s| {
+    ///     for i in 0..5 {
+    ///         let seen = &seen;
+    ///         s.spawn(move |_| seen.lock().unwrap().push(i));
+    ///     }
+    /// });
+    /// assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    pub fn spawn_order(mut self, order: SpawnOrder) -> Self {
+        self.wait_policy.order = order;
+        self
+    }
+
+    /// Called on each worker, with its index, before it takes work. What it calls uses this pool: a join there runs on this worker.
+    pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.start = Some(Box::new(handler));
+        self
+    }
+
+    /// Called on each worker, with its index, when it ends. Nothing can be spawned any more: that panics.
+    pub fn on_exit(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.exit = Some(Box::new(handler));
+        self
+    }
+
+    /// Called with the payload of a panic that has nobody to travel to: of a detached task, or of a
+    /// start or exit handler. Without one such a panic ends with the message of the panic hook.
+    pub fn on_panic(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.panic = Some(Box::new(handler));
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]. No thread is left behind.
+    pub fn build(mut self) -> Result<ThreadPool, BuildError> {
+        match self.spawner.take() {
+            Some(mut spawner) => self.build_with(Some(&mut *spawner)),
+            None => self.build_with(None),
+        }
+    }
+
+    /// As `build`; `spawner` starts the threads, if it is given.
+    pub(crate) fn build_with(
+        self,
+        mut spawner: Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>,
+    ) -> Result<ThreadPool, BuildError> {
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => environment::threads()?,
+        };
+        let threads = threads.min(MAX_THREADS);
+        let own = threads.saturating_add(self.spares);
+        if threads == 0 || own > MAX_THREADS {
+            return Err(BuildError::Threads(own));
+        }
+        if self.use_current_thread && Local::with(|local| local.is_some()) {
+            return Err(BuildError::CurrentThreadInPool);
+        }
+        let callers_work = self.callers_work.unwrap_or(self.pin == Placement::Anywhere);
+        let guests = if callers_work { GUESTS } else { 0 };
+        let slots = own + guests;
+        let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
+        let handlers = Arc::new(self.handlers);
+        let wait_policy = self.wait_policy;
+        let config = PoolConfig { threads, guests, task_stack: self.task_stack, wait_policy };
+        let (registry, mut owners) = allocate(&plan, config, handlers, None)?;
+        let guests = Guests::new(&registry, owners.split_off(own));
+        // Started workers are ended by this value's drop, should a later one fail to start.
+        let started = Mutex::new(Vec::with_capacity(own));
+        let mut pool = ThreadPool { registry, guests, threads: started, joins_on_drop: true };
+        let mut name = self.name;
+        let (report, pinned) = mpsc::channel();
+        let mut resident = None;
+        for (index, spawns) in owners.into_iter().enumerate() {
+            let local =
+                WorkerSlot { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
+            if index == 0 && self.use_current_thread {
+                resident = Some(local);
+                continue;
+            }
+            let processor = plan.processor(index).map(|processor| (processor, report.clone()));
+            let name = name(index);
+            if name.as_ref().is_some_and(|name| name.contains('\0')) {
+                return Err(BuildError::Name { index });
+            }
+            let builder =
+                ThreadBuilder { name, stack_size: self.stack_size, slot: local, processor };
+            let started = match &mut spawner {
+                Some(spawner) => spawner(builder),
+                None => builder.spawn().map(|thread| {
+                    let threads = pool.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+                    threads.push(thread);
+                }),
+            };
+            started.map_err(|source| BuildError::Spawn { index, source })?;
+        }
+        drop(report);
+        pinned.iter().collect::<io::Result<()>>().map_err(BuildError::Pin)?;
+        if let Some(place) = resident {
+            if let Some(processor) = plan.processor(0) {
+                affinity::bind(processor).map_err(BuildError::Pin)?;
+            }
+            place.local().reside();
+        }
+        pool.joins_on_drop = self.joins_on_drop;
+        Ok(pool)
+    }
+
+    /// Makes this the pool that functions outside any pool use.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if there is one already: made by an earlier call, or by the first
+    /// use. Else as [`build`](Builder::build).
+    pub fn build_global(self) -> Result<(), BuildError> {
+        global::set(|| self.build())
+    }
+}
+
+impl ThreadPool {
+    /// How the pool is to be made.
+    pub fn builder<'h>() -> Builder<'h> {
+        Builder {
+            threads: None,
+            name: Box::new(|index| Some(format!("poach-{index}"))),
+            stack_size: None,
+            task_stack: TASK_STACK,
+            pin: Placement::Anywhere,
+            victims: None,
+            topology: None,
+            callers_work: None,
+            wait_policy: WaitPolicy {
+                waiting: Waiting::default(),
+                nesting: NESTING,
+                order: SpawnOrder::default(),
+            },
+            handlers: Handlers::default(),
+            spares: 0,
+            use_current_thread: false,
+            spawner: None,
+            joins_on_drop: true,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What the environment says of pools, where their builder says nothing. Nothing else of the runtime reads it.
+//!
+//! | variable | what it says | where it is documented |
+//! |---|---|---|
+//! | `POACH_THREADS` | the number of threads | [`Builder::threads`](crate::Builder::threads) |
+//! | `RUST_MIN_STACK` | bytes of call stack, if more than the default | [`Builder::stack_size`](crate::Builder::stack_size) |
+
+use std::env;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use super::build_error::BuildError;
+
+const THREADS: &str = "POACH_THREADS";
+
+/// The number of threads where the builder has none.
+pub(super) fn threads() -> Result<usize, BuildError> {
+    threads_from(env::var_os(THREADS))
+}
+
+fn threads_from(variable: Option<OsString>) -> Result<usize, BuildError> {
+    match variable {
+        Some(value) if !value.is_empty() => {
+            let number = value.to_str().and_then(|number| number.parse().ok());
+            let number = number.filter(|&number: &usize| number != 0);
+            number.ok_or(BuildError::Environment { variable: THREADS, value })
+        }
+        _ => Ok(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
+    }
+}
+
+/// Bytes of call stack where the builder says none: `least`, or what the variable that `std::thread` heeds asks for, if it is
+/// more.
+pub(super) fn stack(least: usize) -> usize {
+    let asked = env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
+    asked.map_or(least, |bytes: usize| bytes.max(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_how_many_threads_if_it_says_anything() {
+        assert!(matches!(threads_from(Some("3".into())), Ok(3)));
+        for unset in [None, Some(OsString::new())] {
+            assert!(matches!(threads_from(unset), Ok(1..)));
+        }
+        for wrong in ["0", "-1", "two", " 2", "99999999999999999999999"] {
+            let error = threads_from(Some(wrong.into())).unwrap_err();
+            let BuildError::Environment { variable, value } = &error else {
+                panic!("{error}");
+            };
+            assert_eq!((*variable, value), ("POACH_THREADS", &OsString::from(wrong)));
+            assert!(error.to_string().contains(&format!("POACH_THREADS={wrong} ")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The pool of what is called outside of any.
+
+use std::sync::OnceLock;
+
+use super::build_error::BuildError;
+use super::{Builder, ThreadPool};
+
+static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
+static GLOBAL_BUILDER: OnceLock<fn() -> Builder<'static>> = OnceLock::new();
+
+/// The pool that functions outside any pool use. It is made at its first use, by
+/// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
+///
+/// # Panics
+///
+/// At its first use, if it cannot be made: with the [`BuildError`]'s text.
+pub fn global() -> &'static ThreadPool {
+    GLOBAL.get_or_init(|| {
+        let builder = GLOBAL_BUILDER.get().map_or_else(ThreadPool::builder, |builder| builder());
+        match builder.build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("the global thread pool could not be made: {error}"),
+        }
+    })
+}
+
+/// Makes the global pool, unless there is one.
+pub(super) fn set(
+    build: impl FnOnce() -> Result<ThreadPool, BuildError>,
+) -> Result<(), BuildError> {
+    if GLOBAL.get().is_some() {
+        return Err(BuildError::GlobalExists);
+    }
+    GLOBAL.set(build()?).map_err(|_| BuildError::GlobalExists)
+}
+
+/// Says how the global pool is to be made, should anybody use it. Unlike
+/// [`build_global`](Builder::build_global), it starts no thread.
+///
+/// ```
+/// use poach_runtime::{ThreadPool, current_num_threads, set_global_builder};
+///
+/// set_global_builder(|| ThreadPool::builder().threads(3).name(|i| format!("solver {i}")))?;
+/// assert_eq!(current_num_threads(), 3);
+/// assert!(set_global_builder(ThreadPool::builder).is_err()); // too late
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`BuildError::GlobalExists`] if the pool has been made, or this function has been called.
+pub fn set_global_builder(builder: fn() -> Builder<'static>) -> Result<(), BuildError> {
+    if GLOBAL.get().is_some() {
+        return Err(BuildError::GlobalExists);
+    }
+    GLOBAL_BUILDER.set(builder).map_err(|_| BuildError::GlobalExists)
+}

@@ -1,0 +1,227 @@
+//! Where a pool's threads come from: its own, somebody else's, or the current one.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle as ThreadHandle};
+
+use crate::api::blocking;
+use crate::job::current::Local;
+use crate::job::unwind::dispose;
+use crate::pool::build_error::BuildError;
+use crate::pool::handlers::IndexHandler;
+use crate::pool::{Builder, ThreadPool, environment};
+use crate::scheduler::affinity;
+use crate::scheduler::registry::{Registry, Spawns};
+use crate::scheduler::waiting::CallStack;
+
+/// Bytes of call stack a worker gets unless the builder, or the environment, says otherwise.
+const STACK: usize = 8 << 20;
+
+/// A worker's slot in a registry, for the thread that takes it.
+pub(crate) struct WorkerSlot {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) index: usize,
+    pub(crate) spawns: Spawns,
+    /// The size of the call stack, if the pool has asked for it itself.
+    pub(crate) stack: Option<usize>,
+}
+
+impl WorkerSlot {
+    pub(crate) fn local(self) -> Local {
+        let local = Local::new(self.registry, self.index, self.spawns);
+        local.nesting_depth.stack.set(CallStack::here(self.stack));
+        local
+    }
+}
+
+/// A worker that wants a thread: what a handler of [`Builder::spawn_handler`] gets.
+///
+/// The handler starts a thread that calls [`run`](ThreadBuilder::run). The pool counts on every one of
+/// its workers: one that is dropped leaves a broadcast, or an interrupt, waiting for ever.
+pub struct ThreadBuilder {
+    pub(crate) name: Option<String>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) slot: WorkerSlot,
+    /// Where to bind it, and who wants to know whether that was possible.
+    pub(crate) processor: Option<(usize, mpsc::Sender<io::Result<()>>)>,
+}
+
+impl ThreadBuilder {
+    /// The worker's index in its pool. Spare workers come after the regular ones.
+    pub fn index(&self) -> usize {
+        self.slot.index
+    }
+
+    /// The name that the pool's builder has for the thread, if it is not to be [unnamed](Builder::unnamed).
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Bytes of call stack that the pool's builder asks for, if it does.
+    pub fn stack_size(&self) -> Option<usize> {
+        self.stack_size
+    }
+
+    /// Works on this thread until the pool ends.
+    pub fn run(self) {
+        if let Some((processor, report)) = self.processor {
+            let answer = affinity::bind(processor);
+            let bound = answer.is_ok();
+            let _ = report.send(answer);
+            drop(report);
+            if !bound {
+                return;
+            }
+        }
+        work(self.slot);
+    }
+
+    /// Starts a thread that works until the pool ends.
+    pub(crate) fn spawn(mut self) -> io::Result<ThreadHandle<()>> {
+        self.describe().spawn(move || self.run())
+    }
+
+    /// What the thread is to be like; its worker is told how large a call stack that gives it.
+    fn describe(&mut self) -> thread::Builder {
+        let bytes = self.stack_size.unwrap_or_else(|| environment::stack(STACK));
+        self.slot.stack = Some(bytes);
+        let thread = thread::Builder::new().stack_size(bytes);
+        match &self.name {
+            Some(name) => thread.name(name.clone()),
+            None => thread,
+        }
+    }
+}
+
+impl fmt::Debug for ThreadBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadBuilder")
+            .field("index", &self.index())
+            .field("name", &self.name)
+            .field("stack_size", &self.stack_size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A worker's thread.
+fn work(slot: WorkerSlot) {
+    let (registry, index) = (Arc::clone(&slot.registry), slot.index);
+    let told = |handler: &Option<IndexHandler>| {
+        if let Some(handler) = handler {
+            registry.handlers.told(|| handler(index));
+        }
+    };
+    // The handlers are called on the worker that they are told of.
+    slot.local().enter(|local| {
+        told(&registry.handlers.start);
+        if index < registry.threads {
+            local.main_loop();
+        } else {
+            blocking::main_loop(local);
+        }
+        told(&registry.handlers.exit);
+    });
+    // With the pool's handlers, if this thread is the last to know them.
+    dispose(registry);
+}
+
+impl<'h> Builder<'h> {
+    /// How many spare threads [`blocking`](crate::blocking()) may lend, beside the regular ones: by
+    /// default none, since a pool starts no thread that it was not asked for. They are started with the
+    /// others and wait. Together at most [`MAX_THREADS`](crate::MAX_THREADS): more are refused by [`build`](Builder::build).
+    pub fn spares(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
+    /// Makes the thread that calls [`build`](Builder::build) worker 0 of the pool, for ever.
+    ///
+    /// It takes the pool's tasks whenever it waits for some, or [yields](crate::yield_now), and at no
+    /// other time: a [broadcast](crate::broadcast()) and an [interrupt](crate::interrupt()) wait until then. What it
+    /// spawns the others run meanwhile, if there are any (and if the system has a [process-wide
+    /// barrier](poach_memory::membarrier); elsewhere that, too, may wait). Start and exit handlers are not called for it. Its part of
+    /// the pool's memory is never freed. When it drops the pool, it runs what it has spawned and not
+    /// started, and does not wait for the others.
+    ///
+    /// Building on a thread that is a worker already is a [`BuildError::CurrentThreadInPool`].
+    pub fn use_current_thread(mut self) -> Self {
+        self.use_current_thread = true;
+        self
+    }
+
+    /// Has `handler` start the workers' threads: called by [`build`](Builder::build) on its thread, once for each, in
+    /// the order of their indices. It may borrow what outlives that call.
+    ///
+    /// The pool cannot wait for such threads: dropping it lets them end in their own time. With
+    /// [`pin`](Builder::pin), `build` waits until all of them run.
+    ///
+    /// ```
+    /// let mut threads = Vec::new();
+    /// let pool = poach_runtime::ThreadPool::builder()
+    ///     .threads(2)
+    ///     .spawn_handler(|worker| {
+    ///         let name = worker.name().unwrap_or("worker").to_owned();
+    ///         threads.push(std::thread::Builder::new().name(name).spawn(|| worker.run())?);
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// drop(pool);
+    /// for thread in threads {
+    ///     thread.join().unwrap();
+    /// }
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    ///
+    /// An error that it returns is a [`BuildError::Spawn`], and the threads already started end.
+    pub fn spawn_handler(
+        mut self,
+        handler: impl FnMut(ThreadBuilder) -> io::Result<()> + 'h,
+    ) -> Self {
+        self.spawner = Some(Box::new(handler));
+        self
+    }
+
+    /// Makes a pool for as long as `with_pool` runs, with threads that may borrow what outlives this
+    /// call: `wrapper` is called on each and must call [`ThreadBuilder::run`]. Waits for the threads.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
+    /// let seed = 42;
+    /// let seen = poach_runtime::ThreadPool::builder().threads(2).build_scoped(
+    ///     |worker| {
+    ///         SEED.set(seed); // borrowed
+    ///         worker.run();
+    ///     },
+    ///     |pool| pool.broadcast(|_| SEED.get()),
+    /// )?;
+    /// assert_eq!(seen, [42, 42]);
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build).
+    ///
+    /// # Panics
+    ///
+    /// With `with_pool`'s payload if it panics; else if `wrapper` does. Either after all threads have
+    /// ended.
+    pub fn build_scoped<R>(
+        self,
+        wrapper: impl Fn(ThreadBuilder) + Sync,
+        with_pool: impl FnOnce(&ThreadPool) -> R,
+    ) -> Result<R, BuildError> {
+        let wrapper = &wrapper;
+        thread::scope(|scope| {
+            let mut spawner = |mut worker: ThreadBuilder| {
+                worker.describe().spawn_scoped(scope, move || wrapper(worker)).map(drop)
+            };
+            let pool = self.build_with(Some(&mut spawner))?;
+            Ok(with_pool(&pool))
+        })
+    }
+}

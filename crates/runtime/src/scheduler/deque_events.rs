@@ -1,0 +1,65 @@
+//! What a worker's queues know of their pool, so that they can tell it what they share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use poach_deque::split::Context;
+use poach_memory::{CachePadded, Machine};
+
+use crate::observe::watch::Watch;
+use crate::scheduler::sleep::Sleep;
+use crate::scheduler::sleep::parking::ThreadParking;
+use crate::scheduler::sleep::wake_policy::{RegionClock, WakePolicy};
+
+pub(crate) type PoolSleep = Sleep<Machine, ThreadParking>;
+
+/// What a worker's task stack knows of its pool.
+pub(crate) struct DequeEvents {
+    pub(crate) index: usize,
+    sleep: Arc<PoolSleep>,
+    watch: Arc<CachePadded<Watch>>,
+    wake_policy: Arc<WakePolicy>,
+    region: RegionClock,
+}
+
+impl DequeEvents {
+    pub(crate) fn new(
+        index: usize,
+        sleep: &Arc<PoolSleep>,
+        watch: &Arc<CachePadded<Watch>>,
+        wake_policy: &Arc<WakePolicy>,
+    ) -> DequeEvents {
+        DequeEvents {
+            index,
+            sleep: Arc::clone(sleep),
+            watch: Arc::clone(watch),
+            wake_policy: Arc::clone(wake_policy),
+            region: RegionClock::new(),
+        }
+    }
+}
+
+/// How long `wake` took, if it has woken somebody.
+fn timed(wake: impl FnOnce() -> bool) -> Option<Duration> {
+    let start = Instant::now();
+    wake().then(|| start.elapsed())
+}
+
+impl Context for DequeEvents {
+    fn shared(&self) {
+        self.watch.shared();
+        if self.sleep.is_anybody_searching() {
+            self.sleep.wake_for(self.index);
+        } else if let Some(cost) = timed(|| self.sleep.wake_for(self.index)) {
+            self.wake_policy.woke(cost);
+        }
+    }
+
+    fn took_back(&self) {
+        self.watch.took_back();
+    }
+
+    fn answers(&self, private: u32) -> bool {
+        self.sleep.is_anybody_searching() || self.wake_policy.is_due(&self.region, private)
+    }
+}

@@ -1,0 +1,28 @@
+//! How work finds a worker: queues, stealing, waiting and sleep.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `worker` | a worker's loop: finding work, running it, waiting |
+//! | `registry` | what the workers of a pool share, and when they end |
+//! | `waiting` | what a worker may run while it waits |
+//! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
+//! | `lookout`, `steal_backoff` | how long an idle worker looks for work; when a thief rests |
+//! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
+//! | `victim_order`, `affinity` | who runs where, and robs whom first |
+//! | `deque_events` | what a worker's deques tell their pool |
+//! | `latch` | one thread waits, another says when |
+//! | `spares` | spare workers for those that block |
+
+pub(crate) mod affinity;
+pub(crate) mod deque_events;
+pub(crate) mod fifo;
+pub(crate) mod inbox;
+pub(crate) mod latch;
+pub(crate) mod lookout;
+pub(crate) mod registry;
+pub(crate) mod sleep;
+pub(crate) mod spares;
+pub(crate) mod steal_backoff;
+pub(crate) mod victim_order;
+pub(crate) mod waiting;
+pub(crate) mod worker;

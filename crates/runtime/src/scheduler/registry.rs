@@ -1,0 +1,370 @@
+//! What the workers of one pool share: their deques, the inboxes, and who sleeps.
+//!
+//! # When the workers end
+//!
+//! Tasks are structured (of a join, a scope, a broadcast: somebody waits for them, inside the pool or
+//! with a borrow of it) or detached (of a spawn: nobody need). Once a registry is closing and no
+//! detached task is left, nothing of it runs and nothing can come any more; only then do its workers
+//! end, all of them: a detached task that runs while its pool is being dropped still finds everybody
+//! there, for a broadcast say.
+//!
+//! The last task's end and the closing may come at once. Each stores its word, fences, and looks at
+//! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
+//! looks are line S5 of sleep/README.md.
+
+use std::sync::Arc;
+
+use poach_deque::split::{Stack, Stealer};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use crate::job::forked::ForkGuard;
+use crate::job::task::{InTwo, Queue, Task};
+use crate::observe::track::Recordings;
+use crate::observe::watch::Watch;
+use crate::pool::handlers::Handlers;
+use crate::scheduler::deque_events::{DequeEvents, PoolSleep};
+use crate::scheduler::inbox::Inbox;
+use crate::scheduler::sleep::Caller;
+use crate::scheduler::sleep::wake_policy::WakePolicy;
+use crate::scheduler::spares::Spares;
+use crate::scheduler::victim_order::VictimOrder;
+use crate::scheduler::waiting::Waiting;
+
+/// A worker's own queue of spawned tasks.
+pub(crate) type Spawns = Queue<DequeEvents>;
+
+/// A worker as the others see it.
+pub(crate) struct Remote {
+    pub(crate) forks: Stack<Machine, DequeEvents>,
+    pub(crate) spawns: Stealer<Task, Machine, InTwo>,
+    /// Tasks that this worker alone may run, once it has none of its own.
+    pub(crate) mail: Inbox,
+    /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
+    pub(crate) calls: Inbox,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
+    /// In which order this worker robs the others.
+    pub(crate) victim_order: VictimOrder,
+}
+
+impl Remote {
+    pub(crate) fn new(
+        forks: Stack<Machine, DequeEvents>,
+        spawns: Stealer<Task, Machine, InTwo>,
+        watch: Arc<CachePadded<Watch>>,
+        victim_order: VictimOrder,
+    ) -> Remote {
+        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, victim_order }
+    }
+
+    /// Whether there is something to steal from it.
+    fn has_visible_work(&self) -> bool {
+        self.forks.shared() != 0 || !self.spawns.is_empty()
+    }
+
+    /// Whether a thief that has asked and fenced since finds something to expose. Line S5.
+    fn has_private_tasks(&self) -> bool {
+        self.forks.has_private_tasks() || self.spawns.has_private_tasks()
+    }
+
+    /// Whether something has come that only this worker may take. Line S5.
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.calls.is_empty() || !self.mail.is_empty()
+    }
+}
+
+/// Which tasks from outside go first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Taken when a worker has nothing of its own left and finds nothing to steal.
+    #[default]
+    Normal,
+    /// Taken at a worker's next look for work, before its own spawned tasks and before any stealing.
+    High,
+}
+
+/// What a registry is made of; see there.
+pub(crate) struct Parts {
+    pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<WakePolicy>,
+    pub(crate) workers: Box<[Remote]>,
+    pub(crate) threads: usize,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) wait_policy: WaitPolicy,
+    /// The last slots are places of guests.
+    pub(crate) guests: usize,
+    pub(crate) parent: Option<Arc<Registry>>,
+}
+
+/// In which order a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SpawnOrder {
+    /// The youngest first: the cache has what it needs, and the queue stays short.
+    #[default]
+    Lifo,
+    /// The oldest first, which is nearest to the order of a queue.
+    Fifo,
+}
+
+/// How workers wait, and in which order they run their own tasks.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitPolicy {
+    pub(crate) waiting: Waiting,
+    /// Tasks on top of waits beyond which these are restricted.
+    pub(crate) nesting: usize,
+    pub(crate) order: SpawnOrder,
+}
+
+pub(crate) struct Registry {
+    pub(crate) workers: Box<[Remote]>,
+    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
+    pub(crate) threads: usize,
+    pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<WakePolicy>,
+    high: Inbox,
+    normal: Inbox,
+    closing: <Machine as Memory>::Word,
+    /// How many of them are places of guests.
+    guests: usize,
+    /// Set if tasks that have not started when the pool closes are to be dropped.
+    dropping: <Machine as Memory>::Word,
+    /// How many detached tasks have not ended.
+    detached: CachePadded<<Machine as Memory>::Word>,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) spares: Spares,
+    pub(crate) wait_policy: WaitPolicy,
+    /// The registry whose workers have been interrupted and work for this one.
+    parent: Option<Arc<Registry>>,
+    pub(crate) fork_guard: ForkGuard,
+    pub(crate) recordings: Recordings,
+}
+
+impl Registry {
+    pub(crate) fn new(parts: Parts) -> Arc<Registry> {
+        let spares = parts.workers.len() - parts.threads - parts.guests;
+        Arc::new(Registry {
+            guests: parts.guests,
+            workers: parts.workers,
+            threads: parts.threads,
+            sleep: parts.sleep,
+            wake_policy: parts.wake_policy,
+            high: Inbox::new(),
+            normal: Inbox::new(),
+            closing: Word::new(0),
+            dropping: Word::new(0),
+            detached: CachePadded::new(Word::new(0)),
+            handlers: parts.handlers,
+            spares: Spares::new(spares),
+            wait_policy: parts.wait_policy,
+            parent: parts.parent,
+            fork_guard: ForkGuard::here(),
+            recordings: Recordings::new(),
+        })
+    }
+
+    /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has
+    /// been interrupted for.
+    pub(crate) fn serves(&self, pool: &Registry) -> bool {
+        std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
+    }
+
+    /// Hands a task to the pool from outside, or from a worker whose own queue is full.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made; so does `post`.
+    pub(crate) fn inject(&self, task: Task) {
+        self.inject_at(Priority::Normal, task, Caller::GoesOn);
+    }
+
+    pub(crate) fn inject_at(&self, priority: Priority, task: Task, caller: Caller) {
+        self.fork_guard.check();
+        match priority {
+            Priority::Normal => self.normal.put(task),
+            Priority::High => self.high.put(task),
+        }
+        self.sleep.wake_one(caller);
+    }
+
+    /// Hands a task to one worker, for when it has none of its own.
+    pub(crate) fn post(&self, worker: usize, task: Task) {
+        self.fork_guard.check();
+        self.workers[worker].mail.put(task);
+        self.sleep.wake(worker);
+    }
+
+    /// Hands a task to one worker, for its next look at anything.
+    pub(crate) fn call(&self, worker: usize, task: Task) {
+        self.fork_guard.check();
+        self.workers[worker].calls.put(task);
+        self.sleep.wake(worker);
+    }
+
+    /// The oldest injected task of this priority.
+    pub(crate) fn injected(&self, priority: Priority) -> Option<Task> {
+        match priority {
+            Priority::Normal => self.normal.take(),
+            Priority::High => self.high.take(),
+        }
+    }
+
+    /// Line S4: leaves a request with every worker but `except`, the one that asks.
+    pub(crate) fn request_everywhere(&self, except: Option<usize>) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            if Some(index) == except {
+                continue;
+            }
+            worker.forks.request();
+            worker.spawns.request();
+        }
+    }
+
+    /// Which place of a guest the slot `index` is, if it is one.
+    pub(crate) fn guest(&self, index: usize) -> Option<usize> {
+        index.checked_sub(self.first_guest())
+    }
+
+    /// The slot of the first place of a guest.
+    pub(crate) fn first_guest(&self) -> usize {
+        self.workers.len() - self.guests
+    }
+
+    /// Whether the pool has spare workers.
+    pub(crate) fn has_spares(&self) -> bool {
+        self.first_guest() != self.threads
+    }
+
+    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    pub(crate) fn does_anybody_run(&self) -> bool {
+        self.sleep.does_anybody_run(self.spares.idle() + self.sleep.free_places())
+    }
+
+    /// Line S5: whether there is work that a searcher could take.
+    pub(crate) fn visible_work(&self) -> bool {
+        // S3 or L2 precedes.
+        self.has_injected() || self.workers.iter().any(Remote::has_visible_work)
+    }
+
+    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
+    /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
+    /// before it looks: a process-wide barrier.
+    pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
+        if self.sleep.is_another_awake(me, || self.spares.idle()) {
+            fence();
+        }
+        let mut workers = self.workers.iter().enumerate();
+        workers.any(|(index, worker)| index != me && worker.has_private_tasks())
+    }
+
+    /// Whether something has come from outside.
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.high.is_empty() || !self.normal.is_empty()
+    }
+
+    /// A searcher has found something: lines L1 to L3. Returns whether others sleep, and nothing was seen for
+    /// which to call one of them.
+    pub(crate) fn found(&self) -> bool {
+        let alone = self.sleep.found();
+        alone && {
+            self.request_everywhere(None);
+            !self.call_for_visible_work()
+        }
+    }
+
+    /// Line G4, of the guest in the slot `index`, which has left, or sleeps: does what has been left to guests.
+    #[cold]
+    pub(crate) fn relieve(&self, index: usize) {
+        self.request_everywhere(Some(index));
+        self.call_for_visible_work();
+    }
+
+    /// Lines P2 to P5 for all visible work. Returns whether there is some.
+    fn call_for_visible_work(&self) -> bool {
+        let mut any = self.has_injected();
+        if any {
+            self.sleep.wake_one(Caller::GoesOn);
+        }
+        for (index, worker) in self.workers.iter().enumerate() {
+            if worker.has_visible_work() {
+                self.sleep.wake_for(index);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Tells the workers to end once no detached task is left.
+    pub(crate) fn close(&self) {
+        // Release: the workers see what the closing thread did before. It is a P1.
+        self.closing.fetch_or(1, Ordering::Release);
+        self.sleep.wake_all();
+        // Fences come before: see "When the workers end".
+        if self.is_finished() {
+            self.spares.dismiss();
+        }
+    }
+
+    /// Closes, and lets no detached task start any more.
+    pub(crate) fn close_now(&self) {
+        // Relaxed: a task that does not see it in time has started in time.
+        self.dropping.store(1, Ordering::Relaxed);
+        self.close();
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        // Acquire: pairs with `close`.
+        self.closing.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether detached tasks are dropped rather than started.
+    pub(crate) fn is_dropping(&self) -> bool {
+        // Relaxed: nothing is handed over with it.
+        self.dropping.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether nothing is left to do for ever.
+    pub(crate) fn is_finished(&self) -> bool {
+        // Acquire: whoever sees the last detached task ended sees what they all did; pairs with the
+        // drop of `Detached`.
+        self.is_closing() && self.detached.load(Ordering::Acquire) == 0
+    }
+
+    /// # Panics
+    ///
+    /// If the pool has no workers any more: in a process forked since it was made, or on the thread that
+    /// it was made to use, after it was dropped there.
+    pub(crate) fn check_usable(&self) {
+        self.fork_guard.check();
+        assert!(!self.is_finished(), "the thread pool was dropped, and its workers have ended");
+    }
+
+    /// Counts a detached task, until the guard is dropped.
+    pub(crate) fn detach(self: &Arc<Self>) -> Detached {
+        // Relaxed: the count cannot reach zero for the workers to end before it: the caller is a
+        // detached task itself, or keeps the pool from closing.
+        self.detached.fetch_add(1, Ordering::Relaxed);
+        Detached(Arc::clone(self))
+    }
+}
+
+/// A detached task that has not ended.
+pub(crate) struct Detached(Arc<Registry>);
+
+impl Detached {
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.0
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        // AcqRel: what the tasks did is seen by whoever sees that none is left. It is a P1.
+        if self.0.detached.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // See "When the workers end".
+            Machine::full();
+            if self.0.is_closing() {
+                self.0.sleep.wake_all();
+                self.0.spares.dismiss();
+            }
+        }
+    }
+}

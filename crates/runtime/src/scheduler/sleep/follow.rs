@@ -1,0 +1,105 @@
+//! Those who sleep in a restricted wait: for the end of a stolen half, or for a part of it.
+
+use std::iter;
+
+use poach_memory::{Memory, Ordering, Word};
+
+use super::{BITS, Caller, Parking, Sleep};
+
+/// What a worker waits for, until the value is dropped; then it is what it was before.
+pub(crate) struct Following<'s, M: Memory, S> {
+    sleep: &'s Sleep<M, S>,
+    worker: usize,
+    outer: u64,
+}
+
+impl<M: Memory, S> Following<'_, M, S> {
+    /// Says which worker runs what this one waits for.
+    #[inline]
+    pub(crate) fn set(&self, thief: Option<usize>) {
+        let word = &self.sleep.thieves[self.worker];
+        let value = thief.map_or(0, |thief| thief as u64 + 1);
+        // Relaxed, both: a hint; F2 orders it for those who must see it. Written only if it changes, so
+        // that those who read it keep their copy.
+        if word.load(Ordering::Relaxed) != value {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<M: Memory, S> Drop for Following<'_, M, S> {
+    fn drop(&mut self) {
+        // Relaxed: as in `set`.
+        self.sleep.thieves[self.worker].store(self.outer, Ordering::Relaxed);
+    }
+}
+
+// Relaxed, where nothing else is said: as in the parent.
+impl<M: Memory, S: Parking> Sleep<M, S> {
+    /// This worker begins to wait for a stolen half.
+    pub(crate) fn follow(&self, worker: usize) -> Following<'_, M, S> {
+        Following { sleep: self, worker, outer: self.thieves[worker].load(Ordering::Relaxed) }
+    }
+
+    /// The workers from which a wait for `thief` takes, nearest first: that one, the one that it waits
+    /// for, and so on. A chain that changes meanwhile may name a worker twice.
+    pub(crate) fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
+        let next = |&worker: &usize| {
+            (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1)
+        };
+        iter::successors(thief, next).take(self.reach)
+    }
+
+    /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` says that
+    /// there is something after all. It is no searcher, before or after. `look_again` looks at what the
+    /// worker waits for, at what only it may take, and at the deques of its chain, on which it has left
+    /// requests.
+    pub(crate) fn sleep_following(&self, worker: usize, look_again: impl FnOnce() -> bool) {
+        let parking = &self.parking[worker];
+        // F1.
+        // AcqRel: as in `set_bit`; who is parked goes with it.
+        self.following[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
+        // F2: pairs with P2.
+        M::full();
+        // F3. If the bit is gone, somebody calls, and F4 returns at once.
+        if look_again() && Self::take(&self.following, worker) {
+            return;
+        }
+        // F4.
+        parking.park();
+    }
+
+    /// There is something to steal from `owner`: wakes one of those whose chain comes to it. Returns whether there was one.
+    #[cold]
+    pub(crate) fn call_follower(&self, owner: usize) -> bool {
+        for (group, word) in self.following.iter().enumerate() {
+            let mut left = word.load(Ordering::Relaxed);
+            while left != 0 {
+                let worker = group * BITS + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let thief = (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1);
+                if self.chain(thief).any(|link| link == owner)
+                    && self.call_from(&self.following, worker)
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Wakes a follower, unless another has.
+    pub(super) fn call_from(&self, bits: &[M::Word], worker: usize) -> bool {
+        let taken = Self::take(bits, worker);
+        if taken {
+            self.parking[worker].unpark(Caller::GoesOn);
+        }
+        taken
+    }
+
+    fn take(bits: &[M::Word], worker: usize) -> bool {
+        let bit = Self::bit(worker);
+        // AcqRel: as in `clear_bit`.
+        bits[worker / BITS].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+}

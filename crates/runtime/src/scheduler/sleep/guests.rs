@@ -1,0 +1,157 @@
+//! Guests: threads from outside that work for the pool in places of their own, and the workers that stand aside
+//! meanwhile.
+//!
+//! One word has two bits for each place: whether it is taken, and whether its guest is *awake*, that is whether it neither has
+//! left nor sleeps in a wait. One more bit says that something has been left to guests, and another that no more come: an
+//! interrupt is under way, which has called those that are in. Every change of the word is a read-modify-write. A place is the
+//! deques and whatever else its guest alone touches. One thread at a time has it: it has set the place's bit by a
+//! read-modify-write that acquires what the last one released who cleared it.
+//!
+//! Why a worker stands aside, and why nothing is lost by it: "Guests" in the README.
+
+use poach_memory::{Memory, Ordering, Word};
+
+use super::{Parking, Sleep};
+
+/// The most places.
+pub(super) const MOST: usize = 31;
+
+/// No guest comes in.
+const CLOSED: u64 = 1 << 63;
+/// Something has been left to guests: set only while one is awake, and cleared by the first that leaves or dozes.
+const LEFT: u64 = 1 << 62;
+
+const fn taken(place: usize) -> u64 {
+    1 << place
+}
+
+const fn awake(place: usize) -> u64 {
+    1 << (MOST + place)
+}
+
+// Relaxed, where nothing else is said: as in the parent.
+impl<M: Memory, S: Parking> Sleep<M, S> {
+    /// Takes a place, if one is free. G1.
+    pub(crate) fn enter(&self) -> Option<usize> {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            let place = (!seen).trailing_zeros() as usize;
+            if place >= self.places || seen & CLOSED != 0 {
+                return None;
+            }
+            let new = seen | taken(place) | awake(place);
+            // Acquire: pairs with the release in `leave`, and with the read of `is_another_awake`.
+            match self.guests.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(place),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Gives the place back: G2 and G3. `look` is G4. False while places are closed: then the guest has been called, or is about
+    /// to be, and stays.
+    #[must_use]
+    pub(crate) fn leave(&self, place: usize, look: impl FnOnce()) -> bool {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if seen & CLOSED != 0 {
+                return false;
+            }
+            let new = seen & !(taken(place) | awake(place) | LEFT);
+            // Release: pairs with the acquire in `enter`.
+            match self.guests.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        Self::look_for_what_was_left(seen, look);
+        true
+    }
+
+    /// A guest goes to sleep in a wait: G2 and G3. `look` is G4.
+    pub(crate) fn doze(&self, place: usize, look: impl FnOnce()) {
+        let seen = self.guests.fetch_and(!(awake(place) | LEFT), Ordering::Relaxed);
+        Self::look_for_what_was_left(seen, look);
+    }
+
+    /// G3 and G4, of a guest that has just cleared its bits in the word `seen`.
+    fn look_for_what_was_left(seen: u64, look: impl FnOnce()) {
+        if seen & LEFT != 0 {
+            // G3: pairs with P2, S3 and L2.
+            M::full();
+            look();
+        }
+    }
+
+    /// It is awake again. G1.
+    pub(crate) fn rouse(&self, place: usize) {
+        self.guests.fetch_or(awake(place), Ordering::Relaxed);
+    }
+
+    /// Whether nobody is called, or looks, because guests are at work: then one of them does at its G4. S3, P2 or L2
+    /// precedes.
+    pub(crate) fn leaves_it_to_guests(&self) -> bool {
+        // A1.
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if !self.is_full_of(Self::guests_awake(seen)) {
+                return false;
+            }
+            if seen & LEFT != 0 {
+                return true;
+            }
+            // A2.
+            let new = seen | LEFT;
+            match self.guests.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Lets no guest in any more, and says which places are taken.
+    pub(crate) fn close_places(&self) -> impl Iterator<Item = usize> {
+        // AcqRel: what is taken and what is closed is one word, so a guest is either seen here or turned away.
+        let seen = self.guests.fetch_or(CLOSED, Ordering::AcqRel);
+        (0..self.places).filter(move |&place| seen & taken(place) != 0)
+    }
+
+    /// Lets guests in again.
+    pub(crate) fn open_places(&self) {
+        self.guests.fetch_and(!CLOSED, Ordering::Release);
+    }
+
+    fn guests_awake(guests: u64) -> u32 {
+        ((guests & !(CLOSED | LEFT)) >> MOST).count_ones()
+    }
+
+    fn is_full_of(&self, guests: u32) -> bool {
+        guests != 0 && guests >= self.sleepers()
+    }
+
+    /// The workers that sleep, but for those in a restricted wait.
+    pub(super) fn sleepers(&self) -> u32 {
+        self.asleep.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum()
+    }
+
+    /// Whether as many threads are at work as the pool has workers, some of which stand aside for guests: then no owner
+    /// calls a sleeper.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full_of(Self::guests_awake(self.guests.load(Ordering::Relaxed)))
+    }
+
+    /// Whether more threads are at work than that: then a worker with nothing under way stands aside.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let guests = Self::guests_awake(self.guests.load(Ordering::Relaxed));
+        guests != 0 && guests > self.sleepers()
+    }
+
+    /// How many places have no guest. Out of date at once.
+    pub(crate) fn free_places(&self) -> usize {
+        self.places - Self::taken_places(self.guests.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn taken_places(guests: u64) -> usize {
+        (guests & (awake(0) - 1)).count_ones() as usize
+    }
+}

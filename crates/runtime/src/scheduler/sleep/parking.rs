@@ -1,0 +1,147 @@
+//! Where a worker's thread sleeps, and how it is called.
+//!
+//! # Not behind the caller
+//!
+//! Linux puts a woken thread on its caller's processor, or on the one that it fell asleep on, which may be the
+//! same, if the caches of the others are too far away to look there. It so waits for the caller's slice to end,
+//! which is milliseconds, with another processor idle. So a sleeper is forbidden its caller's processor while it
+//! sleeps, if it may use another, and allows it to itself again when it is up. (To do so only for a sleeper that fell
+//! asleep on the caller's processor was not enough: half of the calls still took a slice.)
+//!
+//! The sleeper does that itself before it sleeps, for the processor of its last caller. A caller that runs
+//! there makes one system call, the one that wakes. A caller that runs elsewhere makes two more: it changes
+//! the sleeper's affinity by its TID. A caller that blocks next leaves its processor to the sleeper, and none of this is
+//! done for it, nor for the sleeper's next sleep. Both sides hold the `sleeper` lock for that, because the TID may be reused once
+//! that thread has exited.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::sync::{Parker, Unparker};
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::job::current::Local;
+use crate::job::forked::ForkGuard;
+use crate::scheduler::affinity::Mover;
+use crate::scheduler::sleep::{Caller, Parking};
+
+/// Where a thread parks.
+pub(crate) struct ThreadParking {
+    /// Held by its worker whenever it parks; nobody else locks it.
+    parker: Mutex<Parker>,
+    unparker: Unparker,
+    /// 1 from a call until it is taken. The parker alone does not say why it has returned.
+    called: <Machine as Memory>::Word,
+    /// The worker, while it parks.
+    sleeper: Mutex<Option<Mover>>,
+    /// The processor of the last caller, plus one; or zero.
+    caller: <Machine as Memory>::Word,
+    fork_guard: ForkGuard,
+}
+
+impl ThreadParking {
+    fn take_call(&self) -> bool {
+        // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
+        self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
+    }
+
+    fn sleeper(&self) -> MutexGuard<'_, Option<Mover>> {
+        self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Parks until called, or until `park` says that it has been long enough. Whether it was called.
+    fn sleep(&self, mut park: impl FnMut(&Parker) -> bool) -> bool {
+        let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.take_call() {
+            return true;
+        }
+        // Relaxed: a hint.
+        let avoid = (self.caller.load(Ordering::Relaxed) as usize).checked_sub(1);
+        *self.sleeper() = Mover::me(avoid);
+        let called = loop {
+            let goes_on = park(&parker);
+            if self.take_call() {
+                break true;
+            }
+            if !goes_on {
+                break false;
+            }
+        };
+        if let Some(sleeper) = self.sleeper().take() {
+            sleeper.comes_back();
+        }
+        called
+    }
+}
+
+impl Parking for ThreadParking {
+    fn new() -> Self {
+        let parker = Parker::new();
+        let unparker = parker.unparker().clone();
+        let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
+        let (called, caller, fork_guard) = (Word::new(0), Word::new(0), ForkGuard::here());
+        ThreadParking { parker, unparker, called, sleeper, caller, fork_guard }
+    }
+
+    fn park(&self) {
+        self.sleep(|parker| {
+            parker.park();
+            true
+        });
+    }
+
+    fn park_for(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        self.sleep(|parker| {
+            parker.park_deadline(end);
+            Instant::now() < end
+        })
+    }
+
+    fn unpark(&self, caller: Caller) {
+        // In a child process the sleeper is not there, and its locks may be held for ever. So this comes first.
+        if self.fork_guard.is_elsewhere() {
+            return;
+        }
+        Local::with(|local| {
+            if let Some(local) = local {
+                local.watch.called();
+            }
+        });
+        let here = match (caller, &mut *self.sleeper()) {
+            (Caller::GoesOn, Some(sleeper)) => sleeper.makes_way(),
+            _ => None,
+        };
+        // Relaxed: as in `sleep`.
+        self.caller.store(here.map_or(0, |here| here as u64 + 1), Ordering::Relaxed);
+        // Release: what the caller did is seen by the one it calls.
+        self.called.store(1, Ordering::Release);
+        self.unparker.unpark();
+    }
+}
+
+// Miri does not fork.
+#[cfg(all(test, unix, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::job::forked::tests::children::{alone_in, fork};
+
+    #[test]
+    fn a_call_in_a_child_waits_for_no_lock_of_its_parent() {
+        if !alone_in(module_path!(), "a_call_in_a_child_waits_for_no_lock_of_its_parent") {
+            return;
+        }
+        let parking = ThreadParking::new();
+        // As it is held by another thread at the moment of the fork.
+        let held = parking.sleeper();
+        let status = fork(|| {
+            parking.unpark(Caller::GoesOn);
+            7
+        });
+        drop(held);
+        assert_eq!(status, 7 << 8, "{status:#x}");
+        // In the process that made it, it calls.
+        parking.unpark(Caller::GoesOn);
+        parking.park();
+    }
+}

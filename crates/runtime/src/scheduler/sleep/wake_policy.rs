@@ -1,0 +1,252 @@
+//! When an owner wakes a sleeper for its forks: by ski rental, with a memory.
+//!
+//! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to sixty later. A region that is
+//! over by then has lost those few. So the pool keeps an account of its wakes: each adds what the woken worker has then
+//! worked, and takes off half as much again as wakes lately cost those who made them, by the clock. An owner whose pool is in debt
+//! *hesitates*: it puts a request off until the region has run for [`RENT`], about what a wake costs both sides. The region then takes at most
+//! twice the time that it would have taken with the better choice: Karlin, Manasse, Rudolph and Sleator,
+//! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
+//!
+//! - The account holds no more than a few wakes' worth, so a program whose regions become short is in debt soon, and one whose
+//!   woken worker is late now and then is not. A debt is forgotten after [`MEMORY`], and later each time that the next wake is useless again.
+//! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
+//!   region's owner does so at its first fork.
+//! - While some worker searches there is no wake to pay for, and the owner answers at once.
+//!
+//! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come back to its deque
+//! before one of them ends, gets its second worker from the next nap of a sleeper (see the README), and the next
+//! region at once.
+//!
+//! The clock is read in the owner's cold path: around a wake, and when an alarm has been met while it hesitates, which is twice for each
+//! level of a balanced tree of forks.
+
+use std::time::{Duration, Instant};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+/// How long a region runs before a hesitating owner wakes a sleeper for it.
+const RENT: u64 = 64_000;
+/// What a wake is taken to cost its owner before one was measured, and at most: it may lose its processor meanwhile.
+const COST: u64 = 10_000;
+/// The account holds as much as so many wakes cost.
+const WAKES: u64 = 4;
+/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of each ten milliseconds.
+const MEMORY: u64 = 10_000_000;
+/// Each debt without a wake in between that was worth its cost is remembered for twice as long, up to this.
+const LONGEST: u64 = MEMORY << 4;
+/// Forks further apart than this belong to different regions, if nothing private was left between them.
+const PAUSE: u64 = 10_000;
+
+type MachineWord = <Machine as Memory>::Word;
+
+/// What the owners of a pool have learned. Times are nanoseconds since `epoch`.
+// Relaxed, throughout this file: estimates.
+pub(crate) struct WakePolicy {
+    epoch: Instant,
+    /// Until then owners hesitate; zero if they do not.
+    hesitate_until: MachineWord,
+    /// For how long they will, next time.
+    memory: MachineWord,
+    /// What a wake costs its owner: a moving average, in nanoseconds.
+    cost: MachineWord,
+    /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
+    account: MachineWord,
+}
+
+/// The region that an owner runs. Written by the owner alone.
+pub(crate) struct RegionClock {
+    start: MachineWord,
+    /// When the owner last asked.
+    last: MachineWord,
+}
+
+impl RegionClock {
+    pub(crate) fn new() -> RegionClock {
+        RegionClock { start: Word::new(0), last: Word::new(0) }
+    }
+}
+
+impl WakePolicy {
+    pub(crate) fn new() -> WakePolicy {
+        WakePolicy {
+            epoch: Instant::now(),
+            hesitate_until: Word::new(0),
+            memory: Word::new(MEMORY),
+            cost: Word::new(COST),
+            account: Word::new(COST * WAKES),
+        }
+    }
+
+    /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own stand above the
+    /// split.
+    pub(crate) fn is_due(&self, region: &RegionClock, private: u32) -> bool {
+        if self.hesitate_until.load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        self.is_due_at(self.now(), region, private)
+    }
+
+    /// Whether an owner may put a request off, now. A worker that sleeps meanwhile naps.
+    pub(crate) fn hesitates(&self) -> bool {
+        let until = self.hesitate_until.load(Ordering::Relaxed);
+        until != 0 && self.now() < until
+    }
+
+    fn is_due_at(&self, now: u64, region: &RegionClock, private: u32) -> bool {
+        // The one private task has been pushed just now, on a deque that had none.
+        let paused = now - region.last.load(Ordering::Relaxed) > PAUSE;
+        if private == 1 && paused {
+            region.start.store(now, Ordering::Relaxed);
+        }
+        region.last.store(now, Ordering::Relaxed);
+        let hesitates = now < self.hesitate_until.load(Ordering::Relaxed);
+        if hesitates && now - region.start.load(Ordering::Relaxed) < RENT {
+            return false;
+        }
+        self.hesitate_until.store(0, Ordering::Relaxed);
+        true
+    }
+
+    /// An owner has woken a sleeper, which took so long.
+    pub(crate) fn woke(&self, took: Duration) {
+        let took = (took.as_nanos() as u64).min(COST);
+        let before = self.cost.load(Ordering::Relaxed);
+        self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
+    }
+
+    /// A worker that an owner had woken has worked for so long, and has nothing left.
+    pub(crate) fn woken(&self, worked: Duration) {
+        let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
+        let account = self.account.load(Ordering::Relaxed) + worked.as_nanos() as u64;
+        let left = account.checked_sub(cost);
+        self.account.store(left.unwrap_or(0).min(cost * WAKES), Ordering::Relaxed);
+        let memory = self.memory.load(Ordering::Relaxed);
+        if left.is_some() {
+            self.memory.store(MEMORY, Ordering::Relaxed);
+        } else {
+            self.hesitate_until.store(self.now() + memory, Ordering::Relaxed);
+            self.memory.store((memory * 2).min(LONGEST), Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A policy whose owners hesitate, and a time within its memory.
+    fn hesitating() -> (WakePolicy, u64) {
+        let policy = WakePolicy::new();
+        policy.hesitate_until.store(1_000 * MEMORY, Ordering::Relaxed);
+        (policy, MEMORY)
+    }
+
+    /// Useless wakes, until the owners hesitate. How many.
+    fn in_debt(policy: &WakePolicy) -> u64 {
+        let mut wakes = 0;
+        while policy.hesitate_until.load(Ordering::Relaxed) == 0 {
+            policy.woken(Duration::ZERO);
+            wakes += 1;
+        }
+        wakes
+    }
+
+    #[test]
+    fn an_owner_wakes_at_once_until_a_few_wakes_were_useless() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        assert!(policy.is_due(&region, 1));
+        assert!((2..=WAKES).contains(&in_debt(&policy)));
+        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+        // From then on each is one too many.
+        assert!(policy.hesitates());
+        policy.hesitate_until.store(0, Ordering::Relaxed);
+        assert!(!policy.hesitates());
+        assert_eq!(in_debt(&policy), 1);
+    }
+
+    #[test]
+    fn a_worker_that_is_late_now_and_then_is_woken_for_what_it_brings_otherwise() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        for _ in 0..100 {
+            (0..3).for_each(|_| policy.woken(Duration::from_nanos(COST * 3)));
+            policy.woken(Duration::ZERO);
+            assert!(policy.is_due(&region, 1));
+        }
+        // What it has brought pays for a few wakes, however much that was.
+        policy.woken(Duration::from_secs(1));
+        assert_eq!(in_debt(&policy), WAKES + 1);
+    }
+
+    #[test]
+    fn a_wake_is_worth_what_wakes_lately_cost() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        policy.account.store(0, Ordering::Relaxed);
+        (0..100).for_each(|_| policy.woke(Duration::from_micros(2)));
+        policy.woken(Duration::from_nanos(3_100));
+        assert!(policy.is_due(&region, 1));
+        // One whose caller lost its processor meanwhile counts for no more than the first guess.
+        policy.woke(Duration::from_secs(1));
+        policy.woken(Duration::from_nanos(2_000 + COST));
+        assert!(policy.is_due(&region, 1));
+        policy.account.store(0, Ordering::Relaxed);
+        policy.woken(Duration::from_nanos(3_100));
+        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+    }
+
+    #[test]
+    fn short_regions_wake_nobody_however_many_there_are() {
+        let ((policy, mut now), region) = (hesitating(), RegionClock::new());
+        for _ in 0..100 {
+            now += PAUSE + 1;
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += RENT - 1;
+            assert!(!policy.is_due_at(now, &region, 0));
+        }
+    }
+
+    #[test]
+    fn a_region_that_outlasts_the_rent_is_woken_for_and_so_is_the_next_at_once() {
+        let ((policy, now), region) = (hesitating(), RegionClock::new());
+        assert!(!policy.is_due_at(now, &region, 1));
+        assert!(policy.is_due_at(now + RENT, &region, 0));
+        assert!(policy.is_due_at(now + 2 * RENT, &region, 1));
+    }
+
+    #[test]
+    fn regions_without_a_pause_between_them_are_one() {
+        let ((policy, mut now), region) = (hesitating(), RegionClock::new());
+        let start = now;
+        while !policy.is_due_at(now, &region, 1) {
+            now += PAUSE;
+        }
+        assert_eq!((now - start).div_ceil(PAUSE), RENT.div_ceil(PAUSE));
+    }
+
+    #[test]
+    fn owners_hesitate_for_longer_each_time_until_a_wake_is_worth_it() {
+        let policy = WakePolicy::new();
+        in_debt(&policy);
+        let hesitates = || {
+            policy.woken(Duration::ZERO);
+            let until = policy.hesitate_until.load(Ordering::Relaxed);
+            (until - policy.now()).div_ceil(MEMORY)
+        };
+        assert_eq!([(); 5].map(|()| hesitates()), [2, 4, 8, 16, 16]);
+        policy.woken(Duration::from_micros(100));
+        policy.account.store(0, Ordering::Relaxed);
+        assert_eq!(hesitates(), 1);
+    }
+
+    #[test]
+    fn hesitation_is_forgotten() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        in_debt(&policy);
+        let later = policy.now() + MEMORY;
+        assert!(!policy.is_due_at(later - MEMORY / 2, &region, 1));
+        assert!(policy.is_due_at(later, &region, 1));
+    }
+}

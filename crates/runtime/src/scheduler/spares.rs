@@ -1,0 +1,158 @@
+//! The spare workers of a pool: which are idle, and which are lent to whom. See [`blocking`](crate::blocking()).
+//!
+//! The lock guards an interrupt's roll call too (see `interrupt`): while one is under way no spare goes
+//! out, and none that the interrupt has counted comes back before it has answered its call.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::job::forked::ForkGuard;
+
+/// The spare workers of a pool, by their slots beyond the regular ones.
+pub(crate) struct Spares {
+    fork_guard: ForkGuard,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    slots: Vec<Parking>,
+    dismissed: bool,
+    /// An interrupt is under way.
+    interrupted: bool,
+}
+
+enum Parking {
+    Idle,
+    /// Lent out; its thread has yet to see it.
+    Called(Loan),
+    /// At work, for this loan or, if that is over, until its task has ended.
+    Lent(Loan),
+}
+
+impl Parking {
+    /// Whether the slot's thread works for nobody, or will before long: then it may be lent again at
+    /// once, since it keeps working meanwhile.
+    fn is_free(&self) -> bool {
+        match self {
+            Parking::Idle => true,
+            Parking::Called(_) => false,
+            // Relaxed: nothing is handed over with it.
+            Parking::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
+        }
+    }
+}
+
+/// Set once the lender is back.
+pub(crate) type Loan = Arc<<Machine as Memory>::Word>;
+
+impl Spares {
+    pub(crate) fn new(number: usize) -> Spares {
+        let slots = (0..number).map(|_| Parking::Idle).collect();
+        let state = State { slots, dismissed: false, interrupted: false };
+        Spares { fork_guard: ForkGuard::here(), state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lend(&self) -> Option<(usize, Loan)> {
+        // In a child process there is no spare thread, and the lock may be held by one that is not there.
+        if self.fork_guard.is_elsewhere() {
+            return None;
+        }
+        let mut state = self.lock();
+        if state.interrupted {
+            return None;
+        }
+        // An idle one rather than one that has yet to come back.
+        let idle = state.slots.iter().position(|slot| matches!(slot, Parking::Idle));
+        let slot = idle.or_else(|| state.slots.iter().position(Parking::is_free))?;
+        let loan: Loan = Arc::new(Word::new(0));
+        state.slots[slot] = Parking::Called(Arc::clone(&loan));
+        drop(state);
+        self.changed.notify_all();
+        Some((slot, loan))
+    }
+
+    /// How many are at home.
+    pub(crate) fn idle(&self) -> usize {
+        self.lock().slots.iter().filter(|slot| matches!(slot, Parking::Idle)).count()
+    }
+
+    /// Lets the spare threads end. There is nothing left to lend them for.
+    pub(crate) fn dismiss(&self) {
+        self.lock().dismissed = true;
+        self.changed.notify_all();
+    }
+
+    /// Begins an interrupt, unless one is under way, and says to `call` which spare slots are at work.
+    pub(crate) fn begin_interrupt(
+        &self,
+        call: impl FnOnce(&mut dyn Iterator<Item = usize>),
+    ) -> bool {
+        let mut state = self.lock();
+        if state.interrupted {
+            return false;
+        }
+        state.interrupted = true;
+        let at_work =
+            |(slot, it): (usize, &Parking)| (!matches!(it, Parking::Idle)).then_some(slot);
+        call(&mut state.slots.iter().enumerate().filter_map(at_work));
+        true
+    }
+
+    pub(crate) fn end_interrupt(&self) {
+        self.lock().interrupted = false;
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.lock().interrupted
+    }
+
+    /// The next loan of this slot's thread; `None` if there will be none.
+    pub(crate) fn next_loan(&self, slot: usize) -> Option<Loan> {
+        let mut state = self.lock();
+        loop {
+            if let Parking::Called(loan) = &state.slots[slot] {
+                let loan = Arc::clone(loan);
+                state.slots[slot] = Parking::Lent(Arc::clone(&loan));
+                return Some(loan);
+            }
+            if state.dismissed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The slot is idle again, or lent again, if its worker is free, not called to an interrupt.
+    pub(crate) fn come_back(&self, slot: usize, is_free: impl FnOnce() -> bool) -> bool {
+        let mut state = self.lock();
+        let free = is_free();
+        if free && matches!(state.slots[slot], Parking::Lent(_)) {
+            state.slots[slot] = Parking::Idle;
+        }
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_lent_is_not_idle_before_it_has_come_back() {
+        let spares = Spares::new(2);
+        assert_eq!(spares.idle(), 2);
+        let (slot, _loan) = spares.lend().unwrap();
+        assert_eq!(spares.idle(), 1);
+        assert!(spares.next_loan(slot).is_some());
+        assert!(!spares.come_back(slot, || false));
+        assert_eq!(spares.idle(), 1);
+        assert!(spares.come_back(slot, || true));
+        assert_eq!(spares.idle(), 2);
+    }
+}

@@ -1,0 +1,192 @@
+//! Where the workers of a pool run, where their memory lies, and whom each robs first.
+//!
+//! # Memory
+//!
+//! A page lies on the node of the processor that first writes to it. What the pool's maker makes for
+//! a worker, its task stack, its queue and its counters, must be there before any worker starts, for
+//! all look at all. So, when workers are bound, the maker has it made by a short-lived thread bound to
+//! that worker's processor: the pages written to while it is made are on the right node, and so are
+//! those that the worker itself writes to later for the first time (the task stack makes its slots
+//! ready as it grows). The thread also has an arena of its own in most allocators, so that it is not
+//! given memory that was used, and placed, before.
+//!
+//! The alternative, that each worker makes its own, needs all workers to run before the pool is there,
+//! which whoever starts the threads need not grant; `mbind(2)` would be one more unsafe call.
+//!
+//! # Victims
+//!
+//! Each worker has its victims in groups of equal distance. It tries all of the first group, beginning at random, then all
+//! of the second. Without an order there is one group.
+
+use std::io;
+use std::thread;
+
+use crate::pool::build_error::BuildError;
+use crate::scheduler::affinity;
+use crate::topology::{Distance, Placement, Topology};
+
+/// In which order a worker looks at the others for something to steal:
+/// [`Builder::victims`](crate::Builder::victims).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Victims {
+    /// All alike, beginning at random.
+    Random,
+    /// The nearest first; among those that are equally near, beginning at random.
+    Nearest,
+}
+
+/// Whom one worker robs, in which order.
+pub(crate) struct VictimOrder(Box<[Box<[u16]>]>);
+
+impl VictimOrder {
+    /// All others of `workers` in one group.
+    fn one(index: usize, workers: usize) -> VictimOrder {
+        let others = (0..workers).filter(|&other| other != index).map(|other| other as u16);
+        VictimOrder(Box::new([others.collect()]))
+    }
+
+    /// All others, by their distance from worker `index`; last those whose distance is not known.
+    fn nearest(
+        index: usize,
+        distance: &dyn Fn(usize, usize) -> Option<Distance>,
+        workers: usize,
+    ) -> VictimOrder {
+        let others = (0..workers).filter(|&other| other != index);
+        let mut others: Vec<_> =
+            others.map(|other| (distance(index, other), other as u16)).collect();
+        others.sort_unstable_by_key(|&(distance, other)| (distance.is_none(), distance, other));
+        let group =
+            |group: &[(Option<Distance>, u16)]| group.iter().map(|&(_, other)| other).collect();
+        VictimOrder(others.chunk_by(|a, b| a.0 == b.0).map(group).collect())
+    }
+
+    /// All other workers, group by group, each group begun at a place that `random` says.
+    pub(crate) fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().flat_map(move |group| {
+            let start = random as usize % group.len().max(1);
+            let (before, after) = group.split_at(start);
+            after.iter().chain(before).map(|&victim| usize::from(victim))
+        })
+    }
+}
+
+/// Where the workers of a pool run, and whom each robs first.
+pub(crate) struct Plan {
+    /// How many workers there are, spare ones included.
+    slots: usize,
+    /// Each regular worker's processor, if they are bound. Spare ones go where there is room.
+    processors: Option<Vec<usize>>,
+    /// By distance, if that is the order.
+    topology: Option<Topology>,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        slots: usize,
+        threads: usize,
+        placement: &Placement,
+        victims: Option<Victims>,
+        topology: Option<Topology>,
+    ) -> Result<Plan, BuildError> {
+        if *placement == Placement::Anywhere {
+            return match victims {
+                Some(Victims::Nearest) => Err(BuildError::NearestUnpinned),
+                _ => Ok(Plan::anywhere(slots)),
+            };
+        }
+        let topology = topology.map_or_else(Topology::read, Ok).map_err(BuildError::Topology)?;
+        let processors = topology.place(placement, threads).map_err(BuildError::Topology)?;
+        let nearest = victims != Some(Victims::Random);
+        Ok(Plan { slots, processors, topology: nearest.then_some(topology) })
+    }
+
+    /// The plan that leaves everything open.
+    pub(crate) fn anywhere(slots: usize) -> Plan {
+        Plan { slots, processors: None, topology: None }
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The processor that worker `index` is bound to, if it is.
+    pub(crate) fn processor(&self, index: usize) -> Option<usize> {
+        self.processors.as_ref()?.get(index).copied()
+    }
+
+    /// Makes what worker `index` uses most, near to it.
+    pub(crate) fn near<T: Send>(
+        &self,
+        index: usize,
+        make: impl FnOnce() -> T + Send,
+    ) -> io::Result<T> {
+        let Some(processor) = self.processor(index) else {
+            return Ok(make());
+        };
+        thread::scope(|scope| {
+            let made = thread::Builder::new().spawn_scoped(scope, || {
+                affinity::bind(processor)?;
+                Ok(make())
+            })?;
+            made.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        })
+    }
+
+    pub(crate) fn victim_order(&self, index: usize) -> VictimOrder {
+        let Some(topology) = &self.topology else {
+            return VictimOrder::one(index, self.slots);
+        };
+        let of = |worker| topology.processor(self.processor(worker)?).ok();
+        let distance = |from, to| Some(topology.distance(of(from)?, of(to)?));
+        VictimOrder::nearest(index, &distance, self.slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight workers in two caches of four, two threads a core; and spare ones.
+    fn distance(from: usize, to: usize) -> Option<Distance> {
+        if from.max(to) >= 8 {
+            return None;
+        }
+        Some(if from / 2 == to / 2 {
+            Distance::Core
+        } else if from / 4 == to / 4 {
+            Distance::Cache
+        } else {
+            Distance::Remote(20)
+        })
+    }
+
+    #[test]
+    fn the_order_holds_every_other_worker_once_and_nearer_ones_first() {
+        let order = VictimOrder::nearest(5, &distance, 10);
+        for random in [0, 1, 7, 12345, u64::MAX] {
+            let mut order: Vec<usize> = order.begun_at(random).collect();
+            assert_eq!(order[0], 4);
+            order[1..3].sort_unstable();
+            order[3..7].sort_unstable();
+            order[7..].sort_unstable();
+            assert_eq!(order, [4, 6, 7, 0, 1, 2, 3, 8, 9]);
+        }
+    }
+
+    #[test]
+    fn a_group_begins_anywhere() {
+        let starts = |order: &VictimOrder| {
+            let mut starts: Vec<_> = (0..3).map(|random| order.begun_at(random).next()).collect();
+            starts.sort_unstable();
+            starts
+        };
+        assert_eq!(starts(&VictimOrder::one(1, 4)), [Some(0), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_worker_alone_has_no_victims() {
+        assert_eq!(VictimOrder::one(0, 1).begun_at(3).count(), 0);
+        assert_eq!(VictimOrder::nearest(0, &distance, 1).begun_at(3).count(), 0);
+    }
+}

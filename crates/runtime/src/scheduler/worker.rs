@@ -1,0 +1,561 @@
+//! A worker: finding work, running it, waiting for what others run (as [`Waiting`] says).
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use poach_deque::Steal;
+use poach_deque::split::{Claim, Exposure, Stolen};
+use poach_memory::{CachePadded, Machine, Memory};
+
+use crate::job::fork::{self, Head, Worker};
+use crate::job::task::{Ended, Fresh, Task, run_each, run_youngest};
+use crate::observe::track::Activity;
+use crate::observe::watch::Watch;
+use crate::scheduler::affinity::Mover;
+use crate::scheduler::fifo::Fifo;
+use crate::scheduler::lookout::Lookout;
+use crate::scheduler::registry::{Priority, Registry, Remote, SpawnOrder, Spawns};
+use crate::scheduler::sleep::{LONGEST, Slept};
+use crate::scheduler::steal_backoff::StealBackoff;
+use crate::scheduler::waiting::{NestingDepth, Waiting};
+
+mod guest;
+mod restricted;
+
+/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
+/// processor away after each look.
+const LOOKS: u32 = 64;
+/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
+/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
+const EAGER_LOOKS: u32 = 16;
+/// Pauses between two eager looks.
+const PAUSES: u32 = 8;
+
+/// What this thread knows of itself as a worker.
+pub(crate) struct Local {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) index: usize,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
+    spawns: Spawns,
+    /// Where the stack's top was when this thread last forked without a token.
+    pub(crate) hint: Cell<Head>,
+    /// What this worker has spawned in FIFO order.
+    pub(crate) fifo: Arc<Fifo>,
+    /// Whether the pool was made to use this thread, which has a life of its own.
+    pub(crate) resident: Cell<bool>,
+    /// What stands on its call stack.
+    pub(crate) nesting_depth: NestingDepth,
+    /// Its place among the guests, if it is one.
+    guest: Option<usize>,
+    backoff: StealBackoff,
+    lookout: Lookout,
+    random: Cell<u64>,
+}
+
+/// Something to run.
+enum Work<'r> {
+    /// The second half of a join, stolen from this worker.
+    Fork(Stolen<'r, Machine>, usize, Activity),
+    Task(Task, Activity),
+}
+
+impl Work<'_> {
+    fn is_stolen(&self) -> bool {
+        matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
+    }
+}
+
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`].
+/// See `sleep/README.md`.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The longest nap of a worker while nobody runs anything, but owners hesitate to wake anybody. See
+/// [`wake_policy`](crate::scheduler::sleep::wake_policy).
+const LONGEST_QUIET_NAP: Duration = Duration::from_millis(64);
+
+/// Why a worker works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// It is what it is there for: nothing is under way on it.
+    Idle,
+    /// It waits for something, which may depend on any work.
+    Wait,
+}
+
+impl Local {
+    pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
+        let hint = Cell::new(Local::bottom(&registry, index));
+        // Any odd number does; they only must differ.
+        let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
+        let watch = Arc::clone(&registry.workers[index].watch);
+        let (nesting_depth, backoff, lookout) =
+            (NestingDepth::new(), StealBackoff::new(), Lookout::new());
+        let guest = registry.guest(index);
+        Local {
+            registry,
+            index,
+            watch,
+            spawns,
+            hint,
+            fifo,
+            resident,
+            nesting_depth,
+            guest,
+            backoff,
+            lookout,
+            random,
+        }
+    }
+
+    /// Pushes a spawned task onto this worker's queue.
+    #[inline]
+    pub(crate) fn spawn(&self, task: Task) {
+        self.spawns.push(task);
+    }
+
+    /// [`spawn`](Local::spawn), of a closure that becomes a task only in the queue.
+    #[inline(always)]
+    pub(crate) fn spawn_fresh<R, F>(&self, closure: Fresh<F>)
+    where
+        R: Into<Ended>,
+        F: FnOnce() -> R + Send,
+    {
+        closure.push(&self.spawns);
+    }
+
+    /// The spawned task of this worker that is its next: the youngest, or the oldest.
+    #[inline]
+    pub(crate) fn pop_own(&self) -> Option<Task> {
+        match self.registry.wait_policy.order {
+            SpawnOrder::Lifo => self.spawns.pop(),
+            SpawnOrder::Fifo => self.oldest_own(),
+        }
+    }
+
+    /// The oldest spawned task of this worker's own.
+    #[cold]
+    fn oldest_own(&self) -> Option<Task> {
+        self.spawns.share();
+        loop {
+            match self.remote().spawns.steal() {
+                Steal::Success(task) => return Some(task),
+                Steal::Empty => return None,
+                Steal::Retry | Steal::Abort => Machine::pause(),
+            }
+        }
+    }
+
+    /// Runs the spawned task of this worker that is its next, if it has one, and leaves it to the caller to take it off
+    /// its count.
+    #[inline(always)]
+    pub(crate) fn run_next(&self) -> Option<Ended> {
+        if self.registry.wait_policy.order == SpawnOrder::Fifo {
+            let task = self.oldest_own()?;
+            return Some(execute(self.watch.runs(Activity::OwnTask), || task.run()));
+        }
+        run_youngest(&self.spawns, |task| {
+            execute(self.watch.runs(Activity::OwnTask), || task.run())
+        })
+    }
+
+    /// Runs spawned tasks of this worker's own, the youngest first, one after the other, as long as there is nothing else to do,
+    /// not even to record what it does, and `next` says so, which takes each off its count. None if the oldest are to be first.
+    #[inline(always)]
+    pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
+        let Watch { counters, track, .. } = &**self.watch;
+        if !track.is_on() && self.registry.wait_policy.order == SpawnOrder::Lifo {
+            run_each(&self.spawns, |task| {
+                counters.tasks.up();
+                next(execute((), || task.run())) && !track.is_on()
+            });
+        }
+    }
+
+    /// Runs one spawned task of this worker's own, if it has one.
+    #[inline]
+    pub(crate) fn run_own(&self) -> bool {
+        let ended = self.run_next();
+        let any = ended.is_some();
+        if let Some(ended) = ended {
+            self.count_down(ended);
+        }
+        any
+    }
+
+    /// Works until the pool has closed and nothing is left to do.
+    pub(crate) fn main_loop(&self) {
+        let finished = || self.registry.is_finished();
+        self.work_until(&finished, &|| None, || self.token(), Cause::Idle);
+    }
+
+    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
+    /// it runs now what it has spawned and not started.
+    pub(crate) fn leave(&self) {
+        while self.resident.get() && self.run_own() {}
+    }
+
+    /// This worker, as the others see it.
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.registry.workers[self.index]
+    }
+
+    /// Whether it has spawned tasks that have not started, or joins that are not complete.
+    pub(crate) fn has_pending_tasks(&self) -> bool {
+        !self.spawns.is_empty() || self.token().head().depth() != 0
+    }
+
+    /// Runs one piece of work from wherever there is some, for one who does not wait.
+    pub(crate) fn run_any(&self) -> bool {
+        let found = if self.guest.is_some() { self.find_needed(None) } else { self.find(None) };
+        let any = found.is_some();
+        if let Some(work) = found {
+            self.run(work, self.token());
+        }
+        any
+    }
+
+    /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
+    #[inline]
+    pub(crate) fn answer_calls(&self) {
+        if !self.remote().calls.is_empty() {
+            while let Some(task) = self.remote().calls.take() {
+                self.run(Work::Task(task, Activity::InjectedTask), self.token());
+            }
+        }
+    }
+
+    /// Waits for the second half of a join, which `thief` runs once it has said so, until it is `done`,
+    /// and works meanwhile, as [`Waiting`] says; in a random wait on top of what [`wait_for_any`] takes
+    /// first of all forks of the thief, then of those that the thief waits for. Whoever makes `done` true
+    /// must call [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
+    ///
+    /// `token` is this worker's token for what it runs.
+    ///
+    /// [`wait_for_any`]: Local::wait_for_any
+    pub(crate) fn wait<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+    ) {
+        self.backoff.waits();
+        let policy = self.registry.wait_policy;
+        let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
+        if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
+            self.work_until(done, thief, token, Cause::Wait);
+        } else {
+            self.follow_until(done, thief, token);
+        }
+    }
+
+    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
+    /// ones, its mail, everybody's tasks in the order of its rings, and the others from outside. With no
+    /// work, it looks a while, then sleeps; whoever makes `done` true must call
+    /// [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
+    ///
+    /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads.
+    pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool) {
+        if self.guest.is_some() {
+            return self.follow_until(done, &|| None, || self.token());
+        }
+        self.work_until(done, &|| None, || self.token(), Cause::Wait);
+    }
+
+    /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
+    /// expose what an owner that does not come back keeps private, before this worker comes back itself.
+    fn found(&self) {
+        if !self.registry.found() {
+            return;
+        }
+        let mut fences = 0;
+        let private = self.registry.private_work(self.index, || Local::fence(&mut fences));
+        self.watch.fenced(fences);
+        if private {
+            for victim in self.others() {
+                if self.expose([victim]) {
+                    self.registry.sleep.wake_for(victim);
+                }
+            }
+        }
+    }
+
+    /// A process-wide barrier, and one more of them. It pairs with the light fence of a push: see
+    /// `poach_deque::split`, "A thief that is about to sleep".
+    fn fence(fences: &mut u64) {
+        Machine::heavy();
+        *fences += 1;
+    }
+
+    fn pause() {
+        for _ in 0..PAUSES {
+            Machine::pause();
+        }
+    }
+
+    /// Between two looks, after so many: pauses, or gives the processor away.
+    fn pause_between_looks(looks: u32) {
+        if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
+    }
+
+    /// [`wait`](Local::wait) without restriction, and all other waits.
+    fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        cause: Cause,
+    ) {
+        let idle = cause == Cause::Idle;
+        let _waiting = (!idle).then(|| self.watch.waits());
+        let following = (!idle).then(|| self.registry.sleep.follow(self.index));
+        let (mut looks, mut nap) = (0, NAP);
+        while !done() {
+            let thief = thief();
+            if let Some(following) = &following {
+                following.set(thief);
+            } else if self.spawns.is_empty()
+                && let Some(stolen) = self.backoff.end()
+            {
+                self.lookout.worked(stolen.worked);
+                if let Some(rest) = stolen.rest {
+                    // It may have looked in vain before its last spawned task was stolen.
+                    if looks == 0 {
+                        self.registry.sleep.search();
+                    }
+                    let _sleeping = self.watch.sleeps();
+                    self.registry.sleep.rest(self.index, rest, || {
+                        done() || self.registry.has_injected() || self.remote().has_mail()
+                    });
+                    looks = 1;
+                }
+            }
+            if let Some(work) = self.find(thief) {
+                if looks != 0 {
+                    self.found();
+                    looks = 0;
+                }
+                nap = NAP;
+                if idle {
+                    let stolen = work.is_stolen();
+                    self.lookout.found(stolen);
+                    if stolen {
+                        self.backoff.begin();
+                    }
+                }
+                let _on_top = (!idle).then(|| self.nesting_depth.task());
+                self.run(work, token());
+                continue;
+            }
+            if looks == 0 {
+                self.registry.sleep.search();
+                if idle {
+                    self.lookout.begin();
+                }
+            }
+            looks += 1;
+            let aside = idle && self.registry.sleep.is_crowded();
+            if aside {
+                looks = LOOKS;
+            }
+            if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && self.expose(self.others()) {
+                // Something to steal now.
+            } else if looks < LOOKS || idle && !aside && self.lookout.goes_on() {
+                // The last look comes again, with its exposure.
+                looks = if looks < LOOKS { looks } else { LOOKS - 2 };
+                Local::pause_between_looks(looks);
+            } else {
+                self.registry.fork_guard.check_or_abort();
+                let sleeping = self.watch.sleeps();
+                let sleep = &self.registry.sleep;
+                if idle && let Some(worked) = self.lookout.sleeps() {
+                    self.registry.wake_policy.woken(worked);
+                }
+                let time = self.nap(nap);
+                let (mut fences, mut private) = (0, false);
+                let slept = sleep.sleep(self.index, time, || {
+                    self.registry.request_everywhere(Some(self.index));
+                    if done() || self.registry.has_injected() || self.remote().has_mail() {
+                        return true;
+                    }
+                    // One that stands aside leaves what owners have to those that are at work.
+                    if idle && sleep.leaves_it_to_guests() {
+                        return false;
+                    }
+                    if self.registry.visible_work() {
+                        return true;
+                    }
+                    let fence = || Local::fence(&mut fences);
+                    private = self.registry.private_work(self.index, fence);
+                    private
+                });
+                drop(sleeping);
+                self.watch.fenced(fences);
+                (looks, nap) = match slept {
+                    Slept::ToTheEnd => (LOOKS - 1, (nap * 2).min(LONGEST)),
+                    Slept::Called => {
+                        if idle {
+                            self.lookout.is_woken();
+                        }
+                        (1, NAP)
+                    }
+                    // What it has seen it exposes at its next look.
+                    Slept::NotAtAll if private => (EAGER_LOOKS - 1, nap),
+                    Slept::NotAtAll => (1, NAP),
+                };
+            }
+        }
+        if looks != 0 {
+            self.found();
+        }
+    }
+
+    /// How long to sleep before another look, if there may be something to see by then: somebody runs something, or whoever
+    /// runs something soon may put requests off.
+    fn nap(&self, nap: Duration) -> Option<Duration> {
+        // In this order: see "Requests that are put off" in `sleep/README.md`.
+        let hesitate = self.registry.wake_policy.hesitates();
+        if self.registry.does_anybody_run() {
+            Some(nap)
+        } else {
+            hesitate.then_some(nap.min(LONGEST_QUIET_NAP))
+        }
+    }
+
+    /// What anybody may take, and first what a wait for `thief` needs.
+    fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
+        if let Some(task) = self.remote().calls.take() {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        if let Some(stolen) = self.steal_from_chain(thief) {
+            return Some(stolen);
+        }
+        if let Some(task) = self.registry.injected(Priority::High) {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        if let Some(task) = self.pop_own() {
+            return Some(Work::Task(task, Activity::OwnTask));
+        }
+        if let Some(task) = self.remote().mail.take() {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        for victim in self.remote().victim_order.begun_at(self.next_random()) {
+            if let Some(work) = self.steal_fork(victim, false) {
+                return Some(work);
+            }
+            if let Some(task) = self.steal_tasks(victim) {
+                return Some(Work::Task(task, Activity::StolenTask { victim }));
+            }
+        }
+        self.registry
+            .injected(Priority::Normal)
+            .map(|task| Work::Task(task, Activity::InjectedTask))
+    }
+
+    /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
+        loop {
+            match self.registry.workers[victim].forks.steal() {
+                Ok(stolen) => {
+                    let kind = Activity::StolenFork { victim, leap };
+                    return Some(Work::Fork(stolen, victim, kind));
+                }
+                Err(Claim::Lost) => Machine::pause(),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
+    fn steal_tasks(&self, victim: usize) -> Option<Task> {
+        loop {
+            match self.registry.workers[victim].spawns.steal_half(&self.spawns) {
+                Steal::Success(task) => return Some(task),
+                Steal::Retry => Machine::pause(),
+                Steal::Empty | Steal::Abort => return None,
+            }
+        }
+    }
+
+    /// Nobody has answered this worker's requests for a while: moves the split of one of these workers that
+    /// has private forks or spawned tasks and does not come back to its deque.
+    #[cold]
+    fn expose(&self, victims: impl IntoIterator<Item = usize>) -> bool {
+        victims.into_iter().any(|victim| {
+            let spawns = &self.registry.workers[victim].spawns;
+            self.expose_forks([victim]) || self.has_exposed(victim, spawns.expose())
+        })
+    }
+
+    /// [`expose`](Local::expose), for a worker that takes nothing but forks.
+    #[cold]
+    fn expose_forks(&self, victims: impl IntoIterator<Item = usize>) -> bool {
+        let forks = |victim: usize| self.registry.workers[victim].forks.expose();
+        victims.into_iter().any(|victim| self.has_exposed(victim, forks(victim)))
+    }
+
+    /// Whether something of the victim's can be stolen now.
+    fn has_exposed(&self, victim: usize, exposure: Exposure) -> bool {
+        self.watch.exposes(victim, exposure);
+        if exposure != Exposure::Refused {
+            self.make_room_for(victim);
+        }
+        exposure == Exposure::Done
+    }
+
+    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
+    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
+    /// for each processor: then this thread goes elsewhere.
+    fn make_room_for(&self, victim: usize) {
+        let foreign = self.resident.get() || self.guest.is_some();
+        if !foreign
+            && self.registry.workers[victim].watch.was_here()
+            && let Some(mut me) = Mover::me(None)
+        {
+            me.makes_way();
+            me.comes_back();
+        }
+    }
+
+    /// Everybody else, in the order of this worker's rings.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        self.remote().victim_order.begun_at(self.next_random())
+    }
+
+    fn run(&self, work: Work<'_>, worker: Worker<'_>) {
+        self.hint.set(worker.head());
+        match work {
+            Work::Task(task, kind) => {
+                self.count_down(execute(self.watch.runs(kind), || task.run()));
+            }
+            Work::Fork(stolen, victim, kind) => {
+                self.watch.is_here();
+                let running = self.watch.runs(kind);
+                execute(running, || fork::run_stolen(&stolen, self.index, worker));
+                self.registry.sleep.wake(victim);
+            }
+        }
+    }
+
+    /// Xorshift: which victim comes first.
+    fn next_random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.set(x);
+        x
+    }
+}
+
+/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call` is the one call of
+/// its code, through a pointer to a function that does not unwind: see `job::unwind`.
+#[inline(always)]
+fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
+    let result = call();
+    drop(running);
+    result
+}

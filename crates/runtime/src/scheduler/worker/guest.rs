@@ -1,0 +1,45 @@
+//! What a worker without a thread of its own does differently: "Guests" in `sleep/README.md`.
+
+use super::Local;
+use crate::observe::track::Activity;
+use crate::scheduler::waiting::CallStack;
+
+impl Local {
+    /// Whether this is a thread from outside.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.guest.is_some()
+    }
+
+    /// Works as a guest for as long as `f` runs; the place is this thread's.
+    pub(crate) fn visit<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.nesting_depth.stack.set(CallStack::here(None));
+        self.enter(|local| {
+            let _running = local.watch.runs(Activity::InPlace);
+            local.watch.is_here();
+            f()
+        })
+    }
+
+    /// A guest sleeps in a wait, or blocks, until the value is dropped.
+    pub(crate) fn dozes(&self) -> impl Drop {
+        struct Rouse<'l>(&'l Local);
+        impl Drop for Rouse<'_> {
+            fn drop(&mut self) {
+                if let Some(place) = self.0.guest {
+                    self.0.registry.sleep.rouse(place);
+                }
+            }
+        }
+        if let Some(place) = self.guest {
+            self.registry.sleep.doze(place, || self.registry.relieve(self.index));
+        }
+        Rouse(self)
+    }
+
+    /// Gives what this worker has spawned and not started to whoever comes for it.
+    pub(crate) fn hand_over(&self) {
+        while let Some(task) = self.pop_own() {
+            self.registry.inject(task);
+        }
+    }
+}

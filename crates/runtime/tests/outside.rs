@@ -1,0 +1,207 @@
+//! What a thread from outside runs itself, and what the pool's own threads run: always, whatever the workers do.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread::{self, ThreadId};
+
+use poach_runtime::{ThreadPool, current_thread_index, join};
+
+/// Calls of each kind: those that went astray did so in one of a few.
+const CALLS: usize = if cfg!(miri) { 10 } else { 500 };
+
+thread_local! {
+    /// What `on_start` sets: 0 on any thread that is not the pool's.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+    /// As a runtime that must not be entered twice marks its threads.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPool::builder().threads(threads).on_start(|index| OWN.set(index + 1)).build().unwrap()
+}
+
+/// The pool's workers sleep, or have just worked, or are at work.
+fn in_all_states(pool: &ThreadPool, call: impl Fn()) {
+    for _ in 0..CALLS {
+        call();
+        pool.spawn(|| ()).join().unwrap();
+        call();
+        drop(pool.spawn(thread::yield_now));
+        call();
+    }
+}
+
+#[test]
+fn what_is_installed_or_spawned_has_the_pools_thread_locals() {
+    let pool = pool(2);
+    in_all_states(&pool, || {
+        assert_ne!(pool.install(|| OWN.get()), 0);
+        assert_ne!(pool.spawn(|| OWN.get()).join().unwrap(), 0);
+        // From within a region of the caller's, too.
+        let nested = pool.join(
+            || (pool.install(|| OWN.get()), poach_runtime::spawn(|| OWN.get()).join().unwrap()),
+            || (),
+        );
+        assert!(nested.0.0 != 0 && nested.0.1 != 0, "{nested:?}");
+    });
+}
+
+#[test]
+fn the_body_of_a_region_runs_on_the_thread_that_calls_it() {
+    let pool = pool(2);
+    let here = thread::current().id();
+    in_all_states(&pool, || {
+        assert_eq!(pool.join(|| thread::current().id(), || ()).0, here);
+        assert_eq!(pool.join_context(|_| thread::current().id(), |_| ()).0, here);
+        assert_eq!(pool.scope(|_| thread::current().id()), here);
+        assert_eq!(pool.scope_fifo(|_| thread::current().id()), here);
+        assert_eq!(pool.run(|_| thread::current().id()), here);
+    });
+}
+
+#[test]
+fn a_runtime_that_its_thread_is_inside_of_is_not_entered_by_what_is_installed() {
+    let pool = pool(2);
+    INSIDE.set(true);
+    in_all_states(&pool, || {
+        assert!(pool.join(|| INSIDE.get(), || ()).0);
+        assert!(!pool.install(|| INSIDE.get()));
+    });
+    INSIDE.set(false);
+}
+
+#[test]
+fn a_broadcast_reaches_every_thread_of_the_pool_and_no_other() {
+    let pool = pool(3);
+    in_all_states(&pool, || assert_eq!(pool.broadcast(|_| OWN.get()), [1, 2, 3]));
+    // While callers work for the pool, and from one of them.
+    let answers = pool.join(|| pool.broadcast(|context| (context.index() + 1, OWN.get())), || ());
+    assert_eq!(answers.0, [(1, 1), (2, 2), (3, 3)]);
+}
+
+#[test]
+#[cfg(not(miri))] // whose stacks do not end
+fn what_is_installed_has_the_stack_that_the_pool_was_built_with() {
+    fn deep(levels: usize) -> usize {
+        let frame = std::hint::black_box([levels as u8; 8 << 10]);
+        if levels == 0 { 0 } else { deep(levels - 1) + usize::from(frame[0] == levels as u8) }
+    }
+    let pool = ThreadPool::builder().threads(2).stack_size(256 << 20).build().unwrap();
+    // 128 MiB, more than any thread has that asks for no stack.
+    in_all_states(&pool, || pool.install(|| ()));
+    for _ in 0..4 {
+        assert!(pool.install(|| deep(16_000)) > 0);
+    }
+}
+
+#[test]
+fn a_builder_that_says_so_has_everything_on_the_pools_threads() {
+    let builder = ThreadPool::builder().threads(2).callers_work(false);
+    let pool = builder.on_start(|index| OWN.set(index + 1)).build().unwrap();
+    in_all_states(&pool, || {
+        assert_ne!(pool.join(|| OWN.get(), || ()).0, 0);
+        assert_ne!(pool.scope(|_| OWN.get()), 0);
+        assert_ne!(pool.run(|_| OWN.get()), 0);
+    });
+}
+
+#[test]
+fn more_callers_than_there_are_places_are_handed_over() {
+    const CALLERS: usize = 6;
+    let pool = Arc::new(pool(CALLERS));
+    let barrier = Arc::new(Barrier::new(CALLERS));
+    let (send, answers) = mpsc::channel();
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|_| {
+            let (pool, barrier, send) = (Arc::clone(&pool), Arc::clone(&barrier), send.clone());
+            thread::spawn(move || {
+                let here = thread::current().id();
+                let body = || {
+                    barrier.wait();
+                    (thread::current().id() == here, current_thread_index().unwrap())
+                };
+                send.send(pool.join(body, || ()).0).unwrap();
+            })
+        })
+        .collect();
+    drop(send);
+    let answers: Vec<(bool, usize)> = answers.iter().collect();
+    for caller in callers {
+        caller.join().unwrap();
+    }
+    let guests = answers.iter().filter(|(here, _)| *here);
+    assert_eq!(guests.clone().count(), 4, "{answers:?}");
+    assert!(guests.clone().all(|(_, index)| *index >= CALLERS), "{answers:?}");
+    let indices: HashSet<usize> = answers.iter().map(|(_, index)| *index).collect();
+    assert_eq!(indices.len(), CALLERS, "each has a place of its own: {answers:?}");
+}
+
+#[test]
+fn a_guest_waits_for_what_was_stolen_and_its_tasks_are_helped_with() {
+    let pool = pool(2);
+    for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+        let begun = AtomicBool::new(false);
+        let wait = || {
+            while !begun.load(Ordering::Relaxed) {
+                // A fork answers the request of whoever may take the other half.
+                join(|| (), || ());
+                thread::yield_now();
+            }
+        };
+        let ids: (ThreadId, ThreadId) = pool.join(
+            || {
+                wait();
+                thread::current().id()
+            },
+            || {
+                begun.store(true, Ordering::Relaxed);
+                thread::current().id()
+            },
+        );
+        assert_ne!(ids.0, ids.1);
+    }
+}
+
+#[test]
+fn a_panic_in_a_region_of_the_callers_leaves_the_place() {
+    let pool = pool(1);
+    for _ in 0..10 {
+        let body = || pool.join(|| panic!("body"), || ());
+        let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_err();
+        assert_eq!(payload.downcast_ref(), Some(&"body"));
+    }
+    let here = thread::current().id();
+    assert_eq!(pool.join(|| thread::current().id(), || ()).0, here);
+}
+
+#[test]
+fn an_interrupt_stops_guests_and_lets_none_in() {
+    let pool = Arc::new(pool(2));
+    let (inside, calls) = (Arc::new(AtomicBool::new(false)), if cfg!(miri) { 3 } else { 200 });
+    let guests: Vec<_> = (0..2)
+        .map(|_| {
+            let (pool, inside) = (Arc::clone(&pool), Arc::clone(&inside));
+            thread::spawn(move || {
+                for _ in 0..calls {
+                    pool.run(|mut worker| {
+                        worker.join(|_| assert!(!inside.load(Ordering::Relaxed)), |_| ());
+                        poach_runtime::check();
+                        assert!(!inside.load(Ordering::Relaxed));
+                    });
+                }
+            })
+        })
+        .collect();
+    for _ in 0..calls {
+        pool.interrupt(|| {
+            inside.store(true, Ordering::SeqCst);
+            thread::yield_now();
+            inside.store(false, Ordering::SeqCst);
+        });
+    }
+    for guest in guests {
+        guest.join().unwrap();
+    }
+}

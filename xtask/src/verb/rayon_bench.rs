@@ -1,0 +1,136 @@
+//! `cargo xtask rayon-bench`: rayon's iterators on the original core and on `compat/rayon-core`, in turn.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::rayon_suite::cargo;
+use crate::workspace;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// How often each core is asked for each workload and size, in turn.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// The numbers of threads.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// These workloads alone.
+    #[arg(long, value_delimiter = ',')]
+    workload: Vec<String>,
+}
+
+/// The sizes of a workload that has no limit below them.
+const SIZES: [usize; 6] = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/// A program that times workloads as it is asked.
+struct Program {
+    child: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(binary: &Path, threads: usize) -> Result<Program> {
+        let mut child = Command::new(binary)
+            .arg(threads.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("could not start {}", binary.display()))?;
+        let ask = child.stdin.take().context("its input is piped")?;
+        let answers = BufReader::new(child.stdout.take().context("its output is piped")?);
+        Ok(Program { child, ask, answers })
+    }
+
+    fn ask(&mut self, line: &str) -> Result<String> {
+        writeln!(self.ask, "{line}")?;
+        let mut answer = String::new();
+        ensure!(self.answers.read_line(&mut answer)? != 0, "`{line}` ended the program");
+        Ok(answer.trim_end().to_owned())
+    }
+
+    fn end(mut self) -> Result<()> {
+        drop(self.ask);
+        ensure!(self.child.wait()?.success(), "a program failed");
+        Ok(())
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut binaries = Vec::new();
+    for package in ["original", "patched"] {
+        // A folder each: the two programs have one name.
+        let target = workspace::target_directory()?.join("compat").join(package);
+        cargo("build --release", &workspace::root().join("compat").join(package), &target)
+            .run("the programs do not build")?;
+        binaries.push(target.join("release/iterators"));
+    }
+    println!(
+        "Times of the original core as multiples of Poach's, and microseconds of Poach's; medians of {} rounds.",
+        options.rounds
+    );
+    for &threads in &options.threads {
+        println!("\n| threads {threads} | {} |", SIZES.map(|size| size.to_string()).join(" | "));
+        println!("|---|{}", "---|".repeat(SIZES.len()));
+        let mut programs = Vec::new();
+        for binary in &binaries {
+            programs.push(Program::start(binary, threads)?);
+        }
+        let list = programs[0].ask("list")?;
+        let words: Vec<&str> = list.split_whitespace().collect();
+        for workload in words.chunks(2) {
+            let (name, most) = (workload[0], workload[1].parse::<usize>()?);
+            if !options.workload.is_empty() && !options.workload.iter().any(|only| only == name) {
+                continue;
+            }
+            print!("| {name} |");
+            for size in SIZES.map(|size| if name == "fib" { fib_size(size) } else { size }) {
+                if size > most {
+                    print!(" |");
+                    continue;
+                }
+                let [original, poach] = medians(&mut programs, options.rounds, name, size)?;
+                print!(" {:.2} ({:.1}) |", original / poach, poach / 1e3);
+                std::io::stdout().flush()?;
+            }
+            println!();
+        }
+        programs.into_iter().try_for_each(Program::end)?;
+    }
+    Ok(())
+}
+
+/// The number for which Fibonacci's tree has about so many leaves.
+fn fib_size(leaves: usize) -> usize {
+    let (mut a, mut b, mut n) = (1, 1, 1);
+    while b < leaves {
+        (a, b, n) = (b, a + b, n + 1);
+    }
+    n
+}
+
+fn medians(programs: &mut [Program], rounds: usize, name: &str, size: usize) -> Result<[f64; 2]> {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (program, times) in programs.iter_mut().zip(&mut times) {
+            times.push(program.ask(&format!("{name} {size}"))?.parse::<f64>()?);
+        }
+    }
+    Ok(times.map(|mut times| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_of_about_so_many_leaves() {
+        assert_eq!([100, 1_000, 10_000].map(fib_size), [11, 16, 20]);
+    }
+}
