@@ -7,6 +7,7 @@
 mod absence;
 mod links;
 mod mutate;
+mod published;
 mod run;
 mod verb;
 mod workspace;
@@ -33,7 +34,7 @@ enum Verb {
     Docs,
     /// The workspace compiles for the other platforms, and for all of them with `portable`.
     Cross,
-    /// The unit and behaviour tests of the rooms that hold `unsafe` run under Miri.
+    /// The unit and behaviour tests of the crates that hold `unsafe` run under Miri.
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
     Loom(verb::loom::Options),
@@ -51,6 +52,8 @@ enum Verb {
     RayonSuite(verb::rayon_suite::Options),
     /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
     RayonBench(verb::rayon_bench::Options),
+    /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in turn.
+    RayonPrograms(verb::rayon_programs::Options),
     /// The quick verbs, one after the other: fmt, lint, docs, cross.
     Ci,
 }
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Spin(options) => verb::spin::run(&options),
         Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
         Verb::RayonBench(options) => verb::rayon_bench::run(&options),
+        Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),
         Verb::Ci => verb::ci::run(),
     };
     match outcome {

@@ -45,13 +45,13 @@ impl Workspace {
         self.0.packages.iter()
     }
 
-    /// The packages, by name, that have a library and a directory `crates/<room>` among `rooms`.
-    pub(crate) fn libraries(&self, rooms: &[&str]) -> Vec<String> {
-        let in_rooms = |package: &&Package| {
-            rooms.iter().any(|room| package.manifest_path.ends_with(format!("{room}/Cargo.toml")))
+    /// The packages, by name, that have a library and whose directory ends with one of `directories`.
+    pub(crate) fn libraries(&self, directories: &[&str]) -> Vec<String> {
+        let listed = |package: &&Package| {
+            directories.iter().any(|at| package.manifest_path.ends_with(format!("{at}/Cargo.toml")))
                 && package.targets.iter().any(cargo_metadata::Target::is_lib)
         };
-        self.packages().filter(in_rooms).map(|package| package.name.to_string()).collect()
+        self.packages().filter(listed).map(|package| package.name.to_string()).collect()
     }
 
     /// `package/feature` for each package that has this feature.
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_ground_floor_and_its_feature() {
+    fn finds_a_library_and_its_feature() {
         let workspace = Workspace::load().unwrap();
         assert_eq!(workspace.libraries(&["crates/memory"]), ["poach-memory"]);
         assert!(workspace.features("portable").contains(&"poach-memory/portable".to_owned()));

@@ -2,7 +2,7 @@
 
 use super::tokens::Token;
 
-/// Something that must be absent from some rooms.
+/// Something that must be absent from some modules.
 pub(crate) struct Rule {
     /// A short name, for the report.
     pub(crate) name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Rule {
 /// All of them.
 pub(crate) const RULES: [Rule; 9] = [
     Rule {
-        name: "unsafe-has-rooms",
+        name: "unsafe-in-listed-modules",
         advice: "`unsafe` stands only in memory, deque, pool, runtime/job, scan/sys, \
                  measure/capacity, capi, compat's observe and the modules that vouch for a memory or a bound: \
                  wrap the operation there",
@@ -175,7 +175,7 @@ fn may_hold_unsafe(path: &str) -> bool {
         "crates/runtime/src/scheduler/sleep/model",
         "crates/runtime/tests/on_queue",
     ];
-    CRATES.iter().any(|room| path.starts_with(room))
+    CRATES.iter().any(|at| path.starts_with(at))
         || MODULES.iter().chain(&VOUCHING).any(|module| {
             path.strip_prefix(module)
                 .is_some_and(|rest| rest.starts_with(".rs") || rest.starts_with('/'))

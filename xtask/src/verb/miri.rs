@@ -1,4 +1,4 @@
-//! `cargo xtask miri`: the tests of the rooms that hold `unsafe`, interpreted by Miri.
+//! `cargo xtask miri`: the tests of the crates that hold `unsafe`, interpreted by Miri.
 //!
 //! The loom models are left out: loom brings its own scheduler, and has no undefined behaviour to show.
 //! The stress tests do less here than elsewhere; what Miri adds to them is that it also sees what did not
@@ -12,8 +12,8 @@ use anyhow::{Result, ensure};
 use crate::run::{Step, need_nightly};
 use crate::workspace::Workspace;
 
-/// The rooms where `unsafe` may stand and that Miri can interpret.
-const ROOMS: [&str; 4] = ["crates/memory", "crates/deque", "crates/pool", "crates/runtime"];
+/// The crates where `unsafe` may stand and that Miri can interpret.
+const CRATES: [&str; 4] = ["crates/memory", "crates/deque", "crates/pool", "crates/runtime"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -27,10 +27,10 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let workspace = Workspace::load()?;
-    let mut packages = workspace.libraries(&ROOMS);
+    let mut packages = workspace.libraries(&CRATES);
     if let Some(only) = &options.package {
         packages.retain(|package| package == only);
-        ensure!(!packages.is_empty(), "{only} is not a package of {}", ROOMS.join(", "));
+        ensure!(!packages.is_empty(), "{only} is not a package of {}", CRATES.join(", "));
     }
     need_nightly(&["miri", "rust-src"])?;
 

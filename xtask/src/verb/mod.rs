@@ -10,6 +10,7 @@ pub(crate) mod loom;
 pub(crate) mod miri;
 pub(crate) mod mutate;
 pub(crate) mod rayon_bench;
+pub(crate) mod rayon_programs;
 pub(crate) mod rayon_suite;
 pub(crate) mod soak;
 pub(crate) mod spin;

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::rayon_suite::cargo;
+use crate::published::cargo;
 use crate::workspace;
 
 #[derive(Debug, clap::Args)]

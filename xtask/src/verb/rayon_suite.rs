@@ -3,14 +3,9 @@
 //! They are run on the original core too, from which the number of tests that must pass is taken. The behaviour tests of
 //! `compat/rayon-core/tests` are run on both cores first.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use anyhow::{Result, bail, ensure};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use cargo_metadata::MetadataCommand;
-use walkdir::WalkDir;
-
-use crate::run::Step;
+use crate::published::{cargo, copy, unpacked};
 use crate::workspace;
 
 #[derive(Debug, clap::Args)]
@@ -43,16 +38,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
 
-    let rayon = published_rayon()?;
+    let rayon = unpacked(&workspace::root().join("compat/original"), "rayon")?;
     let mut expected = Vec::new();
     for (core, _) in CORES {
-        let copy = copy(&rayon, &target.join(format!("rayon-on-{core}")), core == "poach")?;
+        let tested = target.join(format!("rayon-on-{core}"));
+        copy(&rayon, &tested, core == "poach")?;
         let mut counts = Vec::new();
         for profile in [None, Some("--release")] {
             for &threads in &options.threads {
                 let what = format!("a test of rayon fails on the {core} core");
                 let step = |kind: &[&str]| {
-                    cargo("test", &copy, &target)
+                    cargo("test", &tested, &target)
                         .args(profile)
                         .args(kind.iter().copied())
                         .env("RAYON_NUM_THREADS", &threads.to_string())
@@ -75,46 +71,4 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bail!("the cores do not pass the same numbers of tests: {expected:?}");
     }
     Ok(())
-}
-
-/// `cargo <verb>` of the package in `directory`, which is none of this workspace.
-pub(crate) fn cargo(verb: &str, directory: &Path, target: &Path) -> Step {
-    let manifest = directory.join("Cargo.toml");
-    Step::cargo(verb)
-        .args(["--manifest-path", &manifest.to_string_lossy()])
-        .env("CARGO_TARGET_DIR", &target.to_string_lossy())
-}
-
-/// Where cargo has unpacked the rayon that `compat/original` depends on.
-fn published_rayon() -> Result<PathBuf> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(workspace::root().join("compat/original/Cargo.toml"))
-        .exec()
-        .context("cargo metadata failed")?;
-    let rayon = metadata.packages.iter().find(|package| package.name.as_str() == "rayon");
-    let manifest = &rayon.context("compat/original does not depend on rayon")?.manifest_path;
-    Ok(manifest.parent().context("a manifest lies in a directory")?.as_std_path().to_owned())
-}
-
-/// Copies the package to `to`, as a workspace of its own, and puts the drop-in below it if it is to be `patched`.
-fn copy(package: &Path, to: &Path, patched: bool) -> Result<PathBuf> {
-    for entry in WalkDir::new(package) {
-        let entry = entry?;
-        let copy = to.join(entry.path().strip_prefix(package)?);
-        let copied = if entry.file_type().is_dir() {
-            fs::create_dir_all(&copy)
-        } else {
-            fs::copy(entry.path(), &copy).map(drop)
-        };
-        copied.with_context(|| format!("could not write {}", copy.display()))?;
-    }
-    let manifest = to.join("Cargo.toml");
-    let own = fs::read_to_string(&manifest)?;
-    let core = workspace::root().join("compat/rayon-core");
-    // In single quotes TOML knows no escapes.
-    let patch = format!("\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n", core.display());
-    let patch = if patched { &patch } else { "" };
-    fs::write(&manifest, format!("{own}\n[workspace]\n{patch}"))
-        .with_context(|| format!("could not write {}", manifest.display()))?;
-    Ok(to.to_owned())
 }

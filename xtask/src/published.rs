@@ -1,0 +1,86 @@
+//! Packages as their registry has them, copied so that the drop-in for rayon-core can be put below them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use cargo_metadata::MetadataCommand;
+use walkdir::WalkDir;
+
+use crate::run::Step;
+use crate::workspace;
+
+/// `cargo <verb>` of the package in `directory`, which is none of this workspace.
+pub(crate) fn cargo(verb: &str, directory: &Path, target: &Path) -> Step {
+    let manifest = directory.join("Cargo.toml");
+    Step::cargo(verb)
+        .args(["--manifest-path", &manifest.to_string_lossy()])
+        .env("CARGO_TARGET_DIR", &target.to_string_lossy())
+}
+
+/// Where cargo has unpacked the dependency `name` of the package in `directory`.
+pub(crate) fn unpacked(directory: &Path, name: &str) -> Result<PathBuf> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(directory.join("Cargo.toml"))
+        .exec()
+        .with_context(|| format!("cargo metadata failed in {}", directory.display()))?;
+    let package = metadata.packages.iter().find(|package| package.name.as_str() == name);
+    let package =
+        package.with_context(|| format!("{} does not depend on {name}", directory.display()))?;
+    let manifest = &package.manifest_path;
+    Ok(manifest.parent().context("a manifest lies in a directory")?.as_std_path().to_owned())
+}
+
+/// Where cargo unpacks version `version` of the package `name`; `scratch` is a directory to ask it from.
+pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBuf> {
+    let asking = scratch.join(name);
+    write(&asking.join("src/lib.rs"), "")?;
+    let manifest = format!(
+        "[package]\nname = \"asks-for-{name}\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\n{name} = \"={version}\"\nrayon-core = \"1.13.0\"\n"
+    );
+    write(&asking.join("Cargo.toml"), &manifest)?;
+    // Of a package without a library cargo says nothing, but that it lies beside the others of its registry.
+    cargo("fetch --quiet", &asking, scratch).run(&format!("{name} {version} is not to be had"))?;
+    let beside = unpacked(&asking, "rayon-core")?;
+    let package = beside.with_file_name(format!("{name}-{version}"));
+    ensure!(package.is_dir(), "cargo did not unpack {}", package.display());
+    Ok(package)
+}
+
+/// Copies the package to `to`, as a workspace of its own, and puts the drop-in below it if it is to be `patched`.
+pub(crate) fn copy(package: &Path, to: &Path, patched: bool) -> Result<()> {
+    for entry in WalkDir::new(package) {
+        let entry = entry?;
+        let copy = to.join(entry.path().strip_prefix(package)?);
+        let copied = if entry.file_type().is_dir() {
+            fs::create_dir_all(&copy)
+        } else {
+            fs::copy(entry.path(), &copy).map(drop)
+        };
+        copied.with_context(|| format!("could not write {}", copy.display()))?;
+    }
+    let manifest = to.join("Cargo.toml");
+    let own = fs::read_to_string(&manifest)?;
+    let core = workspace::root().join("compat/rayon-core");
+    // In single quotes TOML knows no escapes.
+    let patch = format!("\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n", core.display());
+    let patch = if patched { &patch } else { "" };
+    write(&manifest, format!("{own}\n[workspace]\n{patch}"))
+}
+
+/// That the package in `directory` is built on the drop-in if it is to be `patched`, and else on the original.
+pub(crate) fn check_core(directory: &Path, patched: bool) -> Result<()> {
+    let core = unpacked(directory, "rayon-core")?;
+    let ours = core.starts_with(workspace::root());
+    ensure!(ours == patched, "{} takes rayon-core from {}", directory.display(), core.display());
+    Ok(())
+}
+
+/// Writes a file, and the directories above it.
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, bytes))
+        .with_context(|| format!("could not write {}", path.display()))
+}
