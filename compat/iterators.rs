@@ -129,7 +129,7 @@ const WORKLOADS: &[Workload] = &[
         },
     },
     Workload {
-        name: "crumbs",
+        name: "max-len-1",
         most: 1_000_000,
         make: |size| {
             let numbers = numbers(size);

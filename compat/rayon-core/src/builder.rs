@@ -54,19 +54,19 @@ pub struct CustomSpawn<F>(F);
 mod sealed {
     pub trait Sealed {
         /// Whether Poach starts the threads, which then knows their call stacks.
-        const IS_DEFAULT: bool;
+        const STARTS_THREADS: bool;
     }
     impl Sealed for super::DefaultSpawn {
-        const IS_DEFAULT: bool = true;
+        const STARTS_THREADS: bool = true;
     }
     impl<F> Sealed for super::CustomSpawn<F> {
-        const IS_DEFAULT: bool = false;
+        const STARTS_THREADS: bool = false;
     }
 }
 
 impl ThreadSpawn for DefaultSpawn {
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
-        thread.std().spawn(|| thread.run()).map(drop)
+        thread.describe().spawn(|| thread.run()).map(drop)
     }
 }
 
@@ -101,7 +101,7 @@ impl ThreadBuilder {
     }
 
     /// What the thread is to be like.
-    fn std(&self) -> thread::Builder {
+    fn describe(&self) -> thread::Builder {
         let mut builder = thread::Builder::new();
         if let Some(name) = self.name() {
             builder = builder.name(name.to_owned());
@@ -159,7 +159,7 @@ impl ThreadPoolBuilder {
         let wrapper = &wrapper;
         thread::scope(|scope| {
             let start = |thread: ThreadBuilder| {
-                thread.std().spawn_scoped(scope, move || wrapper(thread)).map(drop)
+                thread.describe().spawn_scoped(scope, move || wrapper(thread)).map(drop)
             };
             let pool = self.spawn_handler(start).build()?;
             Ok(with_pool(&pool))
@@ -231,7 +231,7 @@ where
             Some(name) => builder.name(name),
             None => builder.unnamed(),
         };
-        if !S::IS_DEFAULT {
+        if !S::STARTS_THREADS {
             builder = builder.spawn_handler(|thread| spawner.spawn(ThreadBuilder(thread)));
         }
         Ok(build(builder)?)

@@ -93,7 +93,7 @@ fn at_exit() {
     // `extern "C"` function ends the process.
     let refused = unsafe { libc::atexit(report) };
     if refused != 0 {
-        eprintln!("POACH_STATS, POACH_TRACE: the system has no room for what is called at the end");
+        eprintln!("POACH_STATS, POACH_TRACE: the system refuses a function to call at the end");
     }
 }
 

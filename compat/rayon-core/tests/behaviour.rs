@@ -511,6 +511,52 @@ fn a_start_handler_may_make_use_and_drop_a_pool() {
 }
 
 #[test]
+fn a_pool_thread_cannot_be_one_of_another_pools() {
+    let error = pool(1).install(|| {
+        ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap_err()
+    });
+    assert_eq!(error.to_string(), "The current thread is already part of another thread pool.");
+}
+
+#[test]
+fn no_threads_are_as_many_as_the_system_has() {
+    let pool = ThreadPoolBuilder::new().num_threads(0).build().unwrap();
+    assert!(pool.current_num_threads() >= 1);
+    assert_eq!(pool.install(|| fib(10)), 55);
+}
+
+#[test]
+fn joins_nest_deeply() {
+    fn deep(levels: u64) -> u64 {
+        if levels == 0 {
+            return 0;
+        }
+        let (below, one) = join(|| deep(levels - 1), || 1);
+        below + one
+    }
+    let pool = ThreadPoolBuilder::new().num_threads(2).stack_size(512 << 20).build().unwrap();
+    assert_eq!(pool.install(|| deep(100_000)), 100_000);
+}
+
+#[test]
+fn ten_thousand_pools_leave_nothing() {
+    for index in 0..10_000 {
+        let pool = pool(1);
+        if index % 3 == 0 {
+            assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+        }
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        // Other tests have theirs at the same time.
+        while threads() > 100 {
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
 fn builders_and_errors_show_themselves() {
     let builder = ThreadPoolBuilder::new().num_threads(3).thread_name(|i| i.to_string());
     let shown = format!("{builder:?}");

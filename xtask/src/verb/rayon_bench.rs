@@ -1,7 +1,7 @@
 //! `cargo xtask rayon-bench`: rayon's iterators on the original core and on `compat/rayon-core`, in turn.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let target = workspace::target_directory()?.join("compat").join(package);
         cargo("build --release", &workspace::root().join("compat").join(package), &target)
             .run("the programs do not build")?;
-        binaries.push(target.join("release/iterators"));
+        binaries.push(target.join("release"));
     }
     println!(
         "Times of the original core as multiples of Poach's, and microseconds of Poach's; medians of {} rounds.",
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("|---|{}", "---|".repeat(SIZES.len()));
         let mut programs = Vec::new();
         for binary in &binaries {
-            programs.push(Program::start(binary, threads)?);
+            programs.push(Program::start(&binary.join("iterators"), threads)?);
         }
         let list = programs[0].ask("list")?;
         let words: Vec<&str> = list.split_whitespace().collect();
@@ -99,6 +99,39 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             println!();
         }
         programs.into_iter().try_for_each(Program::end)?;
+    }
+    if options.workload.is_empty() { pools(&binaries, options.rounds) } else { Ok(()) }
+}
+
+/// What `compat/pools.rs` measures, in its order.
+const POOLS: [(&str, &str, f64); 5] = [
+    ("address space that a pool of 64 threads adds", "MiB", (1 << 20) as f64),
+    ("memory that it adds once each thread has worked", "MiB", (1 << 20) as f64),
+    ("a pool of 1 thread made and dropped", "us", 1.0),
+    ("a pool of 2 threads made and dropped", "us", 1.0),
+    ("the same, with a join in it", "us", 1.0),
+];
+
+/// A table of what pools cost, medians of runs in turn.
+fn pools(directories: &[PathBuf], rounds: usize) -> Result<()> {
+    let mut runs = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (directory, runs) in directories.iter().zip(&mut runs) {
+            let output = Command::new(directory.join("pools")).output()?;
+            ensure!(output.status.success(), "pools: {}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8(output.stdout)?;
+            let numbers: Result<Vec<f64>, _> = text.split_whitespace().map(str::parse).collect();
+            runs.push(numbers?);
+        }
+    }
+    println!("\n| pools | original | Poach |\n|---|---|---|");
+    for (index, (what, unit, one)) in POOLS.into_iter().enumerate() {
+        let [original, poach] = [0, 1].map(|core| {
+            let mut values: Vec<f64> = runs[core].iter().map(|run: &Vec<f64>| run[index]).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            values[values.len() / 2] / one
+        });
+        println!("| {what}, {unit} | {original:.1} | {poach:.1} |");
     }
     Ok(())
 }

@@ -1,0 +1,155 @@
+//! What this package has beside the original's interface: its environment variables. Each test runs itself again in a process
+//! of its own, with variables set.
+
+use std::env;
+use std::fs;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rayon_core::{ThreadPoolBuilder, join};
+
+/// What a process printed to standard error, and whether it ended well.
+struct Ended {
+    well: bool,
+    said: String,
+}
+
+/// Whether this is the process that `test` starts.
+fn is_child() -> bool {
+    env::var_os("CHILD").is_some()
+}
+
+/// Runs `test` in a process of its own with these variables, for a minute at most.
+fn child(test: &str, variables: &[(&str, &str)]) -> Ended {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env("CHILD", "1")
+        .envs(variables.iter().copied())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    Ended { well: child.wait().unwrap().success(), said }
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+#[test]
+#[cfg(unix)]
+fn counters_of_each_pool() {
+    if is_child() {
+        assert_eq!(fib(10), 55);
+        let pool = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(pool.install(|| fib(10)), 55);
+        return;
+    }
+    let Ended { well, said } =
+        child("counters_of_each_pool", &[("POACH_STATS", "1"), ("RAYON_NUM_THREADS", "2")]);
+    assert!(well, "{said}");
+    assert!(said.contains("pool 1 of 3 threads:"), "{said}");
+    assert!(said.contains("the global pool of 2 threads:"), "{said}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_timeline_of_each_pool() {
+    if is_child() {
+        assert_eq!(fib(10), 55);
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        return assert_eq!(pool.install(|| fib(10)), 55);
+    }
+    let directory = env::temp_dir().join(format!("poach-timeline-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("trace.json");
+    let Ended { well, said } =
+        child("a_timeline_of_each_pool", &[("POACH_TRACE", &file.to_string_lossy())]);
+    assert!(well, "{said}");
+    for name in ["trace.json", "trace.1.json"] {
+        let trace = fs::read_to_string(directory.join(name)).unwrap();
+        assert!(trace.contains("\"traceEvents\"") && trace.contains("\"ph\""), "{name}: {trace}");
+    }
+    fs::remove_dir_all(&directory).unwrap();
+    // Where it cannot be written, the program goes on and says so.
+    let Ended { well, said } =
+        child("a_timeline_of_each_pool", &[("POACH_TRACE", &file.to_string_lossy())]);
+    assert!(well && said.contains("POACH_TRACE="), "{said}");
+}
+
+#[test]
+fn a_lock_that_is_held_across_a_join() {
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let (lock, stolen) = (Mutex::new(()), AtomicBool::new(false));
+        pool.scope(|s| {
+            let held = lock.lock().unwrap();
+            let until_stolen = || {
+                while !stolen.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            };
+            join(until_stolen, || {
+                stolen.store(true, Ordering::SeqCst);
+                // Whoever waits for this half and meanwhile takes this task holds the lock that it wants.
+                s.spawn(|_| drop(lock.lock().unwrap()));
+                thread::sleep(Duration::from_millis(50));
+            });
+            drop(held);
+        });
+        return;
+    }
+    let test = "a_lock_that_is_held_across_a_join";
+    let Ended { well, said } = child(test, &[("POACH_WAITING", "sleep")]);
+    assert!(well, "{said}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_on_processors_of_their_own() {
+    /// How many processors this thread may run on.
+    fn processors() -> usize {
+        thread::available_parallelism().unwrap().get()
+    }
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        return assert_eq!(pool.broadcast(|_| processors()), [1, 1]);
+    }
+    for placement in ["compact", "scatter"] {
+        let Ended { well, said } =
+            child("threads_on_processors_of_their_own", &[("POACH_PIN", placement)]);
+        assert!(well, "{placement}: {said}");
+    }
+}
+
+#[test]
+fn a_value_that_is_not_known_is_refused_with_those_that_are() {
+    if is_child() {
+        let error = ThreadPoolBuilder::new().build().unwrap_err();
+        eprintln!("refused: {error}");
+        return;
+    }
+    let test = "a_value_that_is_not_known_is_refused_with_those_that_are";
+    for (variable, known) in [("POACH_WAITING", "leapfrog"), ("POACH_PIN", "scatter")] {
+        let Ended { well, said } = child(test, &[(variable, "perhaps")]);
+        let refused = format!("refused: {variable}=perhaps is none of: ");
+        assert!(well && said.contains(&refused) && said.contains(known), "{said}");
+    }
+}
