@@ -31,7 +31,7 @@
 //! each processor, or as many as the environment variable `POACH_THREADS` says.
 
 pub use poach_runtime::{
-    BroadcastContext, BuildError, Builder, FnContext, JoinError, JoinHandle, MAX_THREADS,
+    BroadcastContext, BuildError, Builder, FnContext, Grain, JoinError, JoinHandle, MAX_THREADS,
     Placement, Priority, Scope, ScopeFifo, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology,
     TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
     current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,

@@ -47,6 +47,7 @@ pub use api::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     max_num_threads, yield_local, yield_now,
 };
+pub use api::grain::Grain;
 pub use api::handle::{JoinError, JoinHandle};
 pub use api::interrupt::{check, interrupt};
 pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};

@@ -3,6 +3,7 @@
 pub(crate) mod blocking;
 pub(crate) mod broadcast;
 pub(crate) mod context;
+pub(crate) mod grain;
 pub(crate) mod handle;
 pub(crate) mod interrupt;
 pub(crate) mod join;
