@@ -203,3 +203,40 @@ mod here {}
 /// struct Mine;
 /// ```
 mod split {}
+
+/// A task's slot, and the head of a stack, without a promise: `Head::push` is unsafe, and so is all that gives a `Head`
+/// (`Stack::bottom`, `Pushed`), tells of its `Popped` or reads a `Slot`. So safe code has no `depth`, `status`,
+/// `descriptor` or `PushError` of a task either, and no `Here` whose `owns` lies.
+///
+/// ```compile_fail,E0133
+/// use poach_deque::split::{Popped, Pushed, PushError, Stack};
+/// use poach_memory::Machine;
+/// let stack = Stack::<Machine, ()>::new(1, ()).unwrap();
+/// stack.bottom().depth();
+/// ```
+///
+/// ```
+/// use poach_deque::split::Stack;
+/// use poach_memory::Machine;
+/// let stack = Stack::<Machine, ()>::new(1, ()).unwrap();
+/// stack.capacity();
+/// ```
+///
+/// ```compile_fail,E0133
+/// poach_deque::Here::owner(&(), std::ptr::null()).owns(std::ptr::null());
+/// ```
+mod promises {}
+
+/// Another way to keep tasks in a ring than `Whole`, without a promise: `Storage` is an unsafe trait.
+///
+/// ```compile_fail,E0200
+/// enum Mine {}
+/// impl<T> poach_deque::split::Storage<T> for Mine {
+///     type Head = T;
+///     type Rest = ();
+///     unsafe fn write(_: T, _: *mut T, _: *mut ()) {}
+///     unsafe fn read(head: *const T, _: *const ()) -> T { unsafe { head.read() } }
+///     unsafe fn has_rest(_: *const T) -> bool { false }
+/// }
+/// ```
+mod storages {}

@@ -1,5 +1,7 @@
 //! What the documentation of crossbeam-deque promises, through the face that has its names.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 

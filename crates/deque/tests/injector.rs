@@ -1,5 +1,7 @@
 //! The injector: order, blocks that are used again, and pushes that are skipped.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -3,6 +3,8 @@
 //!
 //! Neither thread has a fence of its own but what its own word's operation is, as crossbeam-deque's users write it.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell as Count;
 use std::rc::Rc;
 

@@ -1,6 +1,8 @@
 //! loom models of the split deque of values: every task comes out once, also when its ring is full and
 //! grows under a thief.
 
+#![forbid(unsafe_code)]
+
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;

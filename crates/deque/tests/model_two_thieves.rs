@@ -1,6 +1,8 @@
 //! The queues with a lock, and two thieves: while one has raised `head` over a task that it may still
 //! leave, the other must not say that the queue is empty.
 
+#![forbid(unsafe_code)]
+
 use std::num::NonZeroU64;
 
 use poach_explore::queues::{Algorithm, Policy, Scenario, check};

@@ -1,5 +1,7 @@
 //! What is the split deque's own: thieves get what the owner shares, in halves if they like.
 
+#![forbid(unsafe_code)]
+
 use poach_deque::split::Exposure;
 use poach_deque::{Split, Steal};
 use poach_memory::{Machine, Memory};

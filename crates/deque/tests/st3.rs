@@ -1,5 +1,7 @@
 //! What the documentation of st3 promises, through the face that has its names; each test for both flavours.
 
+#![forbid(unsafe_code)]
+
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;

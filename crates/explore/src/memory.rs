@@ -10,7 +10,8 @@ use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, Unfenced, Word
 use crate::engine;
 use crate::machine::{Change, Loc, MAX_THREADS, Op, Touch};
 
-/// The simulated machine's memory: only to be used inside of [`explore`](crate::explore).
+/// The simulated machine's memory: only to be used inside of [`explore`](crate::explore), and in the execution in which
+/// it was made. A word that is kept for another execution panics when it is used.
 ///
 /// TSO orders loads with loads and stores with stores, so no ordering argument changes anything but
 /// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`).
@@ -79,8 +80,9 @@ pub(crate) fn unfenced() -> Unfenced {
 #[derive(Debug)]
 pub struct SimulatedWord {
     loc: Loc,
-    /// The execution that it is a word of.
-    execution: u32,
+    /// The execution that it is a word of, and that alone may use it: in another, or in another thread's, the same
+    /// place is another word.
+    execution: u64,
 }
 
 impl Drop for SimulatedWord {
@@ -91,13 +93,18 @@ impl Drop for SimulatedWord {
 
 impl SimulatedWord {
     #[track_caller]
+    fn step(&self, op: Op) -> u64 {
+        engine::step_of(self.execution, op, Location::caller())
+    }
+
+    #[track_caller]
     fn change(&self, change: Change) -> u64 {
-        engine::step(Op::Change(self.loc, change), Location::caller())
+        self.step(Op::Change(self.loc, change))
     }
 
     #[track_caller]
     fn get(&self) -> u64 {
-        engine::step(Op::Load(self.loc), Location::caller())
+        self.step(Op::Load(self.loc))
     }
 
     #[track_caller]
@@ -108,7 +115,7 @@ impl SimulatedWord {
                 self.change(Change::Swap(value));
             }
             _ => {
-                engine::step(Op::Store(self.loc, value), Location::caller());
+                self.step(Op::Store(self.loc, value));
             }
         }
     }
@@ -258,7 +265,7 @@ struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
     /// Its number, and the execution that it is a cell of; `None` if nobody asks whether it is dropped.
-    entry: Option<(u32, u32)>,
+    entry: Option<(u32, u64)>,
 }
 
 impl Drop for Uses {
@@ -276,7 +283,7 @@ impl Drop for Uses {
 }
 
 impl<T> SimulatedCell<T> {
-    fn made(value: T, entry: Option<(u32, u32)>) -> Self {
+    fn made(value: T, entry: Option<(u32, u64)>) -> Self {
         let read = [const { StdCell::new(None) }; MAX_THREADS];
         let uses = Uses { written: StdCell::new(None), read, entry };
         SimulatedCell { content: UnsafeCell::new(value), uses }

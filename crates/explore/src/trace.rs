@@ -231,8 +231,9 @@ pub fn write_choices(events: &[u8]) -> String {
         let forced = event & EAGER != 0;
         let event = usize::from(event & !EAGER);
         let thread = (event % MAX_THREADS) as u8;
-        let letter = [b'a', b'A', b's', b'i'][event / MAX_THREADS] + thread;
-        text.push(char::from(letter));
+        // A search has no other events; a `Strategy::Replay` may have been given some.
+        let letter = [b'a', b'A', b's', b'i'].get(event / MAX_THREADS).map(|first| first + thread);
+        text.push(letter.map_or('?', char::from));
         if forced {
             text.push('\'');
         }

@@ -1,5 +1,7 @@
 //! Memory that nobody frees. (What is freed too early: the mutants of the ring and of the hazard pointers.)
 
+#![forbid(unsafe_code)]
+
 use std::rc::Rc;
 
 use poach_explore::{Config, Simulated, SimulatedCell, SimulatedWord, Threads, Verdict, explore};

@@ -1,6 +1,8 @@
 //! Litmus files: the field's tests have the verdicts that x86-TSO gives them, and what is not understood is
 //! refused where it stands.
 
+#![forbid(unsafe_code)]
+
 use std::fs;
 use std::path::Path;
 

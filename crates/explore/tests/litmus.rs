@@ -1,6 +1,8 @@
 //! The machine against the verdicts of the x86-TSO paper, and the search against an interpreter that
 //! leaves nothing out.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 
 use poach_explore::litmus::{Instruction, TESTS, outcomes};

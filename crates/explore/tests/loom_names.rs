@@ -1,5 +1,6 @@
 //! loom's names on this machine: what each of them allows, what it forbids, and what it must find.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::arc_with_non_send_sync,
     clippy::let_and_return,

@@ -1,5 +1,7 @@
 //! Waiting: whatever a thread may do because it has stopped waiting is explored, whoever else can move.
 
+#![forbid(unsafe_code)]
+
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The worked examples: each bug is found on the machines that have it, and the form without it is right.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use poach_explore::loom::{Machine, model_on};

@@ -1,5 +1,7 @@
 //! The journal of a long grid: taken up where it was cut, and never mixed with another's.
 
+#![forbid(unsafe_code)]
+
 use std::fs;
 
 use poach_measure::litmus::grid::Observation;

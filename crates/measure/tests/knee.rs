@@ -1,5 +1,7 @@
 //! The knee of made-up and of recorded times.
 
+#![forbid(unsafe_code)]
+
 use poach_measure::capacity::{Capacity, Measured, Pattern};
 use poach_measure::knee::{Finding, Knee, Sweep};
 

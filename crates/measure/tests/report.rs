@@ -1,5 +1,7 @@
 //! The report: what it concludes, and that its page stands by itself.
 
+#![forbid(unsafe_code)]
+
 use poach_measure::capacity::{Behind, Capacity, Measured, Pattern};
 use poach_measure::knee::Sweep;
 use poach_measure::litmus::classic::Counts;

@@ -1,5 +1,7 @@
 //! The fewest stores from one pop to the next, of programs made up by an assembler.
 
+#![forbid(unsafe_code)]
+
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, qword_ptr, rax, rcx, rdi, rsp};
 use poach_measure::stores::{CannotAnalyse, End, Stores, analyse};
 

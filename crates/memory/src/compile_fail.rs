@@ -291,3 +291,22 @@ mod bounds {}
 /// let _ = unsafe { poach_memory::Displaced::bind_owner() };
 /// ```
 mod displaced {}
+
+/// An object that is not the caller's to free: `Freed` is made by promise, and so `Memory::free` and `Freed::address`
+/// have none from safe code.
+///
+/// ```compile_fail,E0133
+/// use poach_memory::{Freed, Machine, Memory};
+/// let freed = Freed::new(Box::into_raw(Box::new(1)));
+/// assert_ne!(freed.address(), 0);
+/// Machine::free(freed);
+/// ```
+///
+/// ```
+/// use poach_memory::{Freed, Machine, Memory};
+/// // SAFETY: from a box, and used by nobody.
+/// let freed = unsafe { Freed::new(Box::into_raw(Box::new(1))) };
+/// assert_ne!(freed.address(), 0);
+/// Machine::free(freed);
+/// ```
+mod freed {}

@@ -7,8 +7,10 @@ use core::num::NonZeroU64;
 use std::thread;
 
 use poach_memory::delta::{
-    Bound, DOCUMENTED, DeltaError, Maker, Processor, hidden_pops, largest_known,
+    Bound, DOCUMENTED, DeltaError, Documented, Maker, Processor, hidden_pops, largest_known,
 };
+use poach_memory::displace::CannotDisplace;
+use poach_memory::membarrier::Unavailable;
 use poach_memory::order::{InForce, Refused};
 use poach_memory::profile::{Profile, ProfileError};
 use poach_memory::{
@@ -98,4 +100,37 @@ fn the_machines_memory() {
     Machine::give_way();
     Machine::evict(&[1, 2, 3]);
     membarrier::barrier();
+}
+
+/// What safe code may call of a memory that it does not know: fences and hints.
+#[test]
+fn any_memory() {
+    fn all<M: Memory>() {
+        M::full();
+        M::light();
+        M::heavy();
+        M::pause();
+        M::give_way();
+        M::evict::<u8>(&[]);
+        M::evict(&[usize::MAX]);
+        // Where there is no process-wide barrier, owners keep their fences.
+        assert_eq!(M::asymmetric(), membarrier::register().is_ok());
+        _ = M::total_store_order();
+    }
+    all::<Machine>();
+}
+
+/// Rows of the table are for everybody to write: no bound is made of them.
+#[test]
+fn a_table_of_ones_own() {
+    let bound = Bound::Seen(1);
+    let row = Documented { bound, ..DOCUMENTED[0] };
+    assert_ne!(row.bound, Bound::Seen(2));
+    let errors: [&dyn std::error::Error; 2] = [&Unavailable::Refused, &CannotDisplace::Refused(7)];
+    assert!(errors.iter().all(|error| !error.to_string().is_empty()));
+    if let Ok(delta) = Delta::for_this_processor() {
+        let forged =
+            Profile::new(Processor { maker: Maker::Intel, family: 0, model: 0 }, 1, 2).unwrap();
+        assert!(matches!(delta.check(&forged), Err(ProfileError::Foreign { .. })));
+    }
 }

@@ -131,3 +131,16 @@ pub struct TasksThatEnd;
 /// });
 /// ```
 pub struct HandlesOfTwo;
+
+/// A queue of the user's own in the place of WS-MSQ's and WS-LIFO's: the trait `SharedQueue` of what `SharedQueues` is
+/// made of has no name outside. (Its `node` and `into_task` make and unmake a node, which nobody else can push.)
+///
+/// ```compile_fail,E0603
+/// use poach_pool::shared_queue::{SharedQueue, SharedQueues};
+/// fn new<Q: SharedQueue<u8, poach_memory::Machine>>() { SharedQueue::new(); SharedQueues::new(); SharedQueues::with_retention(); }
+/// ```
+///
+/// ```
+/// poach_pool::ms_queue::WsMsq::<u8, poach_memory::Machine>::new();
+/// ```
+mod queues_of_ones_own {}

@@ -100,7 +100,8 @@ impl<N, M: Memory> Domain<N, M> {
             let retired = unsafe { &mut *retired };
             retired.push(node);
             let Retention { for_each_hazard, more } = self.retention;
-            if retired.len() >= for_each_hazard * HAZARDS * self.seats.len() + more {
+            let hazards = HAZARDS * self.seats.len();
+            if retired.len() >= for_each_hazard.saturating_mul(hazards).saturating_add(more) {
                 self.scan(retired);
             }
         });

@@ -1,6 +1,8 @@
 //! Every task that is put is taken exactly once, whatever the number of producers and consumers and
 //! however often chunks are stolen; and a `None` is only given when nothing can come any more.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;

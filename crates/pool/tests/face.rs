@@ -1,5 +1,7 @@
 //! What a program sees of a pool: blocking, closing, capacity, handles that come and go, bad input.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! `get_async`: woken by a task, by the close, and never to a task's loss.
+
+#![forbid(unsafe_code)]
 #![cfg(feature = "async")]
 
 use std::future::Future;

@@ -10,6 +10,8 @@
 //! memory is sequentially consistent: what is asked is the order of looks and takes. (The store of an
 //! announcement and that of the take leave a store buffer in their order.)
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 
 use poach_explore::queues::emptiness::{ENOUGH, behind, pass};

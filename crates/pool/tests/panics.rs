@@ -1,6 +1,8 @@
 //! Foreign code that panics inside of a pool: drops of tasks, distances. Nothing else is lost by it, and
 //! nobody waits for what will not come.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

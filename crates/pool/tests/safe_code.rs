@@ -17,7 +17,7 @@ use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{EveryCheck, Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
-use poach_pool::{TaskPool, TryGetError};
+use poach_pool::{PutManyError, Retention, TaskPool, TryGetError};
 
 const TASKS: u64 = if cfg!(miri) { 30 } else { 2000 };
 
@@ -224,4 +224,41 @@ fn handles_that_are_forgotten_hold_nobody_up() {
     let mut rest: Vec<u64> = other.iter().map(|task| *task).collect();
     rest.sort_unstable();
     assert!(rest.into_iter().eq(1..10));
+}
+
+/// Where handles are at home is a number; how many retired nodes are kept is one, too.
+#[test]
+fn homes_and_retentions_of_any_value() {
+    let pool = TaskPool::builder().chunk_length(2).build().expect("memory");
+    for home in [0, 1, usize::MAX] {
+        let mut producer = pool.producer_at(home).expect("a seat");
+        let mut consumer = pool.consumer_at(usize::MAX - home).expect("a seat");
+        producer.put_many((0..9).map(Box::new)).expect("it is open");
+        assert_eq!(std::iter::from_fn(|| consumer.try_get().ok()).count(), 9);
+    }
+    pool.close();
+    let mut late = pool.producer_at(7).expect("a seat");
+    let error: PutManyError<Box<u64>> = late.put_many([Box::new(1)]).expect_err("it is closed");
+    assert_eq!((error.put, *error.error.into_inner()), (0, 1));
+    for retention in [
+        Retention::USUAL,
+        Retention::NONE,
+        Retention { for_each_hazard: usize::MAX, more: usize::MAX },
+    ] {
+        every_call(ConcBag::<Box<u64>>::with_retention(3, retention).expect("memory"));
+        every_call(WsMsq::<Box<u64>, Machine>::with_retention(retention).expect("memory"));
+        every_call(WsLifo::<Box<u64>, Machine>::with_retention(retention).expect("memory"));
+    }
+}
+
+#[test]
+fn counts_of_takers() {
+    let pools = Arc::new(Salsa::<Box<u64>>::new(2).expect("memory"));
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+    assert!(taker.check_empty());
+    feeder.put(Box::new(1)).expect("memory");
+    assert!(!taker.check_empty());
+    assert_eq!(taker.get().map(|task| *task), Some(1));
+    assert_eq!(taker.exchanges(), taker.exchanges());
 }

@@ -4,6 +4,8 @@
 //! A stall inside of an operation is for `stress_stalls.rs`, which stops threads anywhere; here handles
 //! simply stay, unused, each in a state that an operation leaves behind.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 
 use poach_memory::Machine;

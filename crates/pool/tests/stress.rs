@@ -3,6 +3,8 @@
 //! `cargo xtask tsan` runs this under `ThreadSanitizer`. Where the asymmetric fence is a system call the
 //! sanitizer cannot see it, and need not: what tasks are handed over by is Release and Acquire.
 
+#![forbid(unsafe_code)]
+
 use std::sync::{Arc, Mutex};
 use std::thread;
 

@@ -89,3 +89,15 @@
 //! fn runs_on<Q: Queue>() {}
 //! runs_on::<ChaseLev<Job>>();
 //! ```
+//!
+//! A queue of the user's own cannot say that it hands out each job once: the trait `Sealed` that says so has no name
+//! outside, and `Queue` asks for it.
+//!
+//! ```compile_fail,E0277
+//! fn a_queue<Q: poach_runtime::on_queue::Queue>() {}
+//! a_queue::<poach_deque::Fifo<poach_runtime::on_queue::Job>>();
+//! ```
+//! ```
+//! fn a_queue<Q: poach_runtime::on_queue::Queue>() {}
+//! a_queue::<poach_deque::The<poach_runtime::on_queue::Job>>();
+//! ```

@@ -1,5 +1,7 @@
 //! What allocates nothing: forks, and spawns of small closures.
 
+#![forbid(unsafe_code)]
+
 use std::hint::black_box;
 
 use poach_runtime::{ThreadPool, join, scope};

@@ -1,5 +1,7 @@
 //! Spare workers for those that block.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};

@@ -1,5 +1,7 @@
 //! One closure on every worker.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

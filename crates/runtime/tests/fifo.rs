@@ -1,5 +1,7 @@
 //! Tasks in the order in which they are spawned: `scope_fifo`, `spawn_fifo`.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! Handles: joined, awaited, asked, cancelled, dropped.
 
+#![forbid(unsafe_code)]
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};

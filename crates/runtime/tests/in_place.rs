@@ -1,5 +1,7 @@
 //! Scopes whose body stays on the thread that opens them.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! Interrupts: everybody stops, one task runs with all of them, everybody goes on.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

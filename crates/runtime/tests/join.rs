@@ -1,5 +1,7 @@
 //! `join`, both forms: results, nesting, large closures and results, panics in either half.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

@@ -1,11 +1,14 @@
 //! The pool that serves outside any other. It lives as long as the program, and so do its threads: Miri, which
 //! sees all the rest, looks for no leaks here.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_runtime::{
-    BuildError, Priority, ThreadPool, broadcast, check, current_num_threads, in_place_scope,
-    interrupt, join, join_context, par_for, scope, spawn, spawn_at, worker,
+    BuildError, Priority, ThreadPool, broadcast, check, current_num_threads, global,
+    in_place_scope, interrupt, join, join_context, par_for, scope, set_global_builder, spawn,
+    spawn_at, worker,
 };
 
 #[test]
@@ -14,6 +17,9 @@ fn it_is_configured_once() {
     let _ = ThreadPool::builder().threads(2).build_global();
     let error = ThreadPool::builder().threads(2).build_global().unwrap_err();
     assert!(matches!(error, BuildError::GlobalExists));
+    let late = set_global_builder(|| ThreadPool::builder().threads(usize::MAX)).unwrap_err();
+    assert!(matches!(late, BuildError::GlobalExists));
+    assert_eq!(global().install(current_num_threads), global().threads());
     assert_eq!(join(|| 1, || 2), (1, 2));
 }
 

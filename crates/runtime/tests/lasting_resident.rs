@@ -1,6 +1,8 @@
 //! The thread that builds a pool as one of its workers. Its part of the pool is never freed, so Miri, which
 //! sees all the rest, looks for no leaks here.
 
+#![forbid(unsafe_code)]
+
 use std::panic::catch_unwind;
 use std::sync::mpsc;
 use std::thread;

@@ -1,5 +1,7 @@
 //! A task is not stuck behind one that runs for long, though its owner does not come back.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

@@ -1,5 +1,7 @@
 //! What a thread from outside runs itself, and what the pool's own threads run: always, whatever the workers do.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,7 @@
 //! Loops that split themselves.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

@@ -1,4 +1,6 @@
 //! Where workers run, and whom they rob first.
+
+#![forbid(unsafe_code)]
 // Miri's threads run on no processor.
 #![cfg(all(target_os = "linux", not(miri)))]
 

@@ -1,5 +1,7 @@
 //! Pools: builders, handlers, nesting, ends; and what is refused.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! Pools made and dropped, over and over: nothing is left behind, nothing waits for ever.
 
+#![forbid(unsafe_code)]
+
 mod rig;
 
 use poach_runtime::{ThreadPool, join};

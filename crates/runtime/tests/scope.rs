@@ -1,5 +1,7 @@
 //! Scopes: every task ends before the scope does, whoever runs it and however it ends.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! Counters and recordings of small programs of which it is known what they do.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,5 +1,7 @@
 //! Priorities of what comes from outside, and both ways to end a pool.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;

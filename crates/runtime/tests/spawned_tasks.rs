@@ -3,6 +3,8 @@
 //!
 //! No test here measures a time. A body waits for its tasks, and nobody but the other workers can run them.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;

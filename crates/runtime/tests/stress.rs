@@ -1,6 +1,8 @@
 //! Many tasks over changing numbers of workers, every result checked. Bounded in operations; run
 //! under `ThreadSanitizer` by `cargo xtask tsan`.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_runtime::{Scope, ThreadPool, Worker, join, scope};

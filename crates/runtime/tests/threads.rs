@@ -1,6 +1,8 @@
 //! Threads that come from elsewhere: the current one, a handler's, a scope's; and what a thread may
 //! ask about itself.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! What a worker does while the second half of its join runs on another, in each of the ways to wait.
 
+#![forbid(unsafe_code)]
+
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

@@ -1,4 +1,6 @@
 //! Every engine, on either system, with any number of threads, finds the same; and it is right.
+
+#![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod rig;

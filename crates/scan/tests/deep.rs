@@ -1,4 +1,6 @@
 //! Trees deeper than any path may be long.
+
+#![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod rig;

@@ -1,4 +1,6 @@
 //! What cannot be read: a correct total of the rest, and each failure listed with its path.
+
+#![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod rig;

@@ -1,4 +1,6 @@
 //! Several paths: each entry counts once, however the paths lie.
+
+#![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod rig;

@@ -6,6 +6,7 @@
 
 mod rules;
 mod tokens;
+mod untried;
 
 use std::fmt;
 use std::fs;
@@ -60,6 +61,7 @@ pub(crate) fn check(root: &Path) -> Result<Report> {
         report.files += 1;
         check_file(&path, &source, &mut report.findings)?;
     }
+    untried::check(root, &mut report.findings)?;
     Ok(report)
 }
 

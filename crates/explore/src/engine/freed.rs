@@ -9,7 +9,7 @@ use crate::machine::Touch;
 use crate::trace::place;
 
 /// A new word of the running execution, and the execution's number.
-pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u32) {
+pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u64) {
     let loc = new_raw_word(value);
     with(|engine| {
         let register = &mut engine.machine.register;
@@ -19,7 +19,7 @@ pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u3
 }
 
 /// A new cell of the running execution, and the execution's number.
-pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u32) {
+pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u64) {
     with(|engine| {
         engine.need_execution();
         let register = &mut engine.machine.register;
@@ -29,7 +29,7 @@ pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u32) {
 
 /// Acts on the execution that a word or a cell belongs to, if that is still on. A word may be dropped when its
 /// thread has ended, or while the engine is at work.
-fn of(execution: u32, act: impl FnOnce(&mut Engine)) {
+fn of(execution: u64, act: impl FnOnce(&mut Engine)) {
     let _ = ENGINE.try_with(|engine| {
         if let Ok(mut engine) = engine.try_borrow_mut()
             && engine.machine.register.execution == execution
@@ -39,7 +39,7 @@ fn of(execution: u32, act: impl FnOnce(&mut Engine)) {
     });
 }
 
-pub(crate) fn word_dropped(loc: u32, execution: u32) {
+pub(crate) fn word_dropped(loc: u32, execution: u64) {
     of(execution, |engine| {
         let touches = engine.machine.register.word_dropped(loc);
         let found = engine.freeing.and_then(|freeing| freeing.unordered(touches));
@@ -49,7 +49,7 @@ pub(crate) fn word_dropped(loc: u32, execution: u32) {
     });
 }
 
-pub(crate) fn cell_dropped(number: u32, execution: u32, touches: &[Option<Touch>; MAX_THREADS]) {
+pub(crate) fn cell_dropped(number: u32, execution: u64, touches: &[Option<Touch>; MAX_THREADS]) {
     of(execution, |engine| {
         engine.machine.register.cell_dropped(number);
         let found = engine.freeing.and_then(|freeing| freeing.unordered(touches));

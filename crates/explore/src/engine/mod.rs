@@ -115,6 +115,25 @@ pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
     }
 }
 
+/// [`step`] of a word of this execution.
+///
+/// # Panics
+///
+/// If another one is on.
+#[inline]
+pub(crate) fn step_of(execution: u64, op: Op, site: &'static Location<'static>) -> u64 {
+    let turn = with(|engine| {
+        if engine.machine.register.execution != execution {
+            engine.foreign_word();
+        }
+        engine.request(op, site)
+    });
+    match turn {
+        Turn::Done(value) => value,
+        turn => wait(turn),
+    }
+}
+
 fn wait(mut turn: Turn) -> u64 {
     loop {
         match turn {
@@ -157,9 +176,12 @@ pub(crate) fn address_of(number: u64) -> u64 {
 ///
 /// # Panics
 ///
-/// Outside of a model's thread.
+/// Outside of a model.
 pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
-    with(|engine| engine.begin(call));
+    with(|engine| {
+        engine.need_execution();
+        engine.begin(call);
+    });
     let outcome = act();
     if with(|engine| engine.needs_mark()) {
         step(Op::Mark, Location::caller());
@@ -255,6 +277,14 @@ impl Engine {
         assert!(
             self.mode != Mode::Idle,
             "a word of poach_explore::Simulated can only be used inside of poach_explore::explore"
+        );
+    }
+
+    #[cold]
+    fn foreign_word(&self) -> ! {
+        self.need_execution();
+        panic!(
+            "a word of poach_explore::Simulated can only be used in the execution in which it was made"
         );
     }
 

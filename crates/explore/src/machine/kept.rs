@@ -14,6 +14,7 @@
 //! by the last handle is not freed in this sense.
 
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_memory::Freed;
 
@@ -44,11 +45,14 @@ impl Freeing {
     }
 }
 
+/// How many executions there were.
+static EXECUTIONS: AtomicU64 = AtomicU64::new(1);
+
 /// The words and cells of an execution.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
-    /// The number of the execution.
-    pub(crate) execution: u32,
+    /// The number of the execution, which no other of this process has.
+    pub(crate) execution: u64,
     /// How many words and cells there are.
     pub(crate) alive: usize,
     /// Where each word was made; `None` if it is gone.
@@ -65,7 +69,8 @@ impl Register {
     }
 
     pub(super) fn clear(&mut self) {
-        self.execution = self.execution.wrapping_add(1);
+        // Relaxed: the numbers must differ, and say nothing of each other.
+        self.execution = EXECUTIONS.fetch_add(1, Ordering::Relaxed);
         self.alive = 0;
         self.cells.clear();
     }

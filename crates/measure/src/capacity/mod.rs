@@ -90,6 +90,11 @@ pub struct Plan {
     pub seed: u64,
 }
 
+/// The longest run that can be asked for: many times what any buffer holds.
+const MOST_STORES: usize = 4_096;
+/// The most samples of each length.
+const MOST_ROUNDS: usize = 100_000;
+
 impl Plan {
     /// The paper's lengths and more; about two seconds.
     pub fn standard(seed: u64) -> Plan {
@@ -97,7 +102,9 @@ impl Plan {
     }
 
     fn check(self) -> Result<(), CannotMeasure> {
-        if self.longest < 16 || self.rounds == 0 || self.repeats == 0 {
+        let longest = 16..=MOST_STORES;
+        let rounds = 1..=MOST_ROUNDS;
+        if !longest.contains(&self.longest) || !rounds.contains(&self.rounds) || self.repeats == 0 {
             return Err(CannotMeasure::Plan);
         }
         Ok(())
@@ -198,7 +205,7 @@ pub enum CannotMeasure {
     Mapping(io::Error),
     /// The assembler refused the probe.
     Assembler(String),
-    /// A plan without rounds, repeats, or enough lengths to fit a knee.
+    /// A plan without rounds, repeats, or enough lengths to fit a knee, or with too many.
     Plan,
 }
 
@@ -215,7 +222,7 @@ impl fmt::Display for CannotMeasure {
             ),
             CannotMeasure::Assembler(error) => write!(f, "the probe could not be assembled: {error}"),
             CannotMeasure::Plan => f.write_str(
-                "a sweep needs runs up to 16 stores at least, one round and one repeat",
+                "a sweep needs runs up to 16 stores at least and 4,096 at most, 1 to 100,000 rounds, and a repeat",
             ),
         }
     }

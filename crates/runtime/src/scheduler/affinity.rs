@@ -18,6 +18,9 @@ pub(crate) fn allowed() -> io::Result<Vec<usize>> {
 /// Binds the calling thread to one processor.
 #[cfg(target_os = "linux")]
 pub(crate) fn bind(processor: usize) -> io::Result<()> {
+    if processor >= CpuSet::MAX_CPU {
+        return Err(rustix::io::Errno::INVAL.into());
+    }
     let mut set = CpuSet::new();
     set.set(processor);
     Ok(sched_setaffinity(None, &set)?)

@@ -1,0 +1,233 @@
+//! Settings, counts, topologies and queues that safe code can give the runtime, with values that they are not meant to
+//! have: each is refused with an error, or the pool works.
+#![forbid(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use poach_deque::{Asymmetric, ChaseLev, Full, Private, Split, The, Thep, Unbounded};
+use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker, Steals};
+use poach_runtime::topology::{Distance, Processor, Topology};
+use poach_runtime::trace::RecordError;
+use poach_runtime::{
+    Builder, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
+};
+
+#[path = "rig/alone.rs"]
+mod alone;
+use alone::alone;
+
+/// Forks, tasks and a broadcast; afterwards all workers are there.
+fn works(pool: &ThreadPool) {
+    let tasks = AtomicUsize::new(0);
+    let (left, right) = pool.join(
+        || poach_runtime::join(|| 1, || 2),
+        || {
+            poach_runtime::scope(|s| {
+                for _ in 0..10 {
+                    s.spawn(|_| _ = tasks.fetch_add(1, Ordering::SeqCst));
+                }
+            });
+            3
+        },
+    );
+    assert_eq!((left, right, tasks.into_inner()), ((1, 2), 3, 10));
+    assert!(pool.broadcast(|context| context.index()).into_iter().eq(0..pool.threads()));
+}
+
+/// What a builder makes works, or there is an error that says why not.
+fn made_or_refused(builder: Builder<'_>) -> bool {
+    match builder.build() {
+        Ok(pool) => {
+            works(&pool);
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+    }
+}
+
+#[test]
+fn settings_of_any_value() {
+    alone("settings_of_any_value", || {
+        let some = || ThreadPool::builder().threads(2);
+        assert!(!made_or_refused(some().threads(0)));
+        assert!(!made_or_refused(some().threads(usize::MAX).spares(1)));
+        assert!(!made_or_refused(some().spares(usize::MAX)));
+        for forks in [0, usize::MAX] {
+            assert!(!made_or_refused(some().task_stack(forks)));
+        }
+        let narrow = some().task_stack(1).build().unwrap();
+        let two_deep = || narrow.join(|| poach_runtime::join(|| 1, || 2), || 3);
+        assert!(catch_unwind(AssertUnwindSafe(two_deep)).is_err());
+        assert_eq!(narrow.join(|| 1, || 2), (1, 2));
+        assert!(!made_or_refused(some().stack_size(usize::MAX)));
+        for nesting in [0, usize::MAX] {
+            for waiting in [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random]
+            {
+                for order in [SpawnOrder::Lifo, SpawnOrder::Fifo] {
+                    let builder = some().nesting(nesting).waiting(waiting).spawn_order(order);
+                    assert!(made_or_refused(builder.callers_work(true).spares(1)));
+                }
+            }
+        }
+        assert!(!made_or_refused(some().victims(Victims::Nearest)));
+        assert!(!made_or_refused(some().name(|_| "\0".to_owned())));
+        assert!(made_or_refused(some().unnamed().join_on_drop(true)));
+        for ids in [vec![], vec![usize::MAX], vec![0; 3]] {
+            made_or_refused(some().pin(Placement::On(ids)));
+        }
+        made_or_refused(some().pin(Placement::Compact).victims(Victims::Nearest));
+        // Processors that are not there: to be pinned to them is refused, and to know of them does no harm.
+        let elsewhere = Topology::flat(&[4_000, 100_000]).unwrap();
+        assert!(!made_or_refused(some().topology(elsewhere.clone()).pin(Placement::Scatter)));
+        assert!(made_or_refused(some().topology(elsewhere)));
+        let loud = some().on_start(|_| panic!("start")).on_exit(|_| panic!("exit"));
+        assert!(made_or_refused(loud.on_panic(|_| panic!("handler"))));
+    });
+}
+
+#[test]
+fn a_topology_of_numbers() {
+    assert!(Topology::flat(&[]).is_err());
+    let topology = Topology::flat(&[7, usize::MAX, 7]).unwrap();
+    let all: Vec<Processor> = topology.processors().to_vec();
+    assert_eq!(all.len(), 2);
+    assert_eq!(topology.distance(&all[0], &all[0]), Distance::Core);
+    assert_eq!(topology.processor(usize::MAX).unwrap(), &all[1]);
+    assert!(topology.processor(8).is_err() && topology.restrict(&[8]).is_err());
+    let one = topology.restrict(&[7, 8]).unwrap();
+    assert_eq!(one.processors().len(), 1);
+    // Of processors of another topology a distance is a distance.
+    assert!(one.distance(&all[1], &all[0]) < Distance::Remote(u32::MAX));
+    assert!(one.place(&Placement::Compact, 1000).unwrap().unwrap().iter().all(|id| *id == 7));
+    #[cfg(not(miri))] // it reads files
+    assert!(Topology::read_from(std::path::Path::new("/dev/null/nothing")).is_err());
+}
+
+#[test]
+fn counts_and_recordings_of_other_pools() {
+    let pool = |threads| ThreadPool::builder().threads(threads).build().unwrap();
+    let (one, two) = (pool(1), pool(2));
+    let stats = one.stats();
+    works(&one);
+    let done: WorkerStats = one.stats().since(&stats).total();
+    assert!(done.fields().any(|(name, tasks)| name == "tasks" && tasks == done.tasks));
+    // Another pool's counts, and later ones, give numbers or a panic.
+    _ = stats.since(&one.stats()).total();
+    assert!(catch_unwind(AssertUnwindSafe(|| two.stats().since(&stats))).is_err());
+
+    let recording = one.record(usize::MAX);
+    assert!(matches!(recording, Err(RecordError::OutOfMemory { .. })));
+    let recording = one.record(0).unwrap();
+    assert_eq!(one.record(1).unwrap_err(), RecordError::AlreadyRecording);
+    std::mem::forget(two.record(10).unwrap());
+    works(&one);
+    works(&two);
+    let trace = recording.stop();
+    assert!(trace.workers()[0].spans().is_empty() && !trace.duration().is_zero());
+    assert!(two.record(10).is_err(), "the one before was forgotten");
+}
+
+#[test]
+fn a_pool_for_those_outside_is_asked_for_outside_alone() {
+    let (here, there) = (
+        ThreadPool::builder().threads(1).build().unwrap(),
+        ThreadPool::builder().threads(1).build().unwrap(),
+    );
+    let never = || panic!("a worker has a pool");
+    let asked = here.install(|| poach_runtime::join_or(never, || 1, || 2));
+    assert_eq!(asked, (1, 2));
+    // The function may use the pool, and other pools.
+    let uses = || {
+        here.install(|| there.install(|| ()));
+        &here
+    };
+    assert_eq!(poach_runtime::join_or(uses, || 1, || 2), (1, 2));
+    let migrated = |context: poach_runtime::FnContext| context.migrated();
+    _ = poach_runtime::join_context_or(uses, migrated, migrated);
+    assert!(catch_unwind(AssertUnwindSafe(|| poach_runtime::join_or(never, || 1, || 2))).is_err());
+    assert!(
+        catch_unwind(AssertUnwindSafe(|| poach_runtime::join_context_or(
+            || panic!("no pool"),
+            |_| 1,
+            |_| 2
+        )))
+        .is_err()
+    );
+    works(&here);
+}
+
+#[test]
+fn detached_tasks_in_the_order_of_their_spawns() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let pool = Arc::new(ThreadPool::builder().threads(1).build().unwrap());
+    let (push, own) = (Arc::clone(&seen), Arc::clone(&pool));
+    pool.install(move || {
+        for n in 0..10 {
+            let push = Arc::clone(&push);
+            let task = move || push.lock().unwrap().push(n);
+            if n % 2 == 0 {
+                own.spawn_detached_fifo(task);
+            } else {
+                poach_runtime::spawn_detached_fifo(task);
+            }
+        }
+    });
+    drop(pool);
+    assert!(seen.lock().unwrap().iter().copied().eq(0..10));
+}
+
+#[test]
+fn how_a_task_may_have_ended() {
+    let pool = ThreadPool::builder().threads(1).build().unwrap();
+    let error: JoinError = pool.spawn(|| -> u8 { panic!("loud") }).join().unwrap_err();
+    assert!(error.is_panic() && !error.is_cancelled());
+    let payload = error.into_panic();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"loud"));
+}
+
+#[test]
+fn a_pool_on_every_queue_that_it_takes() {
+    fn sum<Q: Queue>(worker: &QueueWorker<Q>, numbers: &[u64]) -> u64 {
+        if let [number] = numbers {
+            return *number;
+        }
+        let (left, right) = numbers.split_at(numbers.len() / 2);
+        let (a, b) = worker.join(|w| sum(w, left), |w| sum(w, right));
+        a + b
+    }
+    fn all<Q: Queue>(make: impl Fn() -> Q) {
+        assert!(QueuePool::new(0, &make).is_err());
+        let pool = QueuePool::new(2, &make).unwrap();
+        let numbers: Vec<u64> = (0..if cfg!(miri) { 8 } else { 500 }).collect();
+        let whole: u64 = numbers.iter().sum();
+        for _ in 0..if cfg!(miri) { 1 } else { 20 } {
+            // A worker of the outside of a join, used in its half, a scope of threads in a program.
+            let found = pool.run(|w| {
+                let (a, b) =
+                    w.join(|_| sum(w, &numbers), |w| w.join(|_| 0, |w| sum(w, &numbers)).1);
+                thread::scope(|scope| scope.spawn(|| a + b).join().unwrap())
+            });
+            assert_eq!(found, 2 * whole);
+            let panics = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|w| w.join(|w| sum(w, &numbers), |_| panic!("second")))
+            }));
+            assert!(panics.is_err());
+        }
+        let steals: Steals = pool.steals();
+        assert!(steals.stolen >= steals.aborted || steals.aborted > 0);
+    }
+    all(ChaseLev::<Job, Full>::default);
+    all(ChaseLev::<Job, Asymmetric>::default);
+    all(The::<Job, Full>::default);
+    all(The::<Job, Asymmetric>::default);
+    all(Thep::<Job, Unbounded>::default);
+    all(poach_deque::Mutex::<Job>::new);
+    all(Private::<Job>::new);
+    all(Split::<Job>::new);
+}

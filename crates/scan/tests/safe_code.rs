@@ -1,0 +1,161 @@
+//! What safe code can make of a scan: a system of one's own that lies, and options of any value. A scan ends, with sums.
+
+#![forbid(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use poach_scan::report::{Extent, Look, Measure, bytes, count, escape, json, text};
+use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
+use poach_scan::{Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, scan, scan_on};
+
+/// A system whose answers have nothing to do with each other.
+#[derive(Default)]
+struct Liar(AtomicU64);
+
+impl Liar {
+    fn lie(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20
+    }
+
+    fn maybe<T>(&self, value: T) -> io::Result<T> {
+        if self.lie().is_multiple_of(7) { Err(io::Error::other("no")) } else { Ok(value) }
+    }
+
+    fn any_meta(&self) -> Meta {
+        let kind =
+            [Kind::Directory, Kind::File, Kind::Symlink, Kind::Other][self.lie() as usize % 4];
+        let [device, inode, links] = [(); 3].map(|()| self.lie() % 3);
+        Meta { kind, device, inode, links, apparent: self.lie(), disk: self.lie() }
+    }
+}
+
+struct Any<'a>(&'a Liar);
+
+impl Found for Any<'_> {
+    fn name(&self) -> &CStr {
+        [c"", c"..", c"a/b", c"\xff\n", c"name"][self.0.lie() as usize % 5]
+    }
+    fn kind(&self) -> Option<Kind> {
+        self.0.lie().is_multiple_of(2).then(|| self.0.any_meta().kind)
+    }
+    fn meta(&self) -> io::Result<Meta> {
+        self.0.maybe(self.0.any_meta())
+    }
+}
+
+impl Sys for Liar {
+    /// How deep it claims to be: below some depth there are no more entries, so that a scan has an end.
+    type Directory = u32;
+    type Buffer = ();
+    type Found<'a> = Any<'a>;
+
+    fn buffer(&self) {}
+    fn handles(&self) -> usize {
+        self.lie() as usize % 4
+    }
+    fn meta(&self, _: &Path, _: bool) -> io::Result<Meta> {
+        Ok(Meta { kind: Kind::Directory, ..self.any_meta() })
+    }
+    fn open_path(&self, _: &Path) -> io::Result<u32> {
+        Ok(0)
+    }
+    fn open(&self, parent: &u32, _: &CStr) -> io::Result<u32> {
+        self.maybe(parent + 1)
+    }
+    fn open_below(&self, parent: u32, names: &[&CStr]) -> io::Result<u32> {
+        self.maybe(parent + names.len() as u32)
+    }
+    fn duplicate(&self, directory: &u32) -> io::Result<u32> {
+        self.maybe(*directory)
+    }
+    fn meta_of(&self, _: &u32) -> io::Result<Meta> {
+        self.maybe(self.any_meta())
+    }
+    fn meta_in(&self, _: &u32, _: &CStr) -> io::Result<Meta> {
+        self.maybe(self.any_meta())
+    }
+    fn read(
+        &self,
+        directory: &u32,
+        (): &mut (),
+        each: &mut impl FnMut(&Any<'_>),
+    ) -> io::Result<()> {
+        // Whatever depth it says, the whole has an end.
+        if *directory < 6 && self.0.load(Ordering::Relaxed) < 20_000 {
+            (0..5).for_each(|_| each(&Any(self)));
+        }
+        self.maybe(())
+    }
+    fn exhausted(&self, _: &io::Error) -> bool {
+        self.lie().is_multiple_of(9) && self.0.load(Ordering::Relaxed) < 40_000
+    }
+}
+
+fn all_of(scan: &Scan) {
+    assert!(scan.entries_per_second() >= 0.0);
+    for measure in [Measure::Disk, Measure::Apparent, Measure::Entries] {
+        for limit in [None, Some(0), Some(usize::MAX)] {
+            let extent = Extent { measure, depth: limit, top: limit };
+            let mut written = Vec::new();
+            json(scan, &extent, &mut written).unwrap();
+            text(scan, &extent, Look { width: usize::MAX, colour: true }, &mut written).unwrap();
+            text(scan, &extent, Look { width: 0, colour: false }, &mut written).unwrap();
+            assert!(!written.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_system_that_lies() {
+    for engine in Engine::ALL {
+        for handles in [None, Some(0), Some(usize::MAX)] {
+            for keep_files in [false, true] {
+                let threads = NonZeroUsize::new(3);
+                let options = Options {
+                    engine,
+                    threads,
+                    handles,
+                    keep_files,
+                    one_file_system: true,
+                    follow_paths: true,
+                };
+                let control = Control::new();
+                let paths = ["a".into(), "a".into(), "../a".into()];
+                let found = scan_on(&Liar::default(), &paths, &options, &control).unwrap();
+                assert!(found.totals.entries() > 0 && !control.is_stopped(), "{engine}");
+                assert!(control.progress() != Progress::default());
+                all_of(&found);
+            }
+        }
+    }
+}
+
+#[test]
+fn options_of_any_value() {
+    let control = Control::new();
+    assert!(matches!(scan(&[], &Options::default(), &control), Err(Error::NoPath)));
+    let many = Options { threads: NonZeroUsize::new(MAX_THREADS + 1), ..Options::default() };
+    assert!(matches!(scan(&["/".into()], &many, &control), Err(Error::TooManyThreads(_))));
+    assert!("none".parse::<Engine>().is_err());
+    control.stop();
+    assert!(control.is_stopped());
+    // A control that was stopped before, and has been another scan's of other threads.
+    for threads in [1, 5, 2] {
+        let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
+        let found = scan_on(&Native::default(), &["src".into()], &options, &control).unwrap();
+        assert!(found.interrupted);
+        all_of(&found);
+    }
+}
+
+#[test]
+fn names_and_numbers_of_any_kind() {
+    assert_eq!(escape(b"\xff\\\0"), r"\xff\\\x00");
+    for number in [0, 1, u64::MAX] {
+        assert!(!bytes(number).is_empty() && !count(number).is_empty());
+    }
+}
