@@ -11,7 +11,9 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,6 +26,8 @@ const EVENTS: usize = 1 << 18;
 /// A pool that somebody asks about.
 pub(crate) struct Observed {
     name: String,
+    /// The process that the pool works in. A child that was forked since has nothing to report of it.
+    process: u32,
     stats: bool,
     trace: Option<(PathBuf, Recording)>,
 }
@@ -45,11 +49,15 @@ impl Observed {
         let trace =
             trace.and_then(|file| Some((numbered(&file, number), pool.record(EVENTS).ok()?)));
         let name = if number == 0 { "the global pool".into() } else { format!("pool {number}") };
-        Some(Observed { name, stats, trace })
+        Some(Observed { name, process: process::id(), stats, trace })
     }
 
     /// Says what the pool has done so far.
     pub(crate) fn report(self, pool: &ThreadPool) {
+        if self.process != process::id() {
+            // A recording cannot be stopped without the workers.
+            return mem::forget(self);
+        }
         if self.stats {
             eprintln!("{} of {} threads:\n{}", self.name, pool.threads(), pool.stats());
         }
@@ -77,7 +85,9 @@ pub(crate) fn global() {
     let Some(observed) = Observed::of(poach_runtime::global(), 0) else {
         return;
     };
-    *GLOBAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(observed);
+    let old = GLOBAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner).replace(observed);
+    // There is one in a forked child: its parent's, whose recording cannot be stopped here.
+    mem::forget(old);
     at_exit();
 }
 

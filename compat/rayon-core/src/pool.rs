@@ -1,10 +1,8 @@
 //! A pool, and the global one.
 
+use poach_runtime as poach;
 use std::error::Error;
 use std::fmt;
-use std::sync::OnceLock;
-
-use poach_runtime as poach;
 
 use crate::builder;
 use crate::observe::Observed;
@@ -15,16 +13,15 @@ pub(crate) fn is_worker() -> bool {
     poach::current_thread_index().is_some()
 }
 
-/// The pool of what is called outside of any. It is Poach's own: a program that uses both has one.
+/// The pool of what is called outside of any, one a process. It is Poach's own: a program that uses both has one.
 #[cold]
 pub(crate) fn global() -> &'static poach::ThreadPool {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| {
+    poach::global_if_made().unwrap_or_else(|| {
         if let Err(error) = builder::ensure_global() {
             panic!("the global thread pool could not be made: {error}");
         }
-    });
-    poach::global()
+        poach::global()
+    })
 }
 
 /// A pool of threads. When it is dropped, they finish what was spawned and end in their own time.

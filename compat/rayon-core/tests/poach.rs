@@ -140,6 +140,35 @@ fn threads_on_processors_of_their_own() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_forked_child_has_a_global_pool_of_its_own() {
+    if is_child() {
+        assert_eq!(fib(10), 55);
+        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and no lock of another thread.
+        let process = unsafe { libc::fork() };
+        assert!(process != -1);
+        assert_eq!(fib(12), 144);
+        assert_eq!(rayon_core::broadcast(|context| context.index()), [0, 1, 2]);
+        if process == 0 {
+            // Through the handlers of the end, as a program does.
+            std::process::exit(7);
+        }
+        let mut status = 0;
+        // SAFETY: `status` is valid for writes.
+        unsafe { libc::waitpid(process, &raw mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        return;
+    }
+    let test = "a_forked_child_has_a_global_pool_of_its_own";
+    let trace = env::temp_dir().join(format!("poach-forked-{}.json", std::process::id()));
+    let (stats, trace) = (("POACH_STATS", "1"), ("POACH_TRACE", &*trace.to_string_lossy()));
+    let Ended { well, said } = child(test, &[("RAYON_NUM_THREADS", "3"), stats, trace]);
+    fs::remove_file(trace.1).unwrap();
+    assert!(well, "{said}");
+    assert_eq!(said.matches("the global pool of 3 threads:").count(), 2, "{said}");
+}
+
+#[test]
 fn a_value_that_is_not_known_is_refused_with_those_that_are() {
     if is_child() {
         let error = ThreadPoolBuilder::new().build().unwrap_err();

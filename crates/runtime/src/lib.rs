@@ -59,7 +59,7 @@ pub use observe::stats::{Stats, WorkerStats};
 pub use observe::trace;
 pub use pool::build_error::{BuildError, MAX_THREADS};
 pub use pool::threads::ThreadBuilder;
-pub use pool::{Builder, ThreadPool, global, set_global_builder};
+pub use pool::{Builder, ThreadPool, global, global_if_made, set_global_builder};
 pub use scheduler::registry::{Priority, SpawnOrder};
 pub use scheduler::victim_order::Victims;
 pub use scheduler::waiting::Waiting;

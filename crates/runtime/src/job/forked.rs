@@ -5,12 +5,15 @@
 //! return. So each pool remembers the count of forks at which it was made, and a call that would wait, or take
 //! a lock, compares it first.
 //!
+//! The global pool is one a process: a child that asks for it makes its own ([`PerProcess`]).
+//!
 //! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing process
 //! ids: reading a word costs nothing where `getpid` is a system call, and a child in a new process
 //! namespace may well have its parent's number. A copy made past the C library (a raw `clone`, a `vfork`)
 //! runs no handlers; POSIX lets such a child do little but `exec` anyway.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::unwind::AbortOnUnwind;
@@ -97,6 +100,55 @@ impl ForkGuard {
                 AbortOnUnwind("a forked worker needs a lock that a thread of its parent holds");
             elsewhere()
         })
+    }
+}
+
+/// A value that each process has one of: made by its default where it is first asked for, and again in a forked child.
+///
+/// A `OnceLock` in it may be held at a fork by a thread that is not there in the child. The child never looks at it: it has
+/// a value of its own, and its copy of the parent's stays where it is, for what was borrowed from it.
+pub(crate) struct PerProcess<T: 'static> {
+    current: AtomicPtr<InProcess<T>>,
+}
+
+struct InProcess<T> {
+    process: ForkGuard,
+    value: T,
+}
+
+impl<T: Default + Sync> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        PerProcess { current: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// This process's value. Lock-free: threads that ask for the first time at once make one each, and all get the same.
+    #[inline]
+    pub(crate) fn get(&'static self) -> &'static T {
+        // Acquire: pairs with the exchange in `make`, before which the value was made.
+        let current = self.current.load(Ordering::Acquire);
+        // SAFETY: it is null, or `make` stored it, which leaks what it stores.
+        match unsafe { current.as_ref() } {
+            Some(made) if !made.process.is_elsewhere() => &made.value,
+            _ => self.make(current),
+        }
+    }
+
+    #[cold]
+    fn make(&'static self, old: *mut InProcess<T>) -> &'static T {
+        let own = Box::new(InProcess { process: ForkGuard::here(), value: T::default() });
+        let own = Box::into_raw(own);
+        // Release: whoever loads the pointer sees the value. Acquire: as in `get`, if another thread was first; the process has
+        // not changed meanwhile, so the other's is this process's.
+        match self.current.compare_exchange(old, own, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: it came from a box just now, and is never freed.
+            Ok(_) => &unsafe { &*own }.value,
+            Err(other) => {
+                // SAFETY: it came from a box just now, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(own) });
+                // SAFETY: as in `get`; it is not null, since only this function stores.
+                &unsafe { &*other }.value
+            }
+        }
     }
 }
 

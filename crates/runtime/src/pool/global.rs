@@ -4,18 +4,22 @@ use std::sync::OnceLock;
 
 use super::build_error::BuildError;
 use super::{Builder, ThreadPool};
+use crate::job::forked::PerProcess;
 
-static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
+static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
 static GLOBAL_BUILDER: OnceLock<fn() -> Builder<'static>> = OnceLock::new();
 
 /// The pool that functions outside any pool use. It is made at its first use, by
 /// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
 ///
+/// A process forked from one that has a global pool makes its own at *its* first use, in the same way; what
+/// [`build_global`](Builder::build_global) was told in the parent is not known there.
+///
 /// # Panics
 ///
 /// At its first use, if it cannot be made: with the [`BuildError`]'s text.
 pub fn global() -> &'static ThreadPool {
-    GLOBAL.get_or_init(|| {
+    GLOBAL.get().get_or_init(|| {
         let builder = GLOBAL_BUILDER.get().map_or_else(ThreadPool::builder, |builder| builder());
         match builder.build() {
             Ok(pool) => pool,
@@ -24,14 +28,19 @@ pub fn global() -> &'static ThreadPool {
     })
 }
 
+/// The global pool, if this process has made it.
+pub fn global_if_made() -> Option<&'static ThreadPool> {
+    GLOBAL.get().get()
+}
+
 /// Makes the global pool, unless there is one.
 pub(super) fn set(
     build: impl FnOnce() -> Result<ThreadPool, BuildError>,
 ) -> Result<(), BuildError> {
-    if GLOBAL.get().is_some() {
+    if global_if_made().is_some() {
         return Err(BuildError::GlobalExists);
     }
-    GLOBAL.set(build()?).map_err(|_| BuildError::GlobalExists)
+    GLOBAL.get().set(build()?).map_err(|_| BuildError::GlobalExists)
 }
 
 /// Says how the global pool is to be made, should anybody use it. Unlike
@@ -50,7 +59,7 @@ pub(super) fn set(
 ///
 /// [`BuildError::GlobalExists`] if the pool has been made, or this function has been called.
 pub fn set_global_builder(builder: fn() -> Builder<'static>) -> Result<(), BuildError> {
-    if GLOBAL.get().is_some() {
+    if global_if_made().is_some() {
         return Err(BuildError::GlobalExists);
     }
     GLOBAL_BUILDER.set(builder).map_err(|_| BuildError::GlobalExists)

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle as ThreadHandle;
 
 pub use builder::Builder;
-pub use global::{global, set_global_builder};
+pub use global::{global, global_if_made, set_global_builder};
 
 use crate::job::current::Local;
 use crate::job::fork::Worker;
