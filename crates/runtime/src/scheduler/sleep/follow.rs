@@ -4,7 +4,8 @@ use std::iter;
 
 use poach_memory::{Memory, Ordering, Word};
 
-use super::{BITS, Caller, Parking, Sleep};
+use super::idle::{FOLLOWING, Idle};
+use super::{Caller, Parking, Sleep};
 
 /// What a worker waits for, until the value is dropped; then it is what it was before.
 pub(crate) struct Following<'s, M: Memory, S> {
@@ -57,12 +58,11 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     pub(crate) fn sleep_following(&self, worker: usize, look_again: impl FnOnce() -> bool) {
         let parking = &self.parking[worker];
         // F1.
-        // AcqRel: as in `set_bit`; who is parked goes with it.
-        self.following[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
+        self.idle.enter(worker, Idle::Following);
         // F2: pairs with P2.
         M::full();
-        // F3. If the bit is gone, somebody calls, and F4 returns at once.
-        if look_again() && Self::take(&self.following, worker) {
+        // F3. If another has taken it out, that one calls, and F4 returns at once.
+        if look_again() && self.idle.take_out(worker, FOLLOWING) {
             return;
         }
         // F4.
@@ -72,34 +72,18 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// There is something to steal from `owner`: wakes one of those whose chain comes to it. Returns whether there was one.
     #[cold]
     pub(crate) fn call_follower(&self, owner: usize) -> bool {
-        for (group, word) in self.following.iter().enumerate() {
-            let mut left = word.load(Ordering::Relaxed);
-            while left != 0 {
-                let worker = group * BITS + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let thief = (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1);
-                if self.chain(thief).any(|link| link == owner)
-                    && self.call_from(&self.following, worker)
-                {
-                    return true;
-                }
-            }
-        }
-        false
+        self.idle.each(FOLLOWING).any(|worker| {
+            let thief = (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1);
+            self.chain(thief).any(|link| link == owner) && self.call_following(worker)
+        })
     }
 
     /// Wakes a follower, unless another has.
-    pub(super) fn call_from(&self, bits: &[M::Word], worker: usize) -> bool {
-        let taken = Self::take(bits, worker);
+    pub(super) fn call_following(&self, worker: usize) -> bool {
+        let taken = self.idle.take_out(worker, FOLLOWING);
         if taken {
             self.parking[worker].unpark(Caller::GoesOn);
         }
         taken
-    }
-
-    fn take(bits: &[M::Word], worker: usize) -> bool {
-        let bit = Self::bit(worker);
-        // AcqRel: as in `clear_bit`.
-        bits[worker / BITS].fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 }

@@ -11,6 +11,7 @@
 
 use poach_memory::{Memory, Ordering, Word};
 
+use super::idle::SLEEPERS;
 use super::{Parking, Sleep};
 
 /// The most places.
@@ -131,7 +132,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// The workers that sleep, but for those in a restricted wait.
     pub(super) fn sleepers(&self) -> u32 {
-        self.asleep.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum()
+        self.idle.count(SLEEPERS)
     }
 
     /// Whether as many threads are at work as the pool has workers, some of which stand aside for guests: then no owner

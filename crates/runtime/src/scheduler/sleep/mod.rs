@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
+use self::idle::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
+
 mod follow;
+mod idle;
 pub(crate) mod parking;
 // loom brings its own threads, which Miri cannot run.
 mod guests;
@@ -39,13 +42,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
     /// somebody decided to wake them.
     searching: CachePadded<M::Word>,
-    /// One bit a worker: set by the worker when it goes to sleep, cleared by whoever wakes it.
-    asleep: CachePadded<Box<[M::Word]>>,
-    /// One bit a worker, meaningful while it sleeps: whether it has left no request and sleeps for a
-    /// bounded time, so that owners need not call it. Written by the worker while it is awake.
-    resting: CachePadded<Box<[M::Word]>>,
-    /// One bit a worker: as `asleep`, for those in a restricted wait.
-    following: CachePadded<Box<[M::Word]>>,
+    /// What each worker does that neither works nor searches.
+    idle: States<M>,
     /// Whom each worker waits for: the thief's index plus one, or zero. Written by the worker.
     thieves: Box<[CachePadded<M::Word>]>,
     /// How far along `thieves` a restricted wait takes work.
@@ -69,8 +67,6 @@ pub(crate) enum Slept {
     ToTheEnd,
 }
 
-const BITS: usize = 64;
-
 /// The longest nap.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
@@ -81,9 +77,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         assert!(places <= guests::MOST, "more places of guests than a word has bits for");
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
-            asleep: CachePadded::new(bits::<M>(workers)),
-            resting: CachePadded::new(bits::<M>(workers)),
-            following: CachePadded::new(bits::<M>(workers)),
+            idle: States::new(workers),
             thieves: (0..workers).map(|_| CachePadded::new(M::Word::new(0))).collect(),
             reach,
             parking: (0..workers).map(|_| S::new()).collect(),
@@ -101,7 +95,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         // P3.
         if self.searching.load(Ordering::Relaxed) == 0 {
             // P4.
-            self.call_one(caller, |_| 0);
+            self.call_one(caller, SLEEPERS);
         }
     }
 
@@ -117,26 +111,14 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
         // P4. While guests are in, as many workers stand aside.
         let calls = !self.leaves_it_to_guests();
-        calls && self.call_one(Caller::GoesOn, |group| self.rests(group))
-            || self.call_follower(owner)
+        calls && self.call_one(Caller::GoesOn, ASLEEP) || self.call_follower(owner)
     }
 
-    fn rests(&self, group: usize) -> u64 {
-        self.resting[group].load(Ordering::Relaxed)
-    }
-
-    /// Wakes one of those who sleep, but for those that `except` names in each group. Returns whether
-    /// there was one.
-    fn call_one(&self, caller: Caller, except: impl Fn(usize) -> u64) -> bool {
-        for (group, word) in self.asleep.iter().enumerate() {
-            loop {
-                let sleepers = word.load(Ordering::Relaxed) & !except(group);
-                if sleepers == 0 {
-                    break;
-                }
-                if self.call(group * BITS + sleepers.trailing_zeros() as usize, caller) {
-                    return true;
-                }
+    /// Wakes one of those in these states of sleepers. Returns whether there was one.
+    fn call_one(&self, caller: Caller, sleepers: Set) -> bool {
+        while let Some(worker) = self.idle.first(sleepers) {
+            if self.call(worker, caller) {
+                return true;
             }
         }
         false
@@ -147,11 +129,10 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     pub(crate) fn wake(&self, worker: usize) {
         // P2: pairs with S3 and F2.
         M::full();
-        let (group, bit) = (worker / BITS, Self::bit(worker));
-        if self.asleep[group].load(Ordering::Relaxed) & bit != 0 {
+        if self.idle.is(worker, SLEEPERS) {
             self.call(worker, Caller::GoesOn);
-        } else if self.following[group].load(Ordering::Relaxed) & bit != 0 {
-            self.call_from(&self.following, worker);
+        } else if self.idle.is(worker, FOLLOWING) {
+            self.call_following(worker);
         }
     }
 
@@ -165,35 +146,20 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// P5: wakes this sleeper, unless another has.
     #[cold]
     fn call(&self, worker: usize, caller: Caller) -> bool {
-        if !self.take_bit(worker) {
+        if !self.take_out(worker) {
             return false;
         }
         self.parking[worker].unpark(caller);
         true
     }
 
-    /// Makes a sleeper a searcher. Whoever clears the bit, and nobody else, must see that it runs.
-    fn take_bit(&self, worker: usize) -> bool {
-        let taken = self.clear_bit(worker);
+    /// Makes a sleeper a searcher, unless another has.
+    fn take_out(&self, worker: usize) -> bool {
+        let taken = self.idle.take_out(worker, SLEEPERS);
         if taken {
             self.searching.fetch_add(1, Ordering::Relaxed);
         }
         taken
-    }
-
-    fn clear_bit(&self, worker: usize) -> bool {
-        let bit = Self::bit(worker);
-        // AcqRel: as in `set_bit`.
-        self.asleep[worker / BITS].fetch_and(!bit, Ordering::AcqRel) & bit != 0
-    }
-
-    fn set_bit(&self, worker: usize) {
-        // AcqRel: pairs with `clear_bit`. Whoever calls a worker sees why it sleeps (`resting`).
-        self.asleep[worker / BITS].fetch_or(Self::bit(worker), Ordering::AcqRel);
-    }
-
-    fn bit(worker: usize) -> u64 {
-        1 << (worker % BITS)
     }
 
     /// Whether some worker is looking for work, or sleeps for want of it. Any thread; wait-free; out of
@@ -202,7 +168,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     pub(crate) fn is_anybody_hungry(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
             || (!self.is_full() && self.sleepers() != 0)
-            || self.following.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+            || self.idle.any(FOLLOWING)
     }
 
     /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
@@ -222,11 +188,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.
         M::full();
-        let sleeps = |(group, word): (usize, &M::Word)| {
-            (word.load(Ordering::Relaxed) & !self.rests(group)) != 0
-                || self.following[group].load(Ordering::Relaxed) != 0
-        };
-        last && self.asleep.iter().enumerate().any(sleeps) && !self.leaves_it_to_guests()
+        last && self.idle.any(ASLEEP.and(FOLLOWING)) && !self.leaves_it_to_guests()
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
@@ -241,15 +203,14 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         time: Option<Duration>,
         look_again: impl FnOnce() -> bool,
     ) -> Slept {
-        self.resting[worker / BITS].fetch_and(!Self::bit(worker), Ordering::Relaxed);
-        if !self.lie_down(worker, look_again) {
+        if !self.lie_down(worker, Idle::Asleep, look_again) {
             return Slept::NotAtAll;
         }
         if let Some(time) = time {
             let over = self.nap(worker, time);
             return if over { Slept::ToTheEnd } else { Slept::Called };
         }
-        // S6. If the bit was gone, somebody has called already, and this returns at once.
+        // S6. If another has taken it out, somebody has called already, and this returns at once.
         self.parking[worker].park();
         Slept::Called
     }
@@ -258,8 +219,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// wants none answered: at most for so long, and work in somebody's deque does not wake it.
     /// `look_again` looks at everything else.
     pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
-        self.resting[worker / BITS].fetch_or(Self::bit(worker), Ordering::Relaxed);
-        if self.lie_down(worker, look_again) {
+        if self.lie_down(worker, Idle::Resting, look_again) {
             self.nap(worker, time);
         }
     }
@@ -267,7 +227,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Lines R6 and R7. Returns whether the time was over before anybody called.
     fn nap(&self, worker: usize, mut time: Duration) -> bool {
         while !self.parking[worker].park_for(time) {
-            if self.take_bit(worker) {
+            if self.take_out(worker) {
                 return true;
             }
             // Somebody calls just now.
@@ -277,50 +237,32 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// Lines S1 to S5. Returns whether the worker is to sleep.
-    fn lie_down(&self, worker: usize, look_again: impl FnOnce() -> bool) -> bool {
+    fn lie_down(&self, worker: usize, state: Idle, look_again: impl FnOnce() -> bool) -> bool {
         // S1.
-        self.set_bit(worker);
+        self.idle.enter(worker, state);
         // S2.
         self.searching.fetch_sub(1, Ordering::Relaxed);
         // S3: pairs with P2.
         M::full();
         // S4 and S5.
-        !(look_again() && self.take_bit(worker))
+        !(look_again() && self.take_out(worker))
     }
 
     /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
     /// requests before it asks: one that was seen asleep sees them before it pushes.
     #[cold]
     pub(crate) fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
-        // AcqRel: a read that is a write, so that whoever clears one of these bits afterwards acquires what this
-        // worker has written before.
-        let bits = |word: &M::Word| word.fetch_or(0, Ordering::AcqRel);
-        let (mut asleep, mut i_am_awake) = (0, 0);
-        for (group, (sleeping, following)) in self.asleep.iter().zip(&*self.following).enumerate() {
-            let bits = bits(sleeping) | bits(following);
-            asleep += bits.count_ones() as usize;
-            if group == me / BITS {
-                i_am_awake = usize::from(bits & Self::bit(me) == 0);
-            }
-        }
-        // Of the places, too: a guest that comes acquires it.
+        let asleep = self.idle.count_others(me);
+        // AcqRel: as there, of the places: a guest that comes acquires it.
         let free = self.places - Self::taken_places(self.guests.fetch_or(0, Ordering::AcqRel));
-        asleep + i_am_awake + away() + free < self.parking.len()
+        1 + asleep + away() + free < self.parking.len()
     }
 
     /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares,
     /// and places without a guest. Out of date at once.
     #[cold]
     pub(crate) fn does_anybody_run(&self, away: usize) -> bool {
-        let sleepers = |(asleep, following): (&M::Word, &M::Word)| {
-            (asleep.load(Ordering::Relaxed) | following.load(Ordering::Relaxed)).count_ones()
-                as usize
-        };
-        let asleep: usize = self.asleep.iter().zip(self.following.iter()).map(sleepers).sum();
-        asleep + away + (self.searching.load(Ordering::Relaxed) as usize) < self.parking.len()
+        let idle = self.idle.count(ANY) + self.searching.load(Ordering::Relaxed) as u32;
+        idle as usize + away < self.parking.len()
     }
-}
-
-fn bits<M: Memory>(workers: usize) -> Box<[M::Word]> {
-    (0..workers.div_ceil(BITS)).map(|_| M::Word::new(0)).collect()
 }

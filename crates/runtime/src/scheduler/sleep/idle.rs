@@ -1,0 +1,153 @@
+//! What each worker that has nothing to run does, as the others see it: one array of states, four bits a worker.
+//!
+//! The states and the transitions between them are drawn in the README. A worker enters a state only itself, and only from
+//! none, so a worker is in one at a time. It leaves one by a read-modify-write that clears the state's bit: its own,
+//! or that of somebody who calls it. The one that finds the bit set has taken the worker out, and nobody else has.
+
+use poach_memory::{CachePadded, Memory, Ordering, Word};
+
+/// What a worker does, if it neither runs anything nor searches. A set of them is their sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Idle {
+    /// It sleeps for want of work, until it is called or for a nap, and has left requests.
+    Asleep = 1,
+    /// It sleeps for a bounded time and has left no request; owners need not call it.
+    Resting = 2,
+    /// It sleeps in a restricted wait.
+    Following = 4,
+}
+
+/// Some of the states.
+#[derive(Clone, Copy)]
+pub(super) struct Set(u64);
+
+pub(super) const ASLEEP: Set = Set(Idle::Asleep as u64);
+pub(super) const RESTING: Set = Set(Idle::Resting as u64);
+pub(super) const FOLLOWING: Set = Set(Idle::Following as u64);
+/// Those whose worker is a searcher before and afterwards.
+pub(super) const SLEEPERS: Set = ASLEEP.and(RESTING);
+pub(super) const ANY: Set = SLEEPERS.and(FOLLOWING);
+
+impl Set {
+    pub(super) const fn and(self, other: Set) -> Set {
+        Set(self.0 | other.0)
+    }
+
+    /// The bits of these states, for all workers of a word.
+    const fn of_all(self) -> u64 {
+        self.0 * (u64::MAX / 0xf)
+    }
+}
+
+/// The bits of a worker's state.
+const WIDTH: usize = 4;
+/// The workers whose states are in one word.
+const WORKERS: usize = 64 / WIDTH;
+
+/// Which word, and how far up in it.
+const fn place(worker: usize) -> (usize, usize) {
+    (worker / WORKERS, worker % WORKERS * WIDTH)
+}
+
+/// The states of all workers.
+pub(super) struct States<M: Memory> {
+    words: CachePadded<Box<[M::Word]>>,
+}
+
+impl<M: Memory> States<M> {
+    pub(super) fn new(workers: usize) -> Self {
+        let words = (0..workers.div_ceil(WORKERS)).map(|_| M::Word::new(0)).collect();
+        States { words: CachePadded::new(words) }
+    }
+
+    /// The worker enters a state. Only the worker itself, while it is in none.
+    pub(super) fn enter(&self, worker: usize, state: Idle) {
+        let (word, shift) = place(worker);
+        // AcqRel: pairs with `take_out`. Whoever takes a worker out acquires what it did before.
+        self.words[word].fetch_or((state as u64) << shift, Ordering::AcqRel);
+    }
+
+    /// Takes a worker out of its state, if that is one of these. Who does so, and nobody else, must see that it runs.
+    pub(super) fn take_out(&self, worker: usize, states: Set) -> bool {
+        let (word, shift) = place(worker);
+        let bits = states.0 << shift;
+        // AcqRel: as in `enter`.
+        self.words[word].fetch_and(!bits, Ordering::AcqRel) & bits != 0
+    }
+
+    /// Whether the worker is in one of these states. Relaxed, here and below: as in the parent.
+    #[inline]
+    pub(super) fn is(&self, worker: usize, states: Set) -> bool {
+        let (word, shift) = place(worker);
+        self.words[word].load(Ordering::Relaxed) & states.0 << shift != 0
+    }
+
+    /// The first worker in one of these states.
+    pub(super) fn first(&self, states: Set) -> Option<usize> {
+        self.each(states).next()
+    }
+
+    /// The workers in one of these states; each word is read when the iterator comes to it.
+    pub(super) fn each(&self, states: Set) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(move |(index, word)| {
+            let mut left = word.load(Ordering::Relaxed) & states.of_all();
+            std::iter::from_fn(move || {
+                let shift = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (shift < 64).then(|| index * WORKERS + shift / WIDTH)
+            })
+        })
+    }
+
+    /// Whether any worker is in one of these states.
+    #[inline]
+    pub(super) fn any(&self, states: Set) -> bool {
+        self.words.iter().any(|word| word.load(Ordering::Relaxed) & states.of_all() != 0)
+    }
+
+    /// How many workers are in one of these states.
+    #[inline]
+    pub(super) fn count(&self, states: Set) -> u32 {
+        let count = |word: &M::Word| (word.load(Ordering::Relaxed) & states.of_all()).count_ones();
+        self.words.iter().map(count).sum()
+    }
+
+    /// How many workers but `me` are in a state, by reads that are writes: whoever takes one of them out
+    /// afterwards acquires what this worker has written before.
+    #[cold]
+    pub(super) fn count_others(&self, me: usize) -> usize {
+        let (mine, shift) = place(me);
+        let count = |(index, word): (usize, &M::Word)| {
+            let others = if index == mine { !(0xf << shift) } else { u64::MAX };
+            // AcqRel: as it says above.
+            (word.fetch_or(0, Ordering::AcqRel) & others).count_ones() as usize
+        };
+        self.words.iter().enumerate().map(count).sum()
+    }
+}
+
+// loom's words stand in its models alone.
+#[cfg(test)]
+mod tests {
+    use poach_memory::Machine;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_is_in_one_state_and_taken_out_once() {
+        let states = States::<Machine>::new(40);
+        for (worker, state) in [(3, Idle::Asleep), (17, Idle::Resting), (39, Idle::Following)] {
+            states.enter(worker, state);
+        }
+        assert_eq!(states.each(ANY).collect::<Vec<_>>(), [3, 17, 39]);
+        assert_eq!(states.each(SLEEPERS).collect::<Vec<_>>(), [3, 17]);
+        assert_eq!((states.first(FOLLOWING), states.count(SLEEPERS)), (Some(39), 2));
+        assert!(states.is(17, RESTING) && !states.is(17, ASLEEP) && !states.is(16, ANY));
+        assert_eq!((states.count_others(3), states.count_others(4)), (2, 3));
+        // Of another state nobody is taken out.
+        assert!(!states.take_out(17, ASLEEP) && states.take_out(17, SLEEPERS));
+        assert!(!states.take_out(17, SLEEPERS) && !states.any(RESTING));
+        assert_eq!(states.each(ANY).collect::<Vec<_>>(), [3, 39]);
+    }
+}
