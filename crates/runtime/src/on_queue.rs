@@ -21,6 +21,7 @@ use poach_memory::{
     Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Unbounded, Word,
 };
 
+use crate::job::forked::ForkGuard;
 use crate::job::queued;
 pub use crate::job::queued::Job;
 
@@ -117,6 +118,7 @@ pub struct Steals {
 pub struct QueuePool<Q: Queue> {
     shared: Arc<Shared<Q::Thief>>,
     threads: Vec<JoinHandle<()>>,
+    fork_guard: ForkGuard,
 }
 
 impl<Q: Queue> fmt::Debug for QueuePool<Q> {
@@ -263,7 +265,8 @@ impl<Q: Queue> QueuePool<Q> {
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let mut pool = QueuePool { shared, threads: Vec::with_capacity(threads) };
+        let threads = Vec::with_capacity(threads);
+        let mut pool = QueuePool { shared, threads, fork_guard: ForkGuard::here() };
         for (index, queue) in queues.into_iter().enumerate() {
             let shared = Arc::clone(&pool.shared);
             // Any odd number does; they only must differ.
@@ -282,8 +285,9 @@ impl<Q: Queue> QueuePool<Q> {
     ///
     /// # Panics
     ///
-    /// With `f`'s payload, if `f` panics.
+    /// With `f`'s payload, if `f` panics; in a process forked since the pool was made.
     pub fn run<R: Send>(&self, f: impl FnOnce(&QueueWorker<Q>) -> R + Send) -> R {
+        self.fork_guard.check();
         let outcome = queued::lend(f, |program, done| {
             let mut state = self.shared.lock();
             // Relaxed: the workers read it after they have had the lock, or as a hint.
@@ -308,6 +312,11 @@ impl<Q: Queue> QueuePool<Q> {
 
 impl<Q: Queue> Drop for QueuePool<Q> {
     fn drop(&mut self) {
+        if self.fork_guard.is_elsewhere() {
+            // The threads are in another process; nobody here must touch their handles or locks.
+            std::mem::forget(std::mem::take(&mut self.threads));
+            return;
+        }
         self.shared.lock().closing = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {

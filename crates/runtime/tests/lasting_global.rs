@@ -20,6 +20,7 @@ fn it_is_configured_once() {
     let late = set_global_builder(|| ThreadPool::builder().threads(usize::MAX)).unwrap_err();
     assert!(matches!(late, BuildError::GlobalExists));
     assert_eq!(global().install(current_num_threads), global().threads());
+    assert!(poach_runtime::global_if_made().is_some());
     assert_eq!(join(|| 1, || 2), (1, 2));
 }
 

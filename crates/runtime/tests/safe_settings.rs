@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use poach_deque::{Asymmetric, ChaseLev, Full, Private, Split, The, Thep, Unbounded};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker, Steals};
 use poach_runtime::topology::{Distance, Processor, Topology};
 use poach_runtime::trace::RecordError;
 use poach_runtime::{
-    Builder, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
+    Builder, Grain, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
 };
 
 #[path = "rig/alone.rs"]
@@ -230,4 +231,18 @@ fn a_pool_on_every_queue_that_it_takes() {
     all(poach_deque::Mutex::<Job>::new);
     all(Private::<Job>::new);
     all(Split::<Job>::new);
+}
+
+#[test]
+fn grains_of_any_length() {
+    for target in [Duration::ZERO, Duration::from_micros(10), Duration::MAX] {
+        let grain = Grain::lasting(target);
+        for units in [0, 1, usize::MAX, 7] {
+            assert_eq!(grain.leaf(units, || units), units);
+            assert!(grain.units() > 0);
+        }
+        let panics = catch_unwind(AssertUnwindSafe(|| grain.leaf(1, || panic!("a leaf"))));
+        assert!(panics.is_err() && grain.units() > 0);
+    }
+    assert_eq!(Grain::new().units(), 1);
 }

@@ -3,7 +3,8 @@
 //! # Why a lock
 //!
 //! A buffer is touched by its worker, and by the thread that starts and stops. A lock says what must
-//! be said about that, and is paid for by a recording alone; no argument about memory is needed.
+//! be said about that, and is paid for by a recording alone; no argument about memory is needed. A child process in
+//! which a thread of its parent holds the lock for ever goes without the buffer.
 //!
 //! # Why spans nest
 //!
@@ -14,10 +15,12 @@
 //! spans (and marks), and the number of them is told; no span has a false end.
 
 use std::collections::TryReserveError;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::job::forked::ForkGuard;
 
 /// What a worker does for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +143,7 @@ pub(crate) struct Track {
     /// Whether there is a recording: 1, else 0.
     on: <Machine as Memory>::Word,
     events: Mutex<Option<Events>>,
+    fork_guard: ForkGuard,
 }
 
 /// A span that has begun; it ends when this is dropped.
@@ -161,7 +165,7 @@ impl Drop for Open<'_> {
 
 impl Track {
     pub(crate) fn new() -> Track {
-        Track { on: Word::new(0), events: Mutex::new(None) }
+        Track { on: Word::new(0), events: Mutex::new(None), fork_guard: ForkGuard::here() }
     }
 
     #[inline(always)]
@@ -185,7 +189,8 @@ impl Track {
 
     #[cold]
     fn begin(&self, activity: Activity) -> u64 {
-        if let Some(events) = &mut *self.lock()
+        if let Some(mut events) = self.lock()
+            && let Some(events) = &mut *events
             && events.has_room(2)
         {
             events.open += 1;
@@ -197,7 +202,8 @@ impl Track {
 
     #[cold]
     fn close(&self, recording: u64) {
-        if let Some(events) = &mut *self.lock()
+        if let Some(mut events) = self.lock()
+            && let Some(events) = &mut *events
             && events.recording == recording
         {
             events.open -= 1;
@@ -207,53 +213,92 @@ impl Track {
 
     #[cold]
     fn note(&self, mark: Mark) {
-        if let Some(events) = &mut *self.lock()
+        if let Some(mut events) = self.lock()
+            && let Some(events) = &mut *events
             && events.has_room(1)
         {
             events.push(What::Mark(mark));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Events>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The buffer; `None` where a thread of the parent process has it.
+    fn lock(&self) -> Option<MutexGuard<'_, Option<Events>>> {
+        self.fork_guard.try_lock(&self.events)
     }
 
     /// Starts recording; refused if there is no memory for so many events.
     pub(crate) fn start(&self, recording: u64, capacity: usize) -> Result<(), TryReserveError> {
         let mut list = Vec::new();
         list.try_reserve_exact(capacity)?;
-        *self.lock() = Some(Events { recording, capacity, open: 0, missed: 0, list });
-        // Relaxed: see `is_on`.
-        self.on.store(1, Ordering::Relaxed);
+        if let Some(mut events) = self.lock() {
+            *events = Some(Events { recording, capacity, open: 0, missed: 0, list });
+            // Relaxed: see `is_on`.
+            self.on.store(1, Ordering::Relaxed);
+        }
         Ok(())
     }
 
     pub(crate) fn stop(&self) -> Option<Events> {
         // Relaxed: see `is_on`.
         self.on.store(0, Ordering::Relaxed);
-        self.lock().take()
+        self.lock()?.take()
     }
 }
 
 /// How many recordings of a pool there have been, and whether one is on.
-pub(crate) struct Recordings(Mutex<(u64, bool)>);
+pub(crate) struct Recordings {
+    /// How many there have been.
+    number: <Machine as Memory>::Word,
+    /// 1 while one is on.
+    on: <Machine as Memory>::Word,
+}
 
 impl Recordings {
     pub(crate) fn new() -> Recordings {
-        Recordings(Mutex::new((0, false)))
+        Recordings { number: Word::new(0), on: Word::new(0) }
     }
 
     /// The number of the recording that begins, unless one is on.
     pub(crate) fn begin(&self) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.1 {
-            return None;
-        }
-        *state = (state.0 + 1, true);
-        Some(state.0)
+        // Acquire: pairs with the release in `end`, so that the tracks of the last recording are empty.
+        self.on.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        // Relaxed: whoever has set `on` is alone.
+        Some(self.number.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn end(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1 = false;
+        // Release: pairs with the acquire in `begin`.
+        self.on.store(0, Ordering::Release);
+    }
+}
+
+// Miri does not fork.
+#[cfg(all(test, unix, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::job::forked::tests::children::{alone_in, fork};
+
+    #[test]
+    fn a_child_waits_for_no_buffer_of_its_parent() {
+        if !alone_in(module_path!(), "a_child_waits_for_no_buffer_of_its_parent") {
+            return;
+        }
+        let track = Track::new();
+        track.start(1, 10).unwrap();
+        let span = track.open(Activity::OwnTask);
+        // As it is held by another thread at the moment of the fork.
+        let held = track.lock();
+        let status = fork(|| {
+            track.mark(Mark::Called);
+            drop(track.open(Activity::Sleeping));
+            track.close(1);
+            assert!(track.stop().is_none());
+            track.start(2, 10).unwrap();
+            7
+        });
+        drop(held);
+        assert_eq!(status, 7 << 8, "{status:#x}");
+        drop(span);
+        assert_eq!(track.stop().unwrap().list.len(), 2);
     }
 }

@@ -49,6 +49,8 @@ pub enum BuildError {
     NearestUnpinned,
     /// The global pool is there already.
     GlobalExists,
+    /// What makes the global pool asks for the global pool.
+    GlobalWithin,
     /// The pool was to use the current thread, which is a worker of a pool already.
     CurrentThreadInPool,
 }
@@ -81,6 +83,9 @@ impl fmt::Display for BuildError {
             BuildError::GlobalExists => {
                 f.write_str("the global pool is in use already: configure it before its first use")
             }
+            BuildError::GlobalWithin => f.write_str(
+                "the global pool is asked for by what makes it: leave that out of its builder",
+            ),
             BuildError::CurrentThreadInPool => f.write_str(
                 "the current thread is a worker of a pool already: build the pool on another thread",
             ),
@@ -99,6 +104,7 @@ impl std::error::Error for BuildError {
             | BuildError::Environment { .. }
             | BuildError::Name { .. }
             | BuildError::GlobalExists
+            | BuildError::GlobalWithin
             | BuildError::CurrentThreadInPool
             | BuildError::NearestUnpinned => None,
         }

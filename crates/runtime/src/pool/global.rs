@@ -1,5 +1,6 @@
 //! The pool of what is called outside of any.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use super::build_error::BuildError;
@@ -18,15 +19,38 @@ static GLOBAL_BUILDER: OnceLock<fn() -> Builder<'static>> = OnceLock::new();
 /// # Panics
 ///
 /// At its first use, if it cannot be made: with the [`BuildError`]'s text.
+#[inline]
 pub fn global() -> &'static ThreadPool {
+    global_if_made().unwrap_or_else(first_use)
+}
+
+#[cold]
+fn first_use() -> &'static ThreadPool {
+    let cannot = |error: BuildError| panic!("the global thread pool could not be made: {error}");
+    let Some(_makes) = Makes::begin() else { cannot(BuildError::GlobalWithin) };
     GLOBAL.get().get_or_init(|| {
         let builder = GLOBAL_BUILDER.get().map_or_else(ThreadPool::builder, |builder| builder());
-        match builder.build() {
-            Ok(pool) => pool,
-            Err(error) => panic!("the global thread pool could not be made: {error}"),
-        }
+        builder.build().unwrap_or_else(|error| cannot(error))
     })
 }
+
+/// This thread makes the global pool, or waits for another that does, until the value is dropped. What the builder calls,
+/// the user's own code, would otherwise wait for itself.
+struct Makes;
+
+impl Makes {
+    fn begin() -> Option<Makes> {
+        (!MAKES.replace(true)).then_some(Makes)
+    }
+}
+
+impl Drop for Makes {
+    fn drop(&mut self) {
+        MAKES.set(false);
+    }
+}
+
+thread_local!(static MAKES: Cell<bool> = const { Cell::new(false) });
 
 /// The global pool, if this process has made it.
 pub fn global_if_made() -> Option<&'static ThreadPool> {

@@ -39,7 +39,11 @@ pub(crate) mod children {
     use std::sync::mpsc;
     use std::{env, io, thread};
 
+    use poach_deque::Split;
+
     use super::*;
+    use crate::on_queue::{Job, QueuePool};
+    use crate::trace::RecordError;
     use crate::{ThreadPool, join, scope};
 
     /// Set in the process that forks.
@@ -234,5 +238,60 @@ pub(crate) mod children {
         assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
         drop(held);
         assert_eq!(*fork_guard.lock(&lock), 2);
+    }
+
+    #[test]
+    fn a_child_does_not_wait_for_the_global_pool_that_its_parent_was_making() {
+        static TOLD: Mutex<Option<mpsc::Sender<()>>> = Mutex::new(None);
+        static HELD: Mutex<()> = Mutex::new(());
+        if !alone("a_child_does_not_wait_for_the_global_pool_that_its_parent_was_making") {
+            return;
+        }
+        let (tell, told) = mpsc::channel();
+        *TOLD.lock().unwrap() = Some(tell);
+        crate::set_global_builder(|| {
+            // What makes the pool asks for it: refused, where it waited for itself.
+            assert!(refusal(|| join(|| 1, || 2)).contains("asked for by what makes it"));
+            if let Some(tell) = TOLD.lock().unwrap().take() {
+                tell.send(()).unwrap();
+            }
+            drop(HELD.lock().unwrap());
+            ThreadPool::builder().threads(1)
+        })
+        .unwrap();
+        let held = HELD.lock().unwrap();
+        let first = thread::spawn(|| join(|| 1, || 2));
+        told.recv().unwrap();
+        let status = fork(|| {
+            // It makes its own, in the same way; nobody holds the lock there.
+            drop(TOLD.lock().unwrap().take());
+            assert!(crate::global_if_made().is_none());
+            assert!(crate::set_global_builder(ThreadPool::builder).is_err());
+            assert!(ThreadPool::builder().threads(2).build_global().is_ok());
+            assert_eq!((join(|| 1, || 2), crate::global().threads()), ((1, 2), 2));
+            8
+        });
+        assert_eq!(status, 8 << 8, "{status:#x}");
+        drop(held);
+        assert_eq!(first.join().unwrap(), (1, 2));
+        assert_eq!(crate::global().threads(), 1);
+    }
+
+    #[test]
+    fn recordings_and_queue_pools_stay_with_their_process() {
+        if !alone("recordings_and_queue_pools_stay_with_their_process") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let queues: QueuePool<Split<Job>> = QueuePool::new(1, Split::new).unwrap();
+        let recording = pool.record(10).unwrap();
+        let status = fork(|| {
+            assert_eq!(pool.record(10).unwrap_err(), RecordError::Forked);
+            assert_eq!(recording.stop().workers().len(), 1);
+            assert!(refusal(|| queues.run(|_| 1)).contains("make a new pool after fork()"));
+            drop(queues);
+            9
+        });
+        assert_eq!(status, 9 << 8, "{status:#x}");
     }
 }

@@ -29,6 +29,8 @@ use crate::scheduler::registry::Registry;
 pub enum RecordError {
     /// It is being recorded already.
     AlreadyRecording,
+    /// The pool was made by a process from which this one was forked: its workers are not here.
+    Forked,
     /// There is no memory for so many events a worker.
     OutOfMemory {
         /// How many were asked for.
@@ -42,6 +44,9 @@ impl fmt::Display for RecordError {
             RecordError::AlreadyRecording => {
                 f.write_str("this pool is being recorded already: stop that recording first")
             }
+            RecordError::Forked => f.write_str(
+                "this process was forked from the one that made the pool, whose workers are not here",
+            ),
             RecordError::OutOfMemory { events } => {
                 write!(f, "there is no memory for {events} events of each worker: record fewer")
             }
@@ -86,8 +91,12 @@ impl ThreadPool {
     ///
     /// # Errors
     ///
-    /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the events.
+    /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the events, or in a process
+    /// forked since the pool was made.
     pub fn record(&self, events: usize) -> Result<Recording, RecordError> {
+        if self.registry.fork_guard.is_elsewhere() {
+            return Err(RecordError::Forked);
+        }
         let number = self.registry.recordings.begin().ok_or(RecordError::AlreadyRecording)?;
         // Dropped, it stops what has been started.
         let recording = Recording { registry: Arc::clone(&self.registry), began: Instant::now() };
@@ -101,6 +110,8 @@ impl ThreadPool {
 
 impl Recording {
     /// Stops recording. Spans that have not ended are [cut](Span::cut) here.
+    ///
+    /// In a process forked since, the trace has what it had at the fork, but for workers that were just noting something.
     pub fn stop(self) -> Trace {
         let tracks = self.registry.workers.iter().map(|worker| worker.watch.track.stop());
         let tracks: Vec<_> = tracks.collect();
