@@ -111,3 +111,16 @@ fn a_thief_exposes_half_of_what_an_owner_keeps() {
     }
     assert_eq!((owner.pop(), thief.expose()), (None, Exposure::Refused));
 }
+
+#[test]
+fn the_top_says_what_was_pushed_since() {
+    let owner: Split<u64> = Split::starting_at(2, u64::from(u32::MAX) - 1).unwrap();
+    (0..5).for_each(|task| owner.push(task));
+    let below = owner.top();
+    assert!(owner.share());
+    (5..8).for_each(|task| owner.push(task));
+    assert!(owner.thief().steal().is_success());
+    let popped: Vec<_> =
+        std::iter::from_fn(|| owner.pop().filter(|_| owner.top() >= below)).collect();
+    assert_eq!(popped, [7, 6, 5]);
+}

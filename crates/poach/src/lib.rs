@@ -31,14 +31,15 @@
 //! each processor, or as many as the environment variable `POACH_THREADS` says.
 
 pub use poach_runtime::{
-    BroadcastContext, BuildError, Builder, FnContext, Grain, JoinError, JoinHandle, MAX_THREADS,
-    Placement, Priority, Scope, ScopeFifo, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology,
-    TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
-    current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,
-    global_if_made, in_place_scope, in_place_scope_fifo, interrupt, join, join_context,
-    join_context_or, join_or, max_num_threads, par_chunks, par_chunks_mut, par_for, par_reduce,
-    scope, scope_fifo, set_global_builder, spawn, spawn_at, spawn_broadcast, spawn_detached,
-    spawn_detached_fifo, spawn_fifo, topology, trace, worker, yield_local, yield_now,
+    BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
+    FnContext, Grain, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo,
+    ScopedJoinHandle, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology, TopologyError,
+    Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check, current_num_threads,
+    current_thread_has_pending_tasks, current_thread_index, global, global_if_made, in_place_scope,
+    in_place_scope_fifo, interrupt, join, join_context, join_context_or, join_or, max_num_threads,
+    par_chunks, par_chunks_mut, par_for, par_reduce, scope, scope_fifo, set_global_builder, spawn,
+    spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo, topology, trace,
+    worker, yield_local, yield_now,
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, each with its

@@ -43,12 +43,13 @@ pub mod topology;
 
 pub use api::blocking::blocking;
 pub use api::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use api::cancel::{CancellationToken, Cancelled, DropGuard};
 pub use api::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     max_num_threads, yield_local, yield_now,
 };
 pub use api::grain::Grain;
-pub use api::handle::{JoinError, JoinHandle};
+pub use api::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
 pub use api::interrupt::{check, interrupt};
 pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use api::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};

@@ -267,6 +267,12 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         any
     }
 
+    /// The index above the youngest task: a push adds one, a pop takes one off, and thieves leave it alone. So an owner that
+    /// finds it above what it was has tasks that it has pushed since.
+    pub fn top(&self) -> u64 {
+        self.shared.head()
+    }
+
     /// Where the alarm stands for a split at this index, at most `head`.
     fn place(head: u64, split: u32) -> u64 {
         head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))

@@ -19,7 +19,8 @@ use crate::scheduler::spares::Loan;
 /// threads as before, if it was built with [`spares`](crate::Builder::spares) and one is left;
 /// otherwise, and on a thread that is no worker, this just calls `f`. A thread from outside that runs a region itself
 /// gets no spare; the worker that stands aside for it works meanwhile. What this worker has spawned and
-/// not started is handed to the others. The spare has an index of its own, at or above the pool's
+/// not started is handed to the others. A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool takes no other work,
+/// whatever lock `f` holds; joins and scopes in `f` do, as ever. The spare has an index of its own, at or above the pool's
 /// number of threads.
 ///
 /// ```
@@ -39,6 +40,7 @@ use crate::scheduler::spares::Loan;
 /// With `f`'s payload, if `f` panics.
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     Local::with(|local| {
+        let _still = local.map(|local| local.set_blocks(true));
         let _loan = local.and_then(Lent::new);
         let _dozing = local.filter(|local| local.is_guest()).map(|guest| {
             guest.hand_over();

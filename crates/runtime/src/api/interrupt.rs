@@ -242,6 +242,12 @@ impl Interruption {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners[index].take().expect("a worker comes once");
         drop(owners);
-        Local::new(Arc::clone(&self.registry), index, owner).enter(f)
+        let visitor = Local::new(Arc::clone(&self.registry), index, owner);
+        Local::with(|below| {
+            if let Some(below) = below {
+                visitor.nesting_depth.stack.set(below.nesting_depth.stack.get());
+            }
+        });
+        visitor.enter(f)
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod blocking;
 pub(crate) mod broadcast;
+pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod grain;
 pub(crate) mod handle;

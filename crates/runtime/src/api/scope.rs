@@ -133,7 +133,7 @@ where
 /// Opens a scope in place, with tasks for `registry`, or else for this thread's pool.
 fn in_place<'scope, S, F, R>(
     registry: Option<&Arc<Registry>>,
-    form: fn(Base<'scope>) -> S,
+    form: impl FnOnce(Base<'scope>) -> S,
     f: F,
 ) -> R
 where
@@ -168,7 +168,7 @@ pub(crate) fn in_place_fifo_in<'scope, R>(
 fn open<'scope, S, F, R>(
     tally: Tally,
     local: Option<&Local>,
-    form: fn(Base<'scope>) -> S,
+    form: impl FnOnce(Base<'scope>) -> S,
     f: F,
 ) -> R
 where
@@ -193,6 +193,7 @@ where
 }
 
 impl<'scope> Scope<'scope> {
+    #[inline(always)]
     fn new(base: Base<'scope>) -> Self {
         Scope { base }
     }

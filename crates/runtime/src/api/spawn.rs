@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::api::handle::{self, JoinHandle};
+use crate::api::handle::JoinHandle;
+use crate::api::handle::packet::{Home, InOrder, Packet};
 use crate::job::current::Local;
 use crate::job::task::Task;
 use crate::pool::global;
@@ -24,7 +25,8 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 
 /// [`spawn`], to start after what this thread has spawned so before.
 ///
-/// A worker by itself runs its own tasks youngest first. Blocking, by a lock that is held for a push or
+/// A worker by itself runs its own tasks youngest first. Whoever waits for the handle does not begin the task before its turn, unless its wait takes
+/// nothing else (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())). Blocking, by a lock that is held for a push or
 /// a pop.
 ///
 /// ```
@@ -104,17 +106,22 @@ pub(crate) fn spawn_in<R: Send + 'static>(
     registry: &Arc<Registry>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, f, |registry, local, task| match local {
-        Some(local) if !local.is_guest() => local.spawn(task),
-        _ => registry.inject(task),
-    })
+    hand_out(
+        registry,
+        |home| home,
+        f,
+        |registry, local, task| match local {
+            Some(local) if !local.is_guest() => local.spawn(task),
+            _ => registry.inject(task),
+        },
+    )
 }
 
 pub(crate) fn spawn_fifo_in<R: Send + 'static>(
     registry: &Arc<Registry>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, f, |registry, local, task| match local {
+    hand_out(registry, InOrder, f, |registry, local, task| match local {
         Some(local) if !local.is_guest() => local.spawn(local.fifo.ticket(task)),
         _ => registry.inject(task),
     })
@@ -125,7 +132,9 @@ pub(crate) fn spawn_at_in<R: Send + 'static>(
     priority: Priority,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, f, |registry, _, task| registry.inject_at(priority, task, Caller::GoesOn))
+    hand_out(registry, InOrder, f, |registry, _, task| {
+        registry.inject_at(priority, task, Caller::GoesOn);
+    })
 }
 
 pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
@@ -164,8 +173,9 @@ fn let_go(
 
 /// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread
 /// is, if it is one.
-fn hand_out<R: Send + 'static>(
+fn hand_out<R: Send + 'static, H: Home>(
     pool: &Arc<Registry>,
+    home: impl FnOnce(Detached) -> H,
     f: impl FnOnce() -> R + Send + 'static,
     route: impl FnOnce(&Registry, Option<&Local>, Task),
 ) -> JoinHandle<R> {
@@ -174,13 +184,8 @@ fn hand_out<R: Send + 'static>(
         let local = local.filter(|local| local.registry.serves(pool));
         // A worker that has been interrupted spawns for what it was interrupted for.
         let registry = local.map_or(pool, |local| &local.registry);
-        let (handle, promise) = handle::packet(registry.fork_guard);
-        let detached: Detached = registry.detach();
-        let task = Task::detached(move || {
-            promise.run(detached.registry(), f);
-            drop(detached);
-        });
-        route(registry, local, task);
-        handle
+        let (packet, promise) = Packet::new(home(registry.detach()), f);
+        route(registry, local, Task::detached(move || drop(promise.run())));
+        JoinHandle::new(packet)
     })
 }

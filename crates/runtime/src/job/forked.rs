@@ -70,7 +70,7 @@ impl ForkGuard {
     /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is for ever, by a thread
     /// that is not there.
     #[inline]
-    pub(crate) fn try_lock<T>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn try_lock<T: ?Sized>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         // First of all in the way that waits for nobody: it mostly succeeds, and then the process does not matter.
         match mutex.try_lock() {
             Ok(guard) => Some(guard),
@@ -79,7 +79,7 @@ impl ForkGuard {
     }
 
     #[cold]
-    fn lock_held<'m, T>(
+    fn lock_held<'m, T: ?Sized>(
         self,
         mutex: &'m Mutex<T>,
         error: TryLockError<MutexGuard<'m, T>>,
@@ -94,7 +94,7 @@ impl ForkGuard {
     /// As [`try_lock`](ForkGuard::try_lock), where there is no way on without the lock: ends the process, with the message
     /// of [`check`](ForkGuard::check).
     #[inline]
-    pub(crate) fn lock<T>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    pub(crate) fn lock<T: ?Sized>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         self.try_lock(mutex).unwrap_or_else(|| {
             let _guard =
                 AbortOnUnwind("a forked worker needs a lock that a thread of its parent holds");

@@ -82,6 +82,7 @@ pub(crate) trait ScopeKind<'scope>: Sync {
 }
 
 impl Base<'_> {
+    #[inline(always)]
     pub(crate) fn new(tally: Tally) -> Self {
         Base { tally, panic: Mutex::new(None), life: PhantomData }
     }
@@ -110,6 +111,7 @@ impl Base<'_> {
 
 impl Tally {
     /// For a scope that this worker opens.
+    #[inline(always)]
     pub(crate) fn new(local: &Local) -> Tally {
         Tally {
             pending: Pending::new(local),
@@ -215,17 +217,23 @@ impl Tally {
         let pending = unsafe { &(*tally).pending };
         if !pending.remove_at_home(local) {
             // SAFETY: by this function's contract.
-            unsafe { Tally::ended_away(tally, local) };
+            unsafe { Tally::ended_away(tally, &local.registry) };
         }
     }
 
-    /// [`ended`](Tally::ended), where the task is counted in the word.
+    /// One task more, until the value is dropped, by any thread.
+    pub(crate) fn hold(&self) -> Held {
+        self.pending.add(None);
+        Held { tally: Address::new(self), registry: Arc::clone(&self.registry) }
+    }
+
+    /// [`ended`](Tally::ended), where the task is counted in the word. `registry` is that of the scope's pool.
     ///
     /// # Safety
     ///
     /// As for `ended`.
     #[inline(never)]
-    unsafe fn ended_away(tally: *const Tally, local: &Local) {
+    unsafe fn ended_away(tally: *const Tally, registry: &Registry) {
         // Copied out, since the scope may be gone by the time it is needed.
         // SAFETY: the task is still counted, so the scope still stands.
         let waiter = match unsafe { &(*tally).waiter } {
@@ -238,8 +246,8 @@ impl Tally {
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
             match waiter {
-                // The task's pool is the scope's, so its registry will do, and outlives this.
-                Waiter::Own(index) => local.registry.sleep.wake(index),
+                // The scope's own registry may go with it; the caller's is the same, and stays.
+                Waiter::Own(index) => registry.sleep.wake(index),
                 Waiter::Outside(signal) => signal.set(),
             }
         }
@@ -247,6 +255,25 @@ impl Tally {
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
     fn wait_as_owner(&self, local: &Local) {
+        if local.nesting_depth.is_deep() {
+            // It begins nothing that was there before the scope.
+            local.run_above(self.pending.below);
+        } else {
+            self.run_own(local);
+        }
+        let done = || {
+            // SAFETY: this is the home worker, which opened the scope.
+            unsafe { self.pending.unfinished() == 0 }
+        };
+        if !done() {
+            self.pending.fold(local);
+            local.wait_for_any(&done);
+        }
+    }
+
+    /// Runs tasks of the home worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
+    #[inline(always)]
+    fn run_own(&self, local: &Local) {
         let calls = &local.remote().calls;
         loop {
             // SAFETY: this is the home worker, which opened the scope.
@@ -261,7 +288,7 @@ impl Tally {
             let mut other = None;
             if !calls.is_empty() {
                 // The other loop answers them.
-                break;
+                return;
             }
             local.run_each(|end| {
                 if !ptr::eq(end.counted_in, ptr::from_ref(self).cast()) {
@@ -274,7 +301,7 @@ impl Tally {
             if ended == 0 && other.is_none() {
                 other = local.run_next();
                 if other.is_none() {
-                    break;
+                    return;
                 }
             }
             // SAFETY: as above.
@@ -282,14 +309,6 @@ impl Tally {
             if let Some(other) = other {
                 local.count_down(other);
             }
-        }
-        let done = || {
-            // SAFETY: as above.
-            unsafe { self.pending.unfinished() == 0 }
-        };
-        if !done() {
-            self.pending.fold(local);
-            local.wait_for_any(&done);
         }
     }
 
@@ -320,6 +339,26 @@ impl Local {
     }
 }
 
+/// A task of a scope, which does not end before it.
+pub(crate) struct Held {
+    tally: Address<Tally>,
+    registry: Arc<Registry>,
+}
+
+impl Held {
+    /// That of the scope's pool.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: it was counted in the word when it was made, and is taken off once, here.
+        unsafe { Tally::ended_away(self.tally.address(), &self.registry) };
+    }
+}
+
 /// A cache line. (A pair of them, as elsewhere, would make a scope of half a kilobyte, which is moved once.)
 #[repr(align(64))]
 struct Line<T>(T);
@@ -330,6 +369,8 @@ struct Pending {
     home: Line<Cell<i64>>,
     /// The home worker, while it counts in `home`; or null.
     keeper: SharedPointer<Local>,
+    /// Where the top of the home worker's queue was before the first task.
+    below: u64,
     /// On a line of its own: thieves of small tasks write it all the time.
     away: Line<SharedWord>,
 }
@@ -344,13 +385,15 @@ impl Pending {
     /// For a scope that this worker opens.
     fn new(home: &Local) -> Self {
         let keeper = SharedPointer::new(ptr::from_ref(home).cast_mut());
-        Pending { home: Line(Cell::new(0)), keeper, away: Line(Word::new(0)) }
+        let away = Line(Word::new(0));
+        Pending { home: Line(Cell::new(0)), keeper, below: home.top(), away }
     }
 
     /// For a scope without a home worker, whose body is counted too.
     fn with_body() -> Self {
         let keeper = SharedPointer::new(ptr::null_mut());
-        Pending { home: Line(Cell::new(0)), keeper, away: Line(Word::new(1)) }
+        let away = Line(Word::new(1));
+        Pending { home: Line(Cell::new(0)), keeper, below: 0, away }
     }
 
     /// Whether this worker counts in `home`.

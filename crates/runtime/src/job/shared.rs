@@ -18,6 +18,10 @@ impl<T> Address<T> {
         Address(ptr::from_ref(place))
     }
 
+    pub(super) fn address(&self) -> *const T {
+        self.0
+    }
+
     /// By value, so that a closure captures the address and not the bare pointer in it.
     #[inline(always)]
     pub(super) fn get(self) -> *const T {

@@ -35,7 +35,8 @@
 //! | half of a join, and what it captures | its own worker, or a thief | travels: the first half's, else the second's | no |
 //! | result of a half, or of a scope's body, that a panic leaves behind | the joining thread | [`dispose`] | no |
 //! | detached task, and what it captures | a worker | in its handle; with none, told | no |
-//! | what a cancelled task, or one that its pool drops, captures | a worker | told | no |
+//! | what a task that its pool drops captures | a worker | told | no |
+//! | what a cancelled task captures | the thread that cancels it | told | no |
 //! | result of a task whose handle is gone | a worker | told | no |
 //! | result in a handle that is dropped | the thread that drops the handle | unwinds there | no |
 //! | closure of `broadcast` | each worker | travels | no |

@@ -242,7 +242,7 @@ impl Pool {
         let place = me - self.workers;
         while !done() {
             self.sleep.doze(place, || self.relieve(me));
-            self.sleep.sleep_following(me, done);
+            self.sleep.sleep_following(me, None, done);
             self.sleep.rouse(place);
         }
     }

@@ -74,7 +74,7 @@ impl Signal {
                 }
             }
             (Waiter::Worker(..), Some(local)) => {
-                local.wait_for_any(&|| self.is_set());
+                local.wait_for_call(&|| self.is_set());
             }
             (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }

@@ -16,6 +16,24 @@
 //! first three are the *restricted* waits. A random wait that would nest too deep, by
 //! [nesting](crate::Builder::nesting) or by its call stack, is a transitive one instead.
 //!
+//! That is what a join does. A scope, a handle, and a call into another pool wait for what may not have begun:
+//!
+//! | a wait for | begins itself | takes beside that | with `Sleep`, or in [`blocking`](crate::blocking()) |
+//! |---|---|---|---|
+//! | a scope | its own youngest tasks | everything that an idle worker takes | the same |
+//! | a handle of its own pool | | everything that an idle worker takes | the task itself, if it has not begun |
+//! | another pool: a handle, a call | | everything that an idle worker takes | nothing |
+//!
+//! # How deep they nest
+//!
+//! What a wait takes stands on top of it on the worker's call stack, may wait itself, and take more. So once *half of the call
+//! stack* is in use, a scope, a handle or a call waits *deep*: it begins what it waits for, the tasks that were spawned since the
+//! scope was opened or the handle's (until three quarters are in use), and then takes nothing and sleeps. Since another pool, or a worker that waits deep as well, may wait for what this one leaves alone, it does not
+//! sleep for ever: after a millisecond it takes one task after the other all the same, the oldest of its own first, which
+//! is the one that others wait for if anything is, until its wait is over; the next deep wait on top after two, and so on, up to a
+//! second. So a million tasks that each wait need half a stack, and a program that does need more than that
+//! goes on, if slowly, rather than hang. [`yield_now`](crate::yield_now) runs nothing so deep, but once in a thousand times.
+//!
 //! A thief steals the oldest fork of its victim first, so while a worker waits for a stolen half all that
 //! it forked before that half is stolen, too: what is left in its deque was forked by what it has run
 //! since. So a restricted wait runs parts of the half that it waits for. There are two exceptions. The
@@ -35,11 +53,16 @@
 //!   from a wait to what it waits for, and from a task to the one on top of it, comes always to something
 //!   that began later: never in a circle. The way ends at something that runs, or that has not begun.
 //! - *What has not begun* is no half of a join: those are not waited for before they are stolen, and what
-//!   is stolen is begun at once. It is a spawned task, and whoever waits for it (in a scope, for a handle,
-//!   for a call of its own into the pool) does so without restriction: it takes everything that can be
-//!   seen. So the task must be where it can be seen: in an inbox, or in the shared part of a queue.
+//!   is stolen is begun at once. It is a spawned task, and whoever waits for it in a scope
+//!   does so without restriction: it takes everything that can be
+//!   seen, at the latest when its patience has ended. So the task must be where it can be seen: in an inbox, or in the shared part of a queue.
 //!   A worker in a restricted wait therefore shares *all* spawned tasks of its own before it looks for
-//!   anything, and again after each task that it has run meanwhile. Mail and calls it takes itself.
+//!   anything, and again after each task that it has run meanwhile. Mail and calls it takes itself. Whoever
+//!   waits for its handle begins it.
+//!
+//! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
+//! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack.
+//! (With `Random` the second may be made by the wait itself.)
 //!
 //! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all waits have
 //! ended. What this does not cover is a wait that the runtime does not know: a half that blocks on a
@@ -52,21 +75,28 @@
 //! on it. It sleeps apart, as a *follower*; see `sleep/README.md`.
 
 use std::cell::Cell;
+use std::ops::Sub;
+use std::time::Duration;
+
+use crate::scheduler::sleep::LONGEST;
 
 /// What a worker does while the second half of its [`join`](crate::join) runs on another:
 /// [`Builder::waiting`](crate::Builder::waiting).
 ///
-/// It concerns joins. A worker that waits for a scope, a handle or a call takes any work: it cannot know
-/// what its end depends on.
+/// It concerns joins, and `Sleep` handles and calls into other pools ([`install`](crate::ThreadPool::install)) as well. Else a
+/// worker that waits for a handle or a call takes any work, and one that waits for a scope does so in
+/// all of them: it cannot know what its end depends on. Once half of the worker's call stack is in use, they take no more, for a millisecond
+/// to a second at a time (the module's comment in the source has the rules).
 ///
-/// A task that holds a lock across a join should know that with [`Random`](Waiting::Random) the worker may
+/// A task that holds a lock across a wait should know that with [`Random`](Waiting::Random) the worker may
 /// run *any* other task meanwhile; if that one wants the lock, it waits for ever for its own thread. The
-/// restricted ones take no spawned task meanwhile; [`Sleep`](Waiting::Sleep) takes nothing at all, and so
-/// is safe if the halves themselves leave the lock alone.
+/// restricted ones take no spawned task in a join; [`Sleep`](Waiting::Sleep) takes nothing at all, in a join, for a handle or in a call, and so
+/// is safe if what is waited for leaves the lock alone. So is [`blocking`](crate::blocking()), for a single wait for a handle or a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Takes nothing, but what only it can run: broadcasts and interrupts. The processor is left idle.
+    /// Takes nothing, but what only it can run: broadcasts and interrupts; and, for a handle, that task. The processor is left idle.
+    /// A pool that another one's tasks call back into needs a worker that does not wait meanwhile.
     Sleep,
     /// Takes forks of the worker that runs the half: nearly always parts of that half (the module's
     /// comment in the source says when not). The stacks stay as small as the sequential program's. Source:
@@ -99,10 +129,12 @@ pub(crate) const NESTING: usize = 64;
 /// thread of the standard library has left when most of it was used before.
 const UNKNOWN: usize = 512 << 10;
 
-/// The call stack that a worker works on.
+/// The call stack that a worker works on. Stacks grow down on all systems that Poach knows.
 #[derive(Clone, Copy)]
 pub(crate) struct CallStack {
-    base: usize,
+    /// Below here, half of it is in use.
+    half: usize,
+    /// That half.
     room: usize,
 }
 
@@ -110,17 +142,13 @@ impl CallStack {
     /// This thread's, from here on; `size` is the whole of it, if that is known.
     #[inline(never)]
     pub(crate) fn here(size: Option<usize>) -> CallStack {
-        CallStack { base: address(), room: size.map_or(UNKNOWN, |size| size / 2) }
-    }
-
-    /// Whether more than half of it is in use.
-    fn is_half_full(self) -> bool {
-        // Stacks grow down on all systems that Poach knows.
-        self.base.saturating_sub(address()) > self.room
+        let room = size.map_or(UNKNOWN, |size| size / 2);
+        CallStack { half: address().saturating_sub(room), room }
     }
 }
 
 /// About where this thread's stack ends.
+#[inline(always)]
 fn address() -> usize {
     let here = 0_u8;
     (&raw const here).addr()
@@ -130,28 +158,73 @@ fn address() -> usize {
 pub(crate) struct NestingDepth {
     tasks: Cell<usize>,
     pub(crate) stack: Cell<CallStack>,
+    /// Deep waits under way.
+    deep: Cell<u32>,
+    /// Deep yields since the last one that ran something.
+    yields: Cell<u32>,
 }
+
+/// How long the first deep wait takes nothing; see "How deep they nest".
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// One in so many deep yields runs something.
+const DEEP_YIELDS: u32 = 1000;
 
 impl NestingDepth {
     pub(crate) fn new() -> NestingDepth {
-        NestingDepth { tasks: Cell::new(0), stack: Cell::new(CallStack::here(None)) }
+        let stack = Cell::new(CallStack::here(None));
+        NestingDepth { tasks: Cell::new(0), stack, deep: Cell::new(0), yields: Cell::new(0) }
+    }
+
+    /// Whether half of the call stack is in use.
+    #[inline(always)]
+    pub(crate) fn is_deep(&self) -> bool {
+        address() < self.stack.get().half
+    }
+
+    /// Whether three quarters are.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        let stack = self.stack.get();
+        address() < stack.half.saturating_sub(stack.room / 2)
+    }
+
+    /// A deep wait, until the second value is dropped, and how long it takes nothing.
+    pub(crate) fn deep_wait(&self) -> (Duration, impl Drop) {
+        let time = PATIENCE * (1 << self.deep.get().min(10));
+        self.deep.set(self.deep.get() + 1);
+        (time.min(LONGEST), Down(&self.deep))
+    }
+
+    /// Whether a yield is to run nothing.
+    #[inline(always)]
+    pub(crate) fn refuses_yield(&self) -> bool {
+        self.is_deep() && self.refuses_deep_yield()
+    }
+
+    #[cold]
+    fn refuses_deep_yield(&self) -> bool {
+        self.yields.set((self.yields.get() + 1) % DEEP_YIELDS);
+        self.yields.get() != 0
     }
 
     /// Whether a wait may put no foreign task on top, where `nesting` are allowed.
     pub(crate) fn is_exceeded(&self, nesting: usize) -> bool {
-        self.tasks.get() >= nesting || self.stack.get().is_half_full()
+        self.tasks.get() >= nesting || self.is_deep()
     }
 
     /// A task on top of a wait, until the value is dropped.
     pub(crate) fn task(&self) -> impl Drop {
-        struct Down<'p>(&'p Cell<usize>);
-        impl Drop for Down<'_> {
-            fn drop(&mut self) {
-                self.0.set(self.0.get() - 1);
-            }
-        }
         self.tasks.set(self.tasks.get() + 1);
         Down(&self.tasks)
+    }
+}
+
+/// Takes one off when dropped.
+struct Down<'n, N: Copy + From<bool> + Sub<Output = N>>(&'n Cell<N>);
+
+impl<N: Copy + From<bool> + Sub<Output = N>> Drop for Down<'_, N> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - N::from(true));
     }
 }
 

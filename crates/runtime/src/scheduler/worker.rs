@@ -24,6 +24,8 @@ use crate::scheduler::waiting::{NestingDepth, Waiting};
 mod guest;
 mod restricted;
 
+use restricted::Own;
+
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look.
 const LOOKS: u32 = 64;
@@ -47,6 +49,8 @@ pub(crate) struct Local {
     pub(crate) resident: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) nesting_depth: NestingDepth,
+    /// Whether the task in hand blocks, so that its waits take nothing.
+    blocks: Cell<bool>,
     /// Its place among the guests, if it is one.
     guest: Option<usize>,
     backoff: StealBackoff,
@@ -103,6 +107,7 @@ impl Local {
             fifo,
             resident,
             nesting_depth,
+            blocks: Cell::new(false),
             guest,
             backoff,
             lookout,
@@ -124,6 +129,11 @@ impl Local {
         F: FnOnce() -> R + Send,
     {
         closure.push(&self.spawns);
+    }
+
+    /// The index above the youngest task of this worker's own.
+    pub(crate) fn top(&self) -> u64 {
+        self.spawns.top()
     }
 
     /// The spawned task of this worker that is its next: the youngest, or the oldest.
@@ -210,7 +220,12 @@ impl Local {
 
     /// Runs one piece of work from wherever there is some, for one who does not wait.
     pub(crate) fn run_any(&self) -> bool {
-        let found = if self.guest.is_some() { self.find_needed(None) } else { self.find(None) };
+        if self.nesting_depth.refuses_yield() {
+            self.answer_calls();
+            return false;
+        }
+        let found =
+            if self.guest.is_some() { self.find_needed(None, Own::Taken) } else { self.find(None) };
         let any = found.is_some();
         if let Some(work) = found {
             self.run(work, self.token());
@@ -248,7 +263,7 @@ impl Local {
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
             self.work_until(done, thief, token, Cause::Wait);
         } else {
-            self.follow_until(done, thief, token);
+            self.follow_until(done, thief, token, self.own_of_a_guest(), None);
         }
     }
 
@@ -259,10 +274,13 @@ impl Local {
     ///
     /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads.
     pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool) {
-        if self.guest.is_some() {
-            return self.follow_until(done, &|| None, || self.token());
+        if self.nesting_depth.is_deep() {
+            self.wait_deep(done);
+        } else if self.guest.is_some() {
+            self.follow_until(done, &|| None, || self.token(), Own::Taken, None);
+        } else {
+            self.work_until(done, &|| None, || self.token(), Cause::Wait);
         }
-        self.work_until(done, &|| None, || self.token(), Cause::Wait);
     }
 
     /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
@@ -346,7 +364,7 @@ impl Local {
                         self.backoff.begin();
                     }
                 }
-                let _on_top = (!idle).then(|| self.nesting_depth.task());
+                let _on_top = (!idle).then(|| self.on_top());
                 self.run(work, token());
                 continue;
             }

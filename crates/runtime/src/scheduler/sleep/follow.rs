@@ -1,6 +1,7 @@
 //! Those who sleep in a restricted wait: for the end of a stolen half, or for a part of it.
 
 use std::iter;
+use std::time::Duration;
 
 use poach_memory::{Memory, Ordering, Word};
 
@@ -54,8 +55,13 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` says that
     /// there is something after all. It is no searcher, before or after. `look_again` looks at what the
     /// worker waits for, at what only it may take, and at the deques of its chain, on which it has left
-    /// requests.
-    pub(crate) fn sleep_following(&self, worker: usize, look_again: impl FnOnce() -> bool) {
+    /// requests. Returns whether it has slept for so long as `time` says, if it says so, without being called.
+    pub(crate) fn sleep_following(
+        &self,
+        worker: usize,
+        time: Option<Duration>,
+        look_again: impl FnOnce() -> bool,
+    ) -> bool {
         let parking = &self.parking[worker];
         // F1.
         self.idle.enter(worker, Idle::Following);
@@ -63,10 +69,19 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         M::full();
         // F3. If another has taken it out, that one calls, and F4 returns at once.
         if look_again() && self.idle.take_out(worker, FOLLOWING) {
-            return;
+            return false;
         }
         // F4.
+        let called = time.is_some_and(|time| parking.park_for(time));
+        if called {
+            return false;
+        }
+        if time.is_some() && self.idle.take_out(worker, FOLLOWING) {
+            return true;
+        }
+        // Nobody has called yet; and if another has taken it out, that one does just now.
         parking.park();
+        false
     }
 
     /// There is something to steal from `owner`: wakes one of those whose chain comes to it. Returns whether there was one.

@@ -370,7 +370,7 @@ fn a_follower(look: bool) {
             following.set(Some(1));
             while pool.done.load(Ordering::Relaxed) == 0 {
                 if !pool.try_take() {
-                    pool.sleep.sleep_following(0, || {
+                    pool.sleep.sleep_following(0, None, || {
                         look && (pool.done.load(Ordering::Relaxed) != 0
                             || pool.visible.load(Ordering::Relaxed) > 0)
                     });
@@ -413,7 +413,7 @@ fn a_follower_takes_what_its_chain_shares(reach: usize) {
             let following = pool.follow(0);
             following.set(Some(2));
             while !pool.try_take() {
-                pool.sleep.sleep_following(0, || pool.visible.load(Ordering::Relaxed) > 0);
+                pool.sleep.sleep_following(0, None, || pool.visible.load(Ordering::Relaxed) > 0);
             }
         });
         pool.visible.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! What a worker without a thread of its own does differently: "Guests" in `sleep/README.md`.
 
-use super::Local;
+use super::{Local, Own};
 use crate::observe::track::Activity;
 use crate::scheduler::waiting::CallStack;
 
@@ -8,6 +8,11 @@ impl Local {
     /// Whether this is a thread from outside.
     pub(crate) fn is_guest(&self) -> bool {
         self.guest.is_some()
+    }
+
+    /// Whether a restricted wait for a half takes own tasks: that of a guest, unless it is deep.
+    pub(super) fn own_of_a_guest(&self) -> Own {
+        if self.is_guest() && !self.nesting_depth.is_deep() { Own::Taken } else { Own::Left }
     }
 
     /// Works as a guest for as long as `f` runs; the place is this thread's.

@@ -1,0 +1,215 @@
+//! Waits that would nest without bound: tasks that each wait for a handle, a scope, a call or their turn, a million of them.
+
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use poach_runtime::{
+    JoinHandle, ThreadPool, Waiting, Worker, blocking, join, scope, spawn, spawn_fifo, yield_now,
+};
+
+#[path = "rig/alone.rs"]
+mod alone;
+use alone::alone;
+
+/// Fewer where they take long.
+const TASKS: usize = if cfg!(miri) {
+    30
+} else if cfg!(debug_assertions) {
+    100_000
+} else {
+    1_000_000
+};
+
+fn pool(threads: usize) -> ThreadPool {
+    // A small stack, so that the bound is met even with fewer tasks.
+    ThreadPool::builder().threads(threads).stack_size(1 << 20).build().unwrap()
+}
+
+fn each(pool: &ThreadPool, task: impl Fn(usize) + Send + Sync) {
+    let ran = AtomicUsize::new(0);
+    pool.install(|| {
+        scope(|s| {
+            for i in 0..TASKS {
+                let (task, ran) = (&task, &ran);
+                s.spawn(move |_| {
+                    task(i);
+                    ran.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+    });
+    assert_eq!(ran.into_inner(), TASKS);
+}
+
+#[test]
+fn tasks_that_each_wait_for_a_handle() {
+    alone("tasks_that_each_wait_for_a_handle", || {
+        for threads in [1, 2, 4] {
+            let pool = pool(threads);
+            each(&pool, |i| assert_eq!(spawn(move || i).join().unwrap(), i));
+        }
+    });
+}
+
+#[test]
+fn tasks_that_each_wait_for_one_of_many_handles() {
+    alone("tasks_that_each_wait_for_one_of_many_handles", || {
+        for threads in [1, 2] {
+            for fifo in [false, true] {
+                let pool = pool(threads);
+                let handles: Vec<_> = pool.install(|| {
+                    let spawn = |i| if fifo { spawn_fifo(move || i) } else { spawn(move || i) };
+                    (0..TASKS).map(|i| Mutex::new(Some(spawn(i)))).collect()
+                });
+                let take = |i: usize| handles[i].lock().unwrap().take().unwrap();
+                each(&pool, |i| assert_eq!(take(i).join().unwrap(), i));
+            }
+        }
+    });
+}
+
+#[test]
+fn tasks_that_each_wait_for_the_one_before() {
+    alone("tasks_that_each_wait_for_the_one_before", || {
+        // Begun at its end, which needs the whole chain on the stack, or else the oldest to be begun first.
+        let last = pool(1).install(|| {
+            let first = spawn(|| 0);
+            (1..TASKS).fold(first, |before: JoinHandle<usize>, _| {
+                spawn(move || before.join().unwrap() + 1)
+            })
+        });
+        assert_eq!(last.join().unwrap(), TASKS - 1);
+    });
+}
+
+#[test]
+fn tasks_that_each_wait_in_another_pool() {
+    alone("tasks_that_each_wait_in_another_pool", || {
+        for (threads, others) in [(1, 1), (2, 2)] {
+            let (pool, other) = (pool(threads), pool(others));
+            each(&pool, |i| assert_eq!(other.spawn(move || i).join().unwrap(), i));
+            each(&pool, |i| assert_eq!(other.install(|| i), i));
+        }
+    });
+}
+
+#[test]
+fn tasks_that_each_wait_for_a_handle_in_blocking() {
+    alone("tasks_that_each_wait_for_a_handle_in_blocking", || {
+        for spares in [0, 1] {
+            let pool = ThreadPool::builder().threads(2).stack_size(1 << 20).spares(spares).build();
+            let (pool, other) = (pool.unwrap(), pool_of_one());
+            each(&pool, |i| assert_eq!(blocking(|| spawn(move || i).join()).unwrap(), i));
+            if spares == 1 {
+                each(&other, |i| assert_eq!(blocking(|| pool.spawn(move || i).join()).unwrap(), i));
+            }
+        }
+    });
+}
+
+fn pool_of_one() -> ThreadPool {
+    pool(1)
+}
+
+#[test]
+fn tasks_that_each_yield_or_open_a_scope() {
+    alone("tasks_that_each_yield_or_open_a_scope", || {
+        for threads in [1, 2, 4] {
+            let pool = pool(threads);
+            each(&pool, |_| _ = yield_now());
+            each(&pool, |_| scope(|s| (0..2).for_each(|_| s.spawn(|_| ()))));
+        }
+    });
+}
+
+#[test]
+fn a_guest_whose_tasks_each_wait_for_a_handle() {
+    alone("a_guest_whose_tasks_each_wait_for_a_handle", || {
+        let pool = pool(1);
+        pool.scope(|s| {
+            for i in 0..TASKS {
+                s.spawn(move |_| assert_eq!(spawn(move || i).join().unwrap(), i));
+            }
+        });
+    });
+}
+
+/// A program that needs more than half of a stack gets it.
+#[cfg(not(miri))] // whose addresses are not those of a stack
+#[test]
+fn two_pools_that_call_each_other_go_on_past_the_bound() {
+    const STACK: usize = 256 << 10;
+    thread_local!(static BASE: Cell<usize> = const { Cell::new(0) });
+    fn call(pools: [&ThreadPool; 2]) -> usize {
+        let here = (&raw const pools).addr();
+        let base = if BASE.get() == 0 { BASE.replace(here).max(here) } else { BASE.get() };
+        let over = base.saturating_sub(here) > STACK / 16 * 9;
+        if over { 0 } else { pools[0].install(|| call([pools[1], pools[0]])) + 1 }
+    }
+    alone("two_pools_that_call_each_other_go_on_past_the_bound", || {
+        let make = || ThreadPool::builder().threads(1).stack_size(STACK).build().unwrap();
+        let (one, two) = (make(), make());
+        assert!(one.install(|| call([&two, &one])) > 10);
+    });
+}
+
+#[test]
+fn a_wait_that_takes_nothing_holds_a_lock_across_a_handle_and_a_call() {
+    let lock = Mutex::new(());
+    let q = pool(1);
+    let free = || lock.try_lock().is_ok();
+    for waiting in [Waiting::Sleep, Waiting::Random] {
+        let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+        let seen = AtomicUsize::new(0);
+        let hold = |wait: &(dyn Fn() + Sync)| {
+            pool.install(|| {
+                scope(|s| {
+                    s.spawn(|_| _ = seen.fetch_add(usize::from(free()), Ordering::SeqCst));
+                    let _held = lock.lock().unwrap();
+                    if waiting == Waiting::Sleep { wait() } else { blocking(wait) }
+                });
+            });
+        };
+        hold(&|| {
+            q.spawn(|| std::thread::sleep(std::time::Duration::from_millis(20))).join().unwrap();
+        });
+        hold(&|| q.install(|| std::thread::sleep(std::time::Duration::from_millis(20))));
+        // Of its own pool it runs what it waits for, and nothing else, were it to start later.
+        hold(&|| assert_eq!(spawn(|| 6 * 7).join().unwrap(), 42));
+        hold(&|| assert_eq!(spawn_fifo(|| 6 * 7).join().unwrap(), 42));
+        assert_eq!(seen.into_inner(), 4, "{waiting:?}");
+    }
+}
+
+#[test]
+fn within_a_task_that_a_still_wait_runs_others_take_work_again() {
+    let pool = pool(1);
+    let ran = AtomicBool::new(false);
+    pool.install(|| {
+        blocking(|| {
+            let inner = || scope(|s| s.spawn(|_| ()));
+            spawn(inner).join().unwrap();
+        });
+        scope(|s| {
+            s.spawn(|_| ran.store(true, Ordering::SeqCst));
+            // After the section, waits take work.
+            let q = crate::pool(1);
+            let wait = q.spawn(|| std::thread::sleep(std::time::Duration::from_millis(20)));
+            wait.join().unwrap();
+            assert!(ran.load(Ordering::SeqCst));
+        });
+    });
+}
+
+/// The token form in a deep stack.
+#[test]
+fn forks_are_not_concerned() {
+    fn sum(mut worker: Worker<'_>, n: usize) -> usize {
+        if n == 0 { 0 } else { worker.join(|w| sum(w, n - 1), |_| 1).0 + 1 }
+    }
+    assert_eq!(pool(2).run(|w| sum(w, 500)), 500);
+    assert_eq!(pool(2).install(|| join(|| 1, || 2)), (1, 2));
+}
