@@ -251,7 +251,18 @@ fn pools_that_cannot_be_had() {
     assert!(!panics(|| explore(&config, &emptiness::behind(none, |_| 0))).is_empty());
     let few = Config { max_executions: 3, ..Config::bounded(1, true) };
     let pushes = Scenario { capacity: 1, ..scenario };
-    let model = shared::injector(&pushes, |capacity| {
+    // One that answers what it likes.
+    struct Never;
+    impl shared::Injecting for Never {
+        fn push(&self, _: u64) {}
+        fn steal(&self) -> poach_deque::Steal<u64> {
+            poach_deque::Steal::Success(9)
+        }
+    }
+    let config = few.clone().against(Spec::Fifo);
+    let lies = explore(&config, &shared::injector(&pushes, |_| Never));
+    assert!(matches!(lies.verdict, Verdict::Violation(_)));
+    let model = shared::injector::<poach_deque::Injector<u64, Simulated, 1>>(&pushes, |capacity| {
         poach_deque::Injector::with_capacity(capacity).unwrap()
     });
     assert_eq!(explore(&few, &model).verdict, Verdict::Incomplete(Incomplete::Executions(3)));

@@ -8,7 +8,7 @@
 
 use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
-use poach_explore::queues::shared::{self, chunks_again, consumer_goes, producer_goes};
+use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
 use poach_explore::{Config, Kind, Report, Simulated, Strategy, Verdict, Violation, explore};
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
@@ -26,6 +26,7 @@ const STORE_BUFFER: u32 = 2;
 const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 
 // What the copies find at the root of their own crates, but for the rooms that the build script copies.
+pub(crate) use crate::ring::CapacityError;
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
 #[allow(unused_imports, reason = "as above")]
@@ -63,6 +64,36 @@ macro_rules! subject {
     };
     ($at:ident, $room:ident, Resolved) => {
         with!($at::$room::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
+    };
+    ($at:ident, $room:ident, Biased) => {
+        |_, scenario, config| {
+            use $at::$room::Biased as Made;
+            let make = |n| {
+                let policy = Asymmetric::<Simulated>::new();
+                Deque(Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER))
+            };
+            let specification = spec(Algorithm::Biased, Policy::Asymmetric);
+            explore(&config.clone().against(specification), &model(scenario, &[], make))
+        }
+    };
+    ($at:ident, $room:ident, Injector) => {
+        |_, scenario, config| {
+            /// The copy, as the model wants it.
+            struct Made($at::$room::Injector<u64, Simulated, 1>);
+            impl Injecting for Made {
+                fn push(&self, task: u64) {
+                    self.0.push(task);
+                }
+
+                fn steal(&self) -> Steal<u64> {
+                    self.0.steal()
+                }
+            }
+            let make =
+                |n| Made($at::$room::Injector::with_capacity(n).expect(POWER).with_patience(1));
+            let specification = spec(Algorithm::Injector, Policy::Full);
+            explore(&config.clone().against(specification), &shared::injector(scenario, make))
+        }
     };
     ($at:ident, $room:ident, The) => {
         with!($at::$room::The, Full, Algorithm::The, Policy::Full)
@@ -269,6 +300,7 @@ impl Queue {
             Queue::AsymmetricCl => subject!(poach_deque, chase_lev, AsymmetricCl),
             Queue::FfCl => subject!(poach_deque, chase_lev, FfCl),
             Queue::Resolved => subject!(poach_deque, chase_lev, Resolved),
+            Queue::Biased => subject!(poach_deque, biased, Biased),
             Queue::The => subject!(poach_deque, the, The),
             Queue::AsymmetricThe => subject!(poach_deque, the, AsymmetricThe),
             Queue::FfThe => subject!(poach_deque, the, FfThe),
@@ -279,6 +311,7 @@ impl Queue {
             Queue::Private => subject!(poach_deque, private, Private),
             Queue::Fifo => subject!(poach_deque, fifo, Fifo),
             Queue::Mutex => subject!(poach_deque, mutex, Mutex),
+            Queue::Injector => subject!(poach_deque, injector, Injector),
             Queue::IdempotentLifo => subject!(poach_deque, idempotent, IdempotentLifo),
             Queue::IdempotentFifo => subject!(poach_deque, idempotent, IdempotentFifo),
             Queue::IdempotentDeque => subject!(poach_deque, idempotent, IdempotentDeque),
@@ -315,6 +348,11 @@ impl Scene {
             Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief => Scenario::brief(stores, 1, 2),
+            Scene::Short => Scenario::brief(stores, 1, 1),
+            Scene::Returns => Scenario {
+                script: vec![Step::Pop, Step::Push, Step::PopAll],
+                ..Scenario::drain(1, stores, 1, 2)
+            },
             Scene::Mixed => Scenario::mixed(stores, 1, 2),
             Scene::Pushes => Scenario {
                 script: vec![Step::Push, Step::Push, Step::PopAll],
@@ -326,6 +364,15 @@ impl Scene {
             Scene::Third => {
                 Scenario { script: vec![Step::Pop; 3], ..Scenario::drain(3, stores, 1, 1) }
             }
+            Scene::Injects => Scenario {
+                script: vec![Step::Push],
+                capacity: 1,
+                ..Scenario::drain(2, stores, 2, 1)
+            },
+            Scene::Refills => Scenario {
+                script: vec![Step::Push, Step::PopAll],
+                ..Scenario::drain(0, stores, 1, 1)
+            },
             Scene::Echo => Scenario::echo(),
             Scene::Leaving => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
@@ -413,6 +460,8 @@ impl Scene {
     pub fn preemptions(self) -> Option<u32> {
         match self {
             Scene::Pass | Scene::Again => Some(4),
+            Scene::Injects | Scene::Refills => Some(2),
+            Scene::Returns => Some(2),
             _ => None,
         }
     }
@@ -424,10 +473,12 @@ impl Scene {
         };
         let strategy =
             Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
+        let max_executions =
+            if matches!(self, Scene::Pass | Scene::Again) { 60_000 } else { 1_000_000 };
         let machine = match self {
-            Scene::Again => Config::bounded(STORE_BUFFER, true),
+            Scene::Again | Scene::Returns => Config::bounded(STORE_BUFFER, true),
             _ => Config::sequential(),
         };
-        Config { shorten: 0, strategy, max_executions: 60_000, ..machine }
+        Config { shorten: 0, strategy, max_executions, ..machine }
     }
 }

@@ -84,6 +84,7 @@ pub const QUEUES: &[Named] = &[
     named("ff-cl", Algorithm::ChaseLev, PolicyKind::Bounded),
     named("resolved", Algorithm::ChaseLev, PolicyKind::Resolved),
     named("unfenced", Algorithm::ChaseLev, PolicyKind::Unfenced),
+    named("biased", Algorithm::Biased, PolicyKind::Asymmetric),
     named("the", Algorithm::The, PolicyKind::Full),
     named("ff-the", Algorithm::The, PolicyKind::Bounded),
     named("thep", Algorithm::Thep, PolicyKind::Bounded),

@@ -10,8 +10,8 @@ pub mod shared;
 use core::num::NonZeroU64;
 
 use poach_deque::{
-    ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, Private,
-    Split, The, Thep,
+    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
+    Private, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
@@ -32,6 +32,8 @@ use crate::{Config, Naming, Report, Simulated, Spec, explore};
 pub enum Algorithm {
     /// [`poach_deque::ChaseLev`].
     ChaseLev,
+    /// [`poach_deque::Biased`], whose thieves do not wait for an answer before they pay for a barrier.
+    Biased,
     /// [`poach_deque::The`].
     The,
     /// [`poach_deque::Thep`].
@@ -65,7 +67,8 @@ pub enum Algorithm {
 impl Algorithm {
     /// Whether the queue has a fence policy; the others work without one.
     pub fn has_policy(self) -> bool {
-        matches!(self, Algorithm::ChaseLev | Algorithm::The | Algorithm::Thep | Algorithm::Salsa)
+        use Algorithm::{Biased, ChaseLev, Salsa, The, Thep};
+        matches!(self, ChaseLev | Biased | The | Thep | Salsa)
     }
 
     /// Whether a thread of its own puts tasks into it: its models have one thread more than owner and thieves.
@@ -115,7 +118,8 @@ impl Policy {
 /// What a queue promises under a policy.
 pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
-        Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
+        // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it pops the last task.
+        Algorithm::Biased | Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
         Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
         Algorithm::Salsa | Algorithm::ConcBag | Algorithm::WsMsq | Algorithm::WsLifo => Spec::Pool,
         Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
@@ -137,7 +141,7 @@ fn ring(capacity: usize) -> Vec<Naming> {
 }
 
 fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
-    if !algorithm.has_policy() || algorithm == Algorithm::Salsa {
+    if !algorithm.has_policy() || matches!(algorithm, Algorithm::Biased | Algorithm::Salsa) {
         return Vec::new();
     }
     let mut names = policy.words();
@@ -201,6 +205,11 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
         Algorithm::ChaseLev => {
             let queue =
                 |n| Deque(ChaseLev::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
+            explore(&config, &model(scenario, &names, queue))
+        }
+        Algorithm::Biased => {
+            let queue =
+                |n| Deque(Biased::<u64, P, Simulated>::starting_at(make(), n, 0, 0).expect(POWER));
             explore(&config, &model(scenario, &names, queue))
         }
         Algorithm::The => {

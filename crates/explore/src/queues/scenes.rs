@@ -29,6 +29,7 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
         cases.extend(growth(size));
         cases.extend(own_stores(size));
         cases.extend(pools(size, quick));
+        cases.extend(biased(size));
     }
     cases
 }
@@ -72,6 +73,20 @@ fn own_stores(size: u32) -> impl Iterator<Item = Case> {
         let below = below.map(|below| row(Some(below), TWICE));
         [Some(row(Some(bound), None)), below].into_iter().flatten()
     })
+}
+
+/// The biased deque, whose thieves steal once: what they ask, open and claim are many steps for one task.
+fn biased(size: u32) -> impl Iterator<Item = Case> {
+    let row = move |policy, scene, scenario, expected| {
+        case(Named { policy, ..find("biased") }, scene, scenario, size, expected)
+    };
+    let clean = [PolicyKind::Full, PolicyKind::Asymmetric].into_iter().flat_map(move |policy| {
+        [("drain", Scenario::drain(2, 0, 1, 1)), ("brief", Scenario::brief(0, 1, 1))]
+            .map(|(scene, scenario)| row(policy, scene, scenario, None))
+    });
+    let late = row(PolicyKind::Asymmetric, "two", Scenario::drain(1, 0, 2, 1), None);
+    let unfenced = row(PolicyKind::Unfenced, "drain", Scenario::drain(1, 0, 1, 1), TWICE);
+    clean.chain([unfenced]).chain((size == 1).then_some(late))
 }
 
 /// The pools whose nodes are freed as soon as no hazard pointer is on them.

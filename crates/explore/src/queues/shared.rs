@@ -252,24 +252,42 @@ where
     }
 }
 
+/// A queue into which any thread pushes and from which any thread takes.
+pub trait Injecting: 'static {
+    /// Adds a task.
+    fn push(&self, task: u64);
+    /// Takes the oldest task.
+    fn steal(&self) -> Steal<u64>;
+}
+
+impl Injecting for Injector<u64, Simulated, 1> {
+    fn push(&self, task: u64) {
+        Injector::push(self, task);
+    }
+
+    fn steal(&self) -> Steal<u64> {
+        Injector::steal(self)
+    }
+}
+
 /// An injector into which two threads push and from which both, and the thieves, take.
 ///
 /// The scenario's script is the first pusher's; the second pushes one task. Tasks that the script has
 /// not popped are not missed.
-pub fn injector(
+pub fn injector<I: Injecting>(
     scenario: &Scenario,
-    make: impl Fn(usize) -> Injector<u64, Simulated, 1>,
+    make: impl Fn(usize) -> I,
 ) -> impl Fn(&mut Threads) {
     let scenario = Arc::new(scenario.clone());
     move |threads| {
         let injector = Rc::new(make(scenario.capacity));
-        let push = |injector: &Injector<u64, Simulated, 1>, task: u64| {
+        let push = |injector: &I, task: u64| {
             operation(Call::Push(task), || {
                 injector.push(task);
                 Outcome::Done
             });
         };
-        let steal = |injector: &Injector<u64, Simulated, 1>| {
+        let steal = |injector: &I| {
             operation(Call::Steal, || match injector.steal() {
                 Steal::Success(task) => Outcome::Task(task),
                 Steal::Empty => Outcome::Empty,

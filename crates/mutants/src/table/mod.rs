@@ -4,9 +4,11 @@
 //! scene, the checker catches it so. The text `was` must stand in the file exactly once, else the build
 //! fails: a mutant that changes nothing would prove nothing.
 
+mod biased;
 mod chase_lev;
 mod hazard;
 mod idempotent;
+mod injector;
 mod others;
 mod pools;
 mod rooms;
@@ -52,6 +54,8 @@ pub enum Queue {
     AsymmetricCl,
     FfCl,
     Resolved,
+    /// The biased deque, whose thieves pay for a barrier at once.
+    Biased,
     The,
     AsymmetricThe,
     FfThe,
@@ -63,6 +67,8 @@ pub enum Queue {
     Private,
     Fifo,
     Mutex,
+    /// The injector, with blocks of one slot.
+    Injector,
     IdempotentLifo,
     IdempotentFifo,
     IdempotentDeque,
@@ -82,12 +88,14 @@ impl Queue {
             Queue::ChaseLev | Queue::AsymmetricCl | Queue::FfCl | Queue::Resolved => {
                 "deque/src/chase_lev.rs"
             }
+            Queue::Biased => "deque/src/biased",
             Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
             Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
             Queue::Split | Queue::Exposed => "deque/src/split",
             Queue::Private => "deque/src/private.rs",
             Queue::Fifo => "deque/src/fifo.rs",
             Queue::Mutex => "deque/src/mutex.rs",
+            Queue::Injector => "deque/src/injector",
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
                 "deque/src/idempotent"
             }
@@ -127,6 +135,10 @@ pub enum Scene {
     /// The owner pushes two, pops one, and pops until none is left; a thief steals twice. The queue
     /// begins with one slot.
     Brief,
+    /// As `Brief`; the thief steals once.
+    Short,
+    /// One task; the owner pops, pushes one, and pops until none is left; a thief steals twice.
+    Returns,
     /// The owner pushes and pops by turns; a thief steals twice. The queue begins with one slot.
     Mixed,
     /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
@@ -152,6 +164,10 @@ pub enum Scene {
     Third,
     /// A producer leaves its list, and another comes to it, while a consumer looks there.
     Comes,
+    /// An injector with two tasks: two threads push one each, and each of two thieves steals once.
+    Injects,
+    /// An injector: one thread pushes and then takes all that it finds, another pushes.
+    Refills,
 }
 
 /// What the checker says.
@@ -190,11 +206,13 @@ pub enum Caught {
 pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let tables = [
         chase_lev::MUTANTS,
+        biased::MUTANTS,
         the::MUTANTS,
         thep::MUTANTS,
         idempotent::MUTANTS,
         split::MUTANTS,
         others::MUTANTS,
+        injector::MUTANTS,
         rooms::MUTANTS,
         salsa::MUTANTS,
         pools::MUTANTS,

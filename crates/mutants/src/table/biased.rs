@@ -1,0 +1,128 @@
+//! Mistakes in the biased deque.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const OWNER: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "deque/src/biased/mod.rs",
+    was: "",
+    is: "",
+    queue: Queue::Biased,
+    scene: Scene::Once,
+    caught: Caught::Twice,
+};
+const THIEF: Mutant = Mutant { file: "deque/src/biased/stealer.rs", ..OWNER };
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "biased-no-barrier",
+        why: "a missing fence: a thief opens what it sees without making the owner's pop visible",
+        was: "shared.owner.policy.thief();",
+        is: "",
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-asks-nobody",
+        why: "a missing store: a thief opens tasks and raises no alarm",
+        was: "shared.alarm.swap(RAISED, Ordering::SeqCst);",
+        is: "",
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-reads-tail-first",
+        why: "two steps swapped: a thief reads `tail` and then makes its barrier",
+        was: "        shared.owner.policy.thief();
+        if shared.owner.policy.margin() > 0 && !shared.owner.policy.resolve() {
+            return true;
+        }
+        // Acquire: pairs with the owner's releases; sees the tasks below.
+        let tail = shared.owner.tail.load(Ordering::Acquire);",
+        is: "        let tail = shared.owner.tail.load(Ordering::Acquire);
+        shared.owner.policy.thief();",
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-opens-under-a-new-tag",
+        why: "a thief opens with the tag that `head` has in the end, not with the one before it asked",
+        was: "                pack(tag, tail),
+                Ordering::Release,
+                Ordering::Relaxed,",
+        is: "                pack(unpack(shared.thieves.head.load(Ordering::Acquire)).0, tail),
+                Ordering::Release,
+                Ordering::Relaxed,",
+        scene: Scene::Short,
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-claims-one-more",
+        why: "off by one: a thief moves `top` over one task more than is open",
+        was: "self.take_from(head, want(count).clamp(1, count))",
+        is: "self.take_from(head, want(count).clamp(1, count) + 1)",
+        caught: Caught::Lost,
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-loser-takes",
+        why: "a thief whose exchange fails takes the task all the same",
+        was: "Err(_) => Steal::Retry,",
+        is: "Err(_) => Steal::Success((top, count)),",
+        ..THIEF
+    },
+    Mutant {
+        name: "biased-keeps-its-tag",
+        why: "the owner closes and leaves the tag as it was, so that what is open stays so",
+        was: "                pack(tag.wrapping_add(1), u64::from(top)),
+                Ordering::SeqCst,",
+        is: "                pack(tag, u64::from(top)),
+                Ordering::SeqCst,",
+        ..OWNER
+    },
+    Mutant {
+        name: "biased-alarm-too-low",
+        why: "off by one: the owner takes the youngest open task without closing",
+        was: "let alarm = if eager { RAISED } else { bound };",
+        is: "let alarm = if eager { RAISED } else { bound.saturating_sub(1) };",
+        scene: Scene::Drain,
+        ..OWNER
+    },
+    Mutant {
+        name: "biased-stays-low",
+        why: "a missing restore: the owner that finds thieves have taken all leaves the alarm low",
+        was: "                if lowered {
+                    // Relaxed: to raise it needs no order; see \"Nothing left\".
+                    shared.alarm.store(RAISED, Ordering::Relaxed);
+                }",
+        is: "",
+        scene: Scene::Returns,
+        ..OWNER
+    },
+    Mutant {
+        name: "biased-pops-without-a-look",
+        why: "the owner does not look at the alarm",
+        was: "        if tail <= shared.alarm.load(Ordering::Relaxed) {
+            return self.pop_alarmed(tail);
+        }",
+        is: "",
+        ..OWNER
+    },
+    Mutant {
+        name: "biased-pop-hides-nothing",
+        why: "a missing store: a pop does not say in `tail` which task it takes",
+        was: "        let index = tail.wrapping_sub(1);
+        // Release: a thief that reads the tail here sees the tasks below.
+        shared.owner.tail.store(index, Ordering::Release);",
+        is: "        let index = tail.wrapping_sub(1);",
+        ..OWNER
+    },
+    Mutant {
+        name: "biased-push-shows-first",
+        why: "two stores swapped: a push moves `tail` before it has written its task",
+        was: "        unsafe { room.write(tail, task) };",
+        is: "        shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
+        unsafe { room.write(tail, task) };",
+        scene: Scene::Short,
+        caught: Caught::Race,
+        ..OWNER
+    },
+];

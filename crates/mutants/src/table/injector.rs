@@ -1,0 +1,105 @@
+//! Mistakes in the injector: which thread has which index, and when a block is of no more use.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const INJECTOR: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "deque/src/injector/mod.rs",
+    was: "",
+    is: "",
+    queue: Queue::Injector,
+    scene: Scene::Injects,
+    caught: Caught::Race,
+};
+const STEAL: Mutant = Mutant { file: "deque/src/injector/steal.rs", ..INJECTOR };
+const FINISH: Mutant = Mutant { file: "deque/src/injector/finish.rs", ..INJECTOR };
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "injector-ticket-for-two",
+        why: "two pushers that read one ticket both have it",
+        was: "self.tickets.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed);",
+        is: "Ok::<u64, u64>(self.tickets.swap(next, Ordering::SeqCst));",
+        ..INJECTOR
+    },
+    Mutant {
+        name: "injector-head-by-a-store",
+        why: "two thieves that read one head both have its task",
+        was: "            .compare_exchange(index, index.wrapping_add(count), Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()",
+        is: "            .swap(index.wrapping_add(count), Ordering::SeqCst) <= u64::MAX",
+        caught: Caught::Twice,
+        ..STEAL
+    },
+    Mutant {
+        name: "injector-finishes-first",
+        why: "two steps swapped: a thief finishes its index and then reads the slot",
+        was: "        let task = unsafe { block.take(index) };
+        self.finish(block, index, 1);",
+        is: "        self.finish(block, index, 1);
+        let task = unsafe { block.take(index) };",
+        ..STEAL
+    },
+    Mutant {
+        name: "injector-passes-the-unfinished",
+        why: "who finishes an index moves the word `finished` past it, wherever the word stands",
+        was: "if self.finished.load(Ordering::Acquire) == first {",
+        is: "if self.finished.load(Ordering::Acquire) <= first {",
+        ..FINISH
+    },
+    Mutant {
+        name: "injector-passes-the-written",
+        why: "a push moves the word `finished` over a slot whose task nobody has taken",
+        was: "block.slot(to).state.load(Ordering::Acquire) == marked(to)",
+        is: "block.slot(to).state.load(Ordering::Acquire) >= marked(to) - 2",
+        caught: Caught::Refusal,
+        ..FINISH
+    },
+    Mutant {
+        name: "injector-gives-back-the-unfinished",
+        why: "a push gives a block back of which an index is not finished",
+        was: "                if here(to) {
+                    return false;
+                }
+                break;",
+        is: "                break;",
+        caught: Caught::Refusal,
+        ..FINISH
+    },
+    Mutant {
+        name: "injector-given-back-twice",
+        why: "two pushers give one block back",
+        was: "        if passed.is_ok() {
+            self.chain.put_back(oldest);
+        }",
+        is: "        self.chain.put_back(oldest);",
+        ..FINISH
+    },
+    Mutant {
+        name: "injector-takes-the-skipped",
+        why: "a thief takes a task that its pusher takes back",
+        was: "            if block.slot(index).state.load(Ordering::Acquire) == written(index) {
+                return Steal::Success((index, block));",
+        is: "            if block.slot(index).state.load(Ordering::Acquire) >= written(index) {
+                return Steal::Success((index, block));",
+        scene: Scene::Refills,
+        caught: Caught::Order,
+        ..STEAL
+    },
+    Mutant {
+        name: "injector-writes-over-the-skipped",
+        why: "a pusher does not look whether a thief has skipped its slot",
+        was: "        if seen != skipped(index)
+            && slot
+                .state
+                .compare_exchange(seen, written(index), Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+        {",
+        is: "        slot.state.store(written(index), Ordering::Release);
+        if seen != u64::MAX {",
+        scene: Scene::Refills,
+        caught: Caught::Lost,
+        ..INJECTOR
+    },
+];
