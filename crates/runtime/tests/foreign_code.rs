@@ -10,8 +10,8 @@ use std::task::{Context, Wake, Waker};
 use std::{mem, thread};
 
 use poach_deque::ChaseLev;
-use poach_runtime::ThreadPool;
 use poach_runtime::on_queue::QueuePool;
+use poach_runtime::{BuildError, ThreadPool};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -195,7 +195,6 @@ fn handlers_that_panic_end_no_worker() {
         let seen = Arc::clone(&told);
         let pool = ThreadPool::builder()
             .threads(2)
-            .on_start(|_| panic_any(Bomb))
             .on_exit(|_| panic_any(Bomb))
             .on_panic(move |payload| {
                 seen.fetch_add(1, Ordering::SeqCst);
@@ -207,11 +206,32 @@ fn handlers_that_panic_end_no_worker() {
         pool.spawn_broadcast(|_| panic_any(Bomb));
         is_whole(&pool);
         drop(pool);
-        // Two starts, two exits, two calls.
-        assert_eq!(told.load(Ordering::SeqCst), 6);
+        // Two exits, two calls.
+        assert_eq!(told.load(Ordering::SeqCst), 4);
+    });
+}
 
-        let pool = ThreadPool::builder().threads(2).on_start(|_| panic_any(Bomb)).build().unwrap();
-        is_whole(&pool);
+#[test]
+fn a_start_handler_that_panics_is_told_and_leaves_no_pool() {
+    alone("a_start_handler_that_panics_is_told_and_leaves_no_pool", || {
+        let told = Arc::new(AtomicUsize::new(0));
+        for handled in [true, false] {
+            let mut builder = ThreadPool::builder().threads(3).on_start(|index| {
+                if index == 1 {
+                    panic_any(Bomb);
+                }
+            });
+            if handled {
+                let seen = Arc::clone(&told);
+                builder = builder.on_panic(move |payload| {
+                    seen.fetch_add(1, Ordering::SeqCst);
+                    drop(payload);
+                });
+            }
+            let error = builder.build().unwrap_err();
+            assert!(matches!(error, BuildError::Start { index: 1 }), "{error}");
+        }
+        assert_eq!(told.load(Ordering::SeqCst), 1);
     });
 }
 

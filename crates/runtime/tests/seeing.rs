@@ -177,7 +177,7 @@ fn both_exports_tell_of_all_workers_and_what_they_stole() {
     let events = document["traceEvents"].as_array().unwrap();
     let name = |event: &serde_json::Value| event["args"]["name"].as_str().map(str::to_owned);
     let named: HashSet<_> = events.iter().filter(|e| e["ph"] == "M").filter_map(name).collect();
-    assert!(named.contains("worker 0") && named.contains("worker 1"), "{named:?}");
+    assert!(named.contains("poach-0") && named.contains("poach-1"), "{named:?}");
     let spans = events.iter().filter(|event| event["ph"] == "X");
     let victims: Vec<_> =
         spans.filter_map(|e| Some((e["tid"].as_u64()?, e["args"]["victim"].as_u64()?))).collect();
@@ -186,7 +186,7 @@ fn both_exports_tell_of_all_workers_and_what_they_stole() {
 
     let picture = trace.svg().to_string();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
-    assert!(picture.contains(">worker 1</text>") && picture.contains("of worker "));
+    assert!(picture.contains(">poach-1</text>") && picture.contains("of worker "));
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub fn current_num_threads() -> usize {
 ///
 /// Below [`current_num_threads`], but for a spare worker that [`blocking`](crate::blocking()) has lent
 /// out, and for a thread from outside that runs a region itself (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)). It stays the same while the worker lives, or the region.
+/// [`Builder::callers_work`](crate::Builder::callers_work)): always below [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). It stays the same while the worker lives, or the region.
 pub fn current_thread_index() -> Option<usize> {
     Local::with(|local| local.map(|local| local.index))
 }

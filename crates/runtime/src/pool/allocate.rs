@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use poach_deque::split::{Split, Stack};
+use poach_deque::split::{Split, Stack, StackError};
 use poach_memory::{CachePadded, Machine, Memory};
 
 use super::build_error::BuildError;
@@ -26,6 +26,54 @@ pub(crate) struct PoolConfig {
     pub(crate) guests: usize,
     pub(crate) task_stack: usize,
     pub(crate) wait_policy: WaitPolicy,
+}
+
+/// The fewest forks that a worker has room for where there is not enough address space for more.
+const SMALLEST: usize = 1 << 14;
+
+/// Address space is looked for in pieces of so much: large enough for the allocator to ask the system for each, and to learn nothing from it.
+/// As much a C library may reserve for what a thread allocates.
+const PIECE: usize = 64 << 20;
+
+/// And in no more than so many, 64 GiB.
+const MOST_PIECES: usize = 1 << 10;
+
+/// [`allocate`], with smaller task stacks if the system has no address space for those, or none for so many threads with call stacks of so
+/// many bytes beside them.
+pub(super) fn allocate_what_fits(
+    plan: &Plan,
+    mut config: PoolConfig,
+    handlers: &Arc<Handlers>,
+    threads: usize,
+    call_stack: usize,
+) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
+    loop {
+        let made = allocate(plan, config, Arc::clone(handlers), None);
+        let is_last = config.task_stack <= SMALLEST;
+        match made {
+            Err(BuildError::TaskStack(StackError::OutOfMemory(_))) if !is_last => {}
+            Ok(made)
+                if is_last
+                    || has_room_for(threads.saturating_mul(call_stack.saturating_add(PIECE))) =>
+            {
+                return Ok(made);
+            }
+            Ok(_) => {}
+            Err(error) => return Err(error),
+        }
+        config.task_stack = (config.task_stack / 4).max(SMALLEST);
+    }
+}
+
+/// Whether there is address space for so many bytes more, at this moment, as far as that is looked at.
+fn has_room_for(bytes: usize) -> bool {
+    let mut pieces = Vec::new();
+    (0..bytes.div_ceil(PIECE).min(MOST_PIECES)).all(|_| {
+        let mut piece = Vec::<u8>::new();
+        let fits = piece.try_reserve_exact(PIECE).is_ok();
+        pieces.push(piece);
+        fits
+    })
 }
 
 /// Makes a registry and its workers' own ends of their queues, with nobody in it yet.

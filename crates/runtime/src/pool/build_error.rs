@@ -41,6 +41,11 @@ pub enum BuildError {
         /// What the system said.
         source: io::Error,
     },
+    /// The start handler panicked on worker `index`; all have ended.
+    Start {
+        /// Which worker, from 0.
+        index: usize,
+    },
     /// The workers were to be pinned, and this cannot be done.
     Pin(io::Error),
     /// The workers were to be pinned, and where cannot be found out.
@@ -71,6 +76,9 @@ impl fmt::Display for BuildError {
             BuildError::SpawnQueue(error) => write!(f, "{error}"),
             BuildError::Spawn { index, source } => {
                 write!(f, "the system refused to start worker {index}: {source}")
+            }
+            BuildError::Start { index } => {
+                write!(f, "the start handler panicked on worker {index}, which so has nothing that it would have made")
             }
             BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
             BuildError::Topology(source) => {
@@ -103,6 +111,7 @@ impl std::error::Error for BuildError {
             BuildError::Threads(_)
             | BuildError::Environment { .. }
             | BuildError::Name { .. }
+            | BuildError::Start { .. }
             | BuildError::GlobalExists
             | BuildError::GlobalWithin
             | BuildError::CurrentThreadInPool

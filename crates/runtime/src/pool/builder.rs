@@ -4,10 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 
 use poach_deque::split::MAX_SLOTS;
 
-use super::allocate::{PoolConfig, allocate};
+use super::allocate::{PoolConfig, allocate, allocate_what_fits};
 use super::build_error::{BuildError, MAX_THREADS};
 use super::handlers::Handlers;
 use super::threads::{ThreadBuilder, WorkerSlot};
@@ -40,7 +41,7 @@ pub struct Builder<'h> {
     threads: Option<usize>,
     name: Namer<'h>,
     stack_size: Option<usize>,
-    task_stack: usize,
+    task_stack: Option<usize>,
     pin: Placement,
     victims: Option<Victims>,
     topology: Option<Topology>,
@@ -124,8 +125,11 @@ impl<'h> Builder<'h> {
     /// How many forks may be pending on one worker, by default 2^20, and at most 3 * 2^19 (on a machine
     /// of 32 bits, 24,576 for both): a [`join`](crate::join) inside that many others panics. Each takes
     /// 64 bytes of address space, of memory once used.
+    ///
+    /// Where there is no address space for the default and for the threads' call stacks (`ulimit -v`, or a system that promises no more than it has),
+    /// it is 2^18, or 2^16, or 2^14; and if there is none for that, [`build`](Builder::build) returns an error.
     pub fn task_stack(mut self, forks: usize) -> Self {
-        self.task_stack = forks;
+        self.task_stack = Some(forks);
         self
     }
 
@@ -243,6 +247,9 @@ impl<'h> Builder<'h> {
     }
 
     /// Called on each worker, with its index, before it takes work. What it calls uses this pool: a join there runs on this worker.
+    ///
+    /// [`build`](Builder::build) waits for it on all workers. If it panics, the [panic handler](Builder::on_panic) is told, and `build`
+    /// returns [`BuildError::Start`]: no pool has workers that are not initialised.
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
         self
@@ -299,46 +306,58 @@ impl<'h> Builder<'h> {
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
         let wait_policy = self.wait_policy;
-        let config = PoolConfig { threads, guests, task_stack: self.task_stack, wait_policy };
-        let (registry, mut owners) = allocate(&plan, config, handlers, None)?;
+        let task_stack = self.task_stack.unwrap_or(TASK_STACK);
+        let config = PoolConfig { threads, guests, task_stack, wait_policy };
+        let (registry, mut owners) = if self.task_stack.is_some() {
+            allocate(&plan, config, handlers, None)?
+        } else {
+            let stack = self.stack_size.unwrap_or_else(environment::stack);
+            allocate_what_fits(&plan, config, &handlers, own, stack)?
+        };
         let guests = Guests::new(&registry, owners.split_off(own));
         // Started workers are ended by this value's drop, should a later one fail to start.
         let started = Mutex::new(Vec::with_capacity(own));
         let mut pool = ThreadPool { registry, guests, threads: started, joins_on_drop: true };
         let mut name = self.name;
-        let (report, pinned) = mpsc::channel();
-        let mut resident = None;
+        let (report, started) = mpsc::channel();
+        let waits = plan.processor(0).is_some() || pool.registry.handlers.start.is_some();
+        let (mut resident, mut names) = (None, Vec::with_capacity(own));
         for (index, spawns) in owners.into_iter().enumerate() {
             let local =
                 WorkerSlot { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
             if index == 0 && self.use_current_thread {
                 resident = Some(local);
+                names.push(thread::current().name().map(str::to_owned));
                 continue;
             }
-            let processor = plan.processor(index).map(|processor| (processor, report.clone()));
+            let processor = plan.processor(index);
+            let report = waits.then(|| report.clone());
             let name = name(index);
             if name.as_ref().is_some_and(|name| name.contains('\0')) {
                 return Err(BuildError::Name { index });
             }
+            names.push(name.clone());
             let builder =
-                ThreadBuilder { name, stack_size: self.stack_size, slot: local, processor };
-            let started = match &mut spawner {
+                ThreadBuilder { name, stack_size: self.stack_size, slot: local, processor, report };
+            let thread = match &mut spawner {
                 Some(spawner) => spawner(builder),
                 None => builder.spawn().map(|thread| {
                     let threads = pool.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
                     threads.push(thread);
                 }),
             };
-            started.map_err(|source| BuildError::Spawn { index, source })?;
+            thread.map_err(|source| BuildError::Spawn { index, source })?;
         }
         drop(report);
-        pinned.iter().collect::<io::Result<()>>().map_err(BuildError::Pin)?;
+        started.iter().collect::<Result<(), _>>()?;
         if let Some(place) = resident {
             if let Some(processor) = plan.processor(0) {
                 affinity::bind(processor).map_err(BuildError::Pin)?;
             }
             place.local().reside();
         }
+        // Nobody else has the registry to set them.
+        _ = pool.registry.names.set(names);
         pool.joins_on_drop = self.joins_on_drop;
         Ok(pool)
     }
@@ -361,7 +380,7 @@ impl ThreadPool {
             threads: None,
             name: Box::new(|index| Some(format!("poach-{index}"))),
             stack_size: None,
-            task_stack: TASK_STACK,
+            task_stack: None,
             pin: Placement::Anywhere,
             victims: None,
             topology: None,

@@ -30,11 +30,14 @@ fn threads_from(variable: Option<OsString>) -> Result<usize, BuildError> {
     }
 }
 
-/// Bytes of call stack where the builder says none: `least`, or what the variable that `std::thread` heeds asks for, if it is
+/// Bytes of call stack a worker gets unless the builder, or the environment, says otherwise.
+const STACK: usize = 8 << 20;
+
+/// Bytes of call stack where the builder says none: the default, or what the variable that `std::thread` heeds asks for, if it is
 /// more.
-pub(super) fn stack(least: usize) -> usize {
+pub(super) fn stack() -> usize {
     let asked = env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
-    asked.map_or(least, |bytes: usize| bytes.max(least))
+    asked.map_or(STACK, |bytes: usize| bytes.max(STACK))
 }
 
 #[cfg(test)]

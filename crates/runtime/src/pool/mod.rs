@@ -50,9 +50,27 @@ impl ThreadPool {
         &self.registry
     }
 
-    /// The number of workers.
+    /// The number of workers; spare ones and guests have [indices](ThreadPool::index_limit) from there on.
     pub fn threads(&self) -> usize {
         self.registry.threads
+    }
+
+    /// What every [index](crate::current_thread_index) in this pool is below: [`threads`](ThreadPool::threads), and one more for each
+    /// [spare](Builder::spares) worker and each place of a [guest](Builder::callers_work). How long an array is that has an element for each.
+    ///
+    /// ```
+    /// let pool = poach_runtime::ThreadPool::builder().threads(2).spares(1).build()?;
+    /// let calls: Vec<_> = (0..pool.index_limit()).map(|_| std::sync::Mutex::new(0)).collect();
+    /// pool.scope(|s| {
+    ///     for _ in 0..10 {
+    ///         s.spawn(|_| *calls[poach_runtime::current_thread_index().unwrap()].lock().unwrap() += 1);
+    ///     }
+    /// });
+    /// assert_eq!(calls.iter().map(|calls| *calls.lock().unwrap()).sum::<i32>(), 10);
+    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// ```
+    pub fn index_limit(&self) -> usize {
+        self.registry.workers.len()
     }
 
     /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),

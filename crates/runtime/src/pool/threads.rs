@@ -15,9 +15,6 @@ use crate::scheduler::affinity;
 use crate::scheduler::registry::{Registry, Spawns};
 use crate::scheduler::waiting::CallStack;
 
-/// Bytes of call stack a worker gets unless the builder, or the environment, says otherwise.
-const STACK: usize = 8 << 20;
-
 /// A worker's slot in a registry, for the thread that takes it.
 pub(crate) struct WorkerSlot {
     pub(crate) registry: Arc<Registry>,
@@ -43,8 +40,10 @@ pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) slot: WorkerSlot,
-    /// Where to bind it, and who wants to know whether that was possible.
-    pub(crate) processor: Option<(usize, mpsc::Sender<io::Result<()>>)>,
+    /// Where to bind it.
+    pub(crate) processor: Option<usize>,
+    /// Who wants to know whether that was possible, and how its start handler ended.
+    pub(crate) report: Option<mpsc::Sender<Result<(), BuildError>>>,
 }
 
 impl ThreadBuilder {
@@ -65,16 +64,15 @@ impl ThreadBuilder {
 
     /// Works on this thread until the pool ends.
     pub fn run(self) {
-        if let Some((processor, report)) = self.processor {
-            let answer = affinity::bind(processor);
-            let bound = answer.is_ok();
-            let _ = report.send(answer);
-            drop(report);
-            if !bound {
-                return;
+        let tell = |answer| {
+            if let Some(report) = self.report {
+                _ = report.send(answer);
             }
+        };
+        match self.processor.map(affinity::bind) {
+            Some(Err(error)) => tell(Err(BuildError::Pin(error))),
+            _ => work(self.slot, tell),
         }
-        work(self.slot);
     }
 
     /// Starts a thread that works until the pool ends.
@@ -84,7 +82,7 @@ impl ThreadBuilder {
 
     /// What the thread is to be like; its worker is told how large a call stack that gives it.
     fn describe(&mut self) -> thread::Builder {
-        let bytes = self.stack_size.unwrap_or_else(|| environment::stack(STACK));
+        let bytes = self.stack_size.unwrap_or_else(environment::stack);
         self.slot.stack = Some(bytes);
         let thread = thread::Builder::new().stack_size(bytes);
         match &self.name {
@@ -104,17 +102,24 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// A worker's thread.
-fn work(slot: WorkerSlot) {
+/// A worker's thread. `started` is told how its start handler has ended.
+fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
     let (registry, index) = (Arc::clone(&slot.registry), slot.index);
+    // Whether it has not panicked.
     let told = |handler: &Option<IndexHandler>| {
+        let mut fine = handler.is_none();
         if let Some(handler) = handler {
-            registry.handlers.told(|| handler(index));
+            registry.handlers.told(|| {
+                handler(index);
+                fine = true;
+            });
         }
+        fine
     };
     // The handlers are called on the worker that they are told of.
     slot.local().enter(|local| {
-        told(&registry.handlers.start);
+        let fine = told(&registry.handlers.start);
+        started(if fine { Ok(()) } else { Err(BuildError::Start { index }) });
         if index < registry.threads {
             local.main_loop();
         } else {

@@ -12,7 +12,7 @@
 //! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
 //! looks are line S5 of sleep/README.md.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use poach_deque::split::{Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
@@ -136,6 +136,8 @@ pub(crate) struct Registry {
     parent: Option<Arc<Registry>>,
     pub(crate) fork_guard: ForkGuard,
     pub(crate) recordings: Recordings,
+    /// The names of the threads, by their workers' indices; of a frame none.
+    pub(crate) names: OnceLock<Vec<Option<String>>>,
 }
 
 impl Registry {
@@ -158,6 +160,7 @@ impl Registry {
             parent: parts.parent,
             fork_guard: ForkGuard::here(),
             recordings: Recordings::new(),
+            names: OnceLock::new(),
         })
     }
 

@@ -51,12 +51,13 @@
 //! the owner's head does not go below a stolen task before it has retired it.
 
 mod head;
+mod region;
 mod slot;
 
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::Layout;
 use std::fmt;
 
 use poach_memory::{CachePadded, Memory, Ordering, Pointer, Word};
@@ -64,6 +65,7 @@ use poach_memory::{CachePadded, Memory, Ordering, Pointer, Word};
 use super::Claim;
 use super::sharing::{Alarm, Exposure, Sharing};
 pub use head::{Head, Popped, PushError, Pushed};
+use region::{alloc, dealloc};
 pub use slot::{PAYLOAD, Slot, Status};
 use slot::{PRESENT, make_ready};
 

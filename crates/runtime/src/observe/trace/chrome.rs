@@ -2,7 +2,7 @@
 //!
 //! A span is a "complete" event (`X`), a mark an "instant" one (`i`, of its thread); process and
 //! thread names are metadata (`M`). Times are in microseconds, as the format wants them, with three
-//! decimals. All names are this crate's own, so no string needs escaping.
+//! decimals. All names but those of threads are this crate's own, and need no escaping.
 //!
 //! Source: *Trace Event Format*, the document of the Catapult project.
 
@@ -26,7 +26,8 @@ impl fmt::Display for Document<'_> {
         writeln!(f, r#"{{"displayTimeUnit":"ns","traceEvents":["#)?;
         write!(f, "{}", metadata("process_name", 0, format_args!("poach")))?;
         for (index, worker) in self.0.workers.iter().enumerate() {
-            write!(f, ",\n{}", metadata("thread_name", index, format_args!("worker {index}")))?;
+            let name = format_args!("{}", escaped(worker.name()));
+            write!(f, ",\n{}", metadata("thread_name", index, name))?;
             for span in worker.spans() {
                 write_span(f, index, span)?;
             }
@@ -66,6 +67,17 @@ fn write_mark(f: &mut fmt::Formatter<'_>, thread: usize, at: Duration, mark: Mar
         write!(f, "\"victim\":{victim}")?;
     }
     f.write_str("}}")
+}
+
+/// As part of a JSON string.
+fn escaped(text: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        text.chars().try_for_each(|c| match c {
+            '"' | '\\' => write!(f, "\\{c}"),
+            '\0'..' ' => write!(f, "\\u{:04x}", u32::from(c)),
+            _ => write!(f, "{c}"),
+        })
+    })
 }
 
 /// Microseconds with three decimals, exactly.

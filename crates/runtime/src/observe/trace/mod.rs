@@ -84,8 +84,8 @@ impl ThreadPool {
     /// assert!(spans.sum::<usize>() >= 1, "somebody ran the join");
     /// let picture = trace.svg();
     /// let for_perfetto = trace.chrome_json();
-    /// # assert!(picture.to_string().contains("worker 1"));
-    /// # assert!(for_perfetto.to_string().contains("worker 1"));
+    /// # assert!(picture.to_string().contains("poach-1"));
+    /// # assert!(for_perfetto.to_string().contains("poach-1"));
     /// # Ok::<(), poach_runtime::BuildError>(())
     /// ```
     ///
@@ -120,7 +120,8 @@ impl Recording {
             events
                 .map_or_else(Timeline::default, |events| Timeline::of(events, self.began, duration))
         };
-        let mut workers: Vec<Timeline> = tracks.into_iter().map(timeline).collect();
+        let named = |(index, events)| Timeline { name: self.name(index), ..timeline(events) };
+        let mut workers: Vec<Timeline> = tracks.into_iter().enumerate().map(named).collect();
         // The places of guests come last, and are shown as far as there were some.
         while workers.len() > self.registry.first_guest()
             && workers
@@ -130,6 +131,16 @@ impl Recording {
             workers.pop();
         }
         Trace { workers, duration }
+    }
+
+    /// The name of the worker's thread, if it has one.
+    fn name(&self, index: usize) -> String {
+        let names = self.registry.names.get();
+        let name = names.and_then(|names| names.get(index)?.clone());
+        name.unwrap_or_else(|| match self.registry.guest(index) {
+            Some(guest) => format!("guest {guest}"),
+            None => format!("worker {index}"),
+        })
     }
 }
 
@@ -161,6 +172,7 @@ pub struct Span {
 /// What one worker did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
+    name: String,
     spans: Vec<Span>,
     marks: Vec<(Duration, Mark)>,
     missed: u64,
@@ -190,6 +202,11 @@ impl Timeline {
             }
         }
         timeline
+    }
+
+    /// The name of the worker's thread, or else what the worker is: `worker 3`, or `guest 0`, a thread from outside.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its spans, in the order in which they began. Of any two, one lies within the other, or one ends

@@ -83,8 +83,8 @@ impl fmt::Display for Picture<'_> {
         legend(f, workers.iter().map(Timeline::missed).sum())?;
         axis(f, self.0.duration, TOP + bands - BETWEEN)?;
         let mut top = TOP;
-        for (index, worker) in workers.iter().enumerate() {
-            band(f, index, worker, top, self.0.duration)?;
+        for worker in workers {
+            band(f, worker, top, self.0.duration)?;
             top += height(worker) + BETWEEN;
         }
         f.write_str("</svg>\n")
@@ -165,7 +165,6 @@ fn axis(f: &mut fmt::Formatter<'_>, duration: Duration, bottom: f64) -> fmt::Res
 
 fn band(
     f: &mut fmt::Formatter<'_>,
-    index: usize,
     worker: &Timeline,
     top: f64,
     duration: Duration,
@@ -174,10 +173,11 @@ fn band(
     let upper = top + MARKS;
     writeln!(
         f,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">worker {index}</text>\
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
          <rect x=\"{LEFT}\" y=\"{upper:.1}\" width=\"{width}\" height=\"{height}\" fill=\"#f6f6f6\"/>",
         LEFT - 8.0,
-        upper + 12.0
+        upper + 12.0,
+        worker.name().replace('&', "&amp;").replace('<', "&lt;")
     )?;
     let mut painted = [0.0; LANES];
     for span in worker.spans() {

@@ -92,11 +92,13 @@ fn example() -> Trace {
     };
     let marks = [Mark::Shared, Mark::Exposed { victim: 1 }, Mark::Called];
     let busy = Timeline {
+        name: "a \"<name>\" & \\\t".to_owned(),
         spans: (0..).zip(activities).map(span).collect(),
         marks: (0u64..).zip(marks).map(|(i, mark)| (at(i * 20), mark)).collect(),
         missed: 3,
     };
-    Trace { workers: vec![busy, Timeline::default()], duration: at(80) }
+    let idle = Timeline { name: "worker 1".to_owned(), ..Timeline::default() };
+    Trace { workers: vec![busy, idle], duration: at(80) }
 }
 
 #[test]
@@ -105,6 +107,8 @@ fn the_chrome_document_has_every_event_with_its_time() {
         serde_json::from_str(&example().chrome_json().to_string()).unwrap();
     let events = document["traceEvents"].as_array().unwrap();
     let of = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
+    let named: Vec<_> = of("M").map(|event| &event["args"]["name"]).collect();
+    assert_eq!(named, ["poach", "a \"<name>\" & \\\t", "worker 1"]);
     assert_eq!((of("M").count(), of("X").count(), of("i").count()), (3, 8, 3));
     let sleeping = of("X").find(|event| event["name"] == "sleeping").unwrap();
     assert_eq!((sleeping["ts"].as_f64(), sleeping["dur"].as_f64()), (Some(70.0), Some(7.0)));
@@ -118,7 +122,7 @@ fn the_chrome_document_has_every_event_with_its_time() {
 fn the_picture_has_a_shape_for_everything_and_says_what_is_missing() {
     let picture = example().svg().to_string();
     assert_eq!(picture.matches("<title>").count(), 8 + 3);
-    assert!(picture.contains("worker 1</text>"));
+    assert!(picture.contains("worker 1</text>") && picture.contains(">a \"&lt;name>\" &amp;"));
     assert!(picture.contains("no room for 3 more"));
     assert!(picture.contains(">60 us</text>"), "the time axis is divided in tens");
 }
