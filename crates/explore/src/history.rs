@@ -16,7 +16,7 @@
 //! a push has a third time, when the last of its stores has drained ([`Operation::visible`]), and up
 //! to then a thief's "empty" may overlook its task. The owner itself may never overlook it.
 
-use crate::machine::{MAX_THREADS, mix};
+use crate::machine::MAX_THREADS;
 
 /// What was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum Call {
 }
 
 /// What it returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// Nothing to tell.
     Done,
@@ -64,8 +64,6 @@ pub struct Operation {
     pub returned: Time,
     /// When its stores had all drained.
     pub visible: Time,
-    /// The threads that had stores on their way to memory when it was called: bit `i` for thread `i`.
-    pub busy: u8,
 }
 
 /// The operations of one execution, in the order of their calls.
@@ -73,7 +71,6 @@ pub struct Operation {
 pub struct History {
     operations: Vec<Operation>,
     now: Time,
-    hashes: [u64; MAX_THREADS],
     open: [usize; MAX_THREADS],
 }
 
@@ -81,7 +78,6 @@ impl History {
     pub(crate) fn clear(&mut self) {
         self.operations.clear();
         self.now = 0;
-        self.hashes = [0; MAX_THREADS];
     }
 
     fn tick(&mut self) -> Time {
@@ -89,60 +85,46 @@ impl History {
         self.now
     }
 
-    /// `seen` is all that the call comes after: a fingerprint of how many operations of each thread
-    /// had returned and become visible. `busy` are the threads with stores on their way to memory.
-    pub(crate) fn call(&mut self, thread: usize, call: Call, seen: u64, busy: u8) {
+    pub(crate) fn call(&mut self, thread: usize, call: Call) {
         let called = self.tick();
         self.open[thread] = self.operations.len();
-        self.operations.push(Operation {
-            thread,
-            call,
-            outcome: None,
-            called,
-            returned: NEVER,
-            visible: NEVER,
-            busy,
-        });
-        let what = match call {
-            Call::Push(task) => mix(1, task),
-            Call::Pop => 2,
-            Call::Steal => 3,
-        };
-        self.hashes[thread] = mix(mix(self.hashes[thread], what), mix(seen, busy.into()));
+        let (returned, visible) = (NEVER, NEVER);
+        self.operations.push(Operation { thread, call, outcome: None, called, returned, visible });
     }
 
-    pub(crate) fn ret(&mut self, thread: usize, outcome: Outcome) {
+    /// An operation returns; `delayed` if it has stores on their way to memory.
+    pub(crate) fn ret(&mut self, thread: usize, outcome: Outcome, delayed: bool) {
         let returned = self.tick();
         let operation = &mut self.operations[self.open[thread]];
         operation.outcome = Some(outcome);
         operation.returned = returned;
-        let what = match outcome {
-            Outcome::Done => 5,
-            Outcome::Task(task) => mix(6, task),
-            Outcome::Empty => 7,
-            Outcome::Abort => 8,
-            Outcome::Retry => 9,
-        };
-        self.hashes[thread] = mix(self.hashes[thread], what);
-    }
-
-    /// The oldest push of a thread that has returned and is not visible yet becomes visible.
-    pub(crate) fn show(&mut self, thread: usize) {
-        let now = self.tick();
-        let hidden = self.operations.iter_mut().find(|operation| {
-            operation.thread == thread
-                && matches!(operation.call, Call::Push(_))
-                && operation.returned != NEVER
-                && operation.visible == NEVER
-        });
-        if let Some(operation) = hidden {
-            operation.visible = now;
+        if !delayed {
+            operation.visible = returned;
         }
     }
 
-    /// The same for two histories that no specification can tell apart.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.hashes.iter().fold(self.operations.len() as u64, |hash, thread| mix(hash, *thread))
+    /// The stores of a thread's oldest operation that has returned, and has some on their way, have drained. Returns
+    /// what that operation was.
+    pub(crate) fn show(&mut self, thread: usize) -> Option<Call> {
+        let now = self.tick();
+        let hidden = self.operations.iter_mut().find(|operation| {
+            operation.thread == thread && operation.returned != NEVER && operation.visible == NEVER
+        });
+        hidden.map(|operation| {
+            operation.visible = now;
+            operation.call
+        })
+    }
+
+    /// What a thread has called last.
+    pub(crate) fn last_call(&self, thread: usize) -> Call {
+        self.operations[self.open[thread]].call
+    }
+
+    /// Whether a thread is in an operation.
+    pub(crate) fn is_open(&self, thread: usize) -> bool {
+        let last = self.operations.iter().rev().find(|operation| operation.thread == thread);
+        last.is_some_and(|operation| operation.returned == NEVER)
     }
 
     /// The operations, in the order of their calls.

@@ -47,6 +47,7 @@
 #![deny(unsafe_code)]
 
 pub mod counterexample;
+mod coverage;
 mod engine;
 pub mod herd;
 pub mod history;
@@ -55,6 +56,7 @@ pub mod loom;
 mod machine;
 #[expect(unsafe_code, reason = "it vouches for the simulated memory")]
 mod memory;
+mod monitor;
 pub mod queues;
 mod raw;
 mod search;
@@ -69,6 +71,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use counterexample::Counterexample;
+pub use coverage::Coverage;
 pub use engine::{fail, observe, operation};
 pub use machine::{MAX_THREADS, MAX_WORDS};
 pub use memory::Simulated;

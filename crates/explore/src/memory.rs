@@ -268,16 +268,23 @@ struct Uses {
     entry: Option<(u32, u64)>,
 }
 
+impl Uses {
+    /// When a thread used it last.
+    fn by(&self, thread: usize) -> Option<Touch> {
+        let read = self.read[thread].get();
+        match self.written.get() {
+            Some((by, write)) if by == thread && read.is_none_or(|(time, _)| time < write.0) => {
+                Some(write)
+            }
+            _ => read,
+        }
+    }
+}
+
 impl Drop for Uses {
     fn drop(&mut self) {
         let Some((number, execution)) = self.entry else { return };
-        let mut touches: [Option<Touch>; MAX_THREADS] =
-            core::array::from_fn(|thread| self.read[thread].get());
-        if let Some((by, (time, site))) = self.written.get()
-            && touches[by].is_none_or(|(read, _)| read < time)
-        {
-            touches[by] = Some((time, site));
-        }
+        let touches: [Option<Touch>; MAX_THREADS] = core::array::from_fn(|thread| self.by(thread));
         engine::cell_dropped(number, execution, &touches);
     }
 }
@@ -313,6 +320,7 @@ impl<T> SimulatedCell<T> {
         if let Some((by, touch)) = self.uses.written.get() {
             report(touch, by, "write");
         }
+        let before = self.uses.by(thread);
         if writes {
             for (by, read) in self.uses.read.iter().enumerate() {
                 if let Some(touch) = read.get() {
@@ -322,6 +330,9 @@ impl<T> SimulatedCell<T> {
             self.uses.written.set(Some((thread, (clock[thread], site))));
         } else {
             self.uses.read[thread].set(Some((clock[thread], site)));
+        }
+        if let Some((number, _)) = self.uses.entry {
+            engine::use_cell(number, writes, before);
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::history::{Call, History, Operation, Outcome};
+use crate::history::{Call, History, Operation, Outcome, Time};
 use crate::machine::MAX_THREADS;
 use crate::{Kind, Unexplained};
 
@@ -39,12 +39,10 @@ pub enum Spec {
 }
 
 /// A task in the object, and whether thieves must have heard of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Item {
-    task: u64,
-    /// The number of its push among the operations.
-    push: u8,
-    visible: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Item {
+    pub(crate) task: u64,
+    pub(crate) visible: bool,
     /// Somebody has it already ([`Spec::AtLeastOnce`]).
     given: bool,
 }
@@ -88,30 +86,29 @@ impl Checker<'_> {
         if self.tried.contains(&state) {
             return false;
         }
-        let next: [Option<(usize, Operation)>; MAX_THREADS] = core::array::from_fn(|thread| {
+        let next: [Option<Operation>; MAX_THREADS] = core::array::from_fn(|thread| {
             let number = *self.by_thread[thread].get(usize::from(state.done[thread]))?;
-            Some((number, self.operations[number]))
+            Some(self.operations[number])
         });
         // An operation may come next if none that is still to come had returned before its call.
         let open = || next.iter().flatten();
-        let Some(earliest_return) = open().map(|(_, operation)| operation.returned).min() else {
+        let Some(earliest_return) = open().map(|operation| operation.returned).min() else {
             return true;
         };
-        if open().all(|(_, operation)| operation.outcome.is_none()) {
+        if open().all(|operation| operation.outcome.is_none()) {
             return true;
         }
         for (thread, candidate) in next.iter().enumerate() {
-            let Some((number, operation)) = *candidate else { continue };
+            let Some(operation) = *candidate else { continue };
             if operation.called > earliest_return {
                 continue;
             }
             let mut after = state.clone();
             after.done[thread] += 1;
-            for item in &mut after.items {
-                item.visible |= self.operations[usize::from(item.push)].visible < operation.called;
-            }
             let outrun = self.outrun(&operation);
-            for result in self.spec.apply(&after.items, number, &operation, outrun) {
+            let known = |item: &Item| self.visible(item.task) < operation.called;
+            let Operation { call, outcome, .. } = operation;
+            for result in self.spec.apply(&after.items, call, outcome, outrun, &known) {
                 if self.search(State { done: after.done, items: result }) {
                     return true;
                 }
@@ -121,48 +118,59 @@ impl Checker<'_> {
         false
     }
 
+    /// When a thief must know of a task: when all stores of its push had drained.
+    fn visible(&self, task: u64) -> Time {
+        let pushes = self.operations.iter().filter(|operation| operation.call == Call::Push(task));
+        pushes.map(|push| push.visible).min().unwrap_or(Time::MAX)
+    }
+
     /// Whether a thief may say that it was outrun, which changes nothing: whether another thread was in an operation
-    /// meanwhile, or one of its operations had stores on their way to memory. A private deque's owner may let a thief
-    /// wait in vain, and a pool's consumer says so of a pool in which it has found nothing.
+    /// meanwhile, or one of its operations had stores on their way to memory.
     fn outrun(&self, operation: &Operation) -> bool {
-        self.spec.private()
-            || self.spec == Spec::Pool
+        self.spec.retries_freely()
             || self.operations.iter().any(|other| {
                 other.thread != operation.thread
                     && other.called < operation.returned
-                    && (other.returned > operation.called
-                        || operation.busy & 1 << other.thread != 0)
+                    && other.visible > operation.called
             })
     }
 }
 
 impl Spec {
+    /// Whether a thief may say at any time that it was outrun: a private deque's owner may let a thief wait in vain,
+    /// and a pool's consumer says so of a pool in which it has found nothing.
+    pub(crate) fn retries_freely(self) -> bool {
+        self.private() || self == Spec::Pool
+    }
+
     /// Whether a thief's answers "empty" and "abort" need no reason.
-    fn private(self) -> bool {
+    pub(crate) fn private(self) -> bool {
         matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo)
     }
 
-    /// The states that an operation with its outcome can lead to: none if it is not allowed here.
-    fn apply(
+    /// The states that an operation with its outcome can lead to: none if it is not allowed here. A thief has to know
+    /// the tasks that are `known`.
+    pub(crate) fn apply(
         self,
         items: &VecDeque<Item>,
-        number: usize,
-        operation: &Operation,
+        call: Call,
+        outcome: Option<Outcome>,
         outrun: bool,
+        known: &dyn Fn(&Item) -> bool,
     ) -> Vec<VecDeque<Item>> {
         let same = || vec![items.clone()];
-        let steals = operation.call == Call::Steal;
-        match (operation.call, operation.outcome) {
+        let steals = call == Call::Steal;
+        match (call, outcome) {
             (Call::Push(task), None | Some(Outcome::Done)) => {
                 let mut items = items.clone();
-                items.push_back(Item { task, push: number as u8, visible: false, given: false });
+                items.push_back(Item { task, visible: false, given: false });
                 vec![items]
             }
             (Call::Push(_), Some(_)) | (_, Some(Outcome::Done)) => Vec::new(),
             (_, Some(Outcome::Abort)) => {
                 let allowed = match self {
                     Spec::DequeWithAbort { margin } => {
-                        items.iter().filter(|item| item.visible).count() as u64 <= margin
+                        items.iter().filter(|item| known(item)).count() as u64 <= margin
                     }
                     _ => self == Spec::AtLeastOnce || self.private(),
                 };
@@ -176,7 +184,7 @@ impl Spec {
                 }
             }
             (_, Some(Outcome::Empty)) => {
-                let overlooked = |item: &Item| item.given || (steals && !item.visible);
+                let overlooked = |item: &Item| item.given || (steals && !known(item));
                 let allowed = (steals && self.private()) || items.iter().all(overlooked);
                 if allowed { same() } else { Vec::new() }
             }
@@ -205,7 +213,11 @@ impl Spec {
     }
 
     /// The places of the tasks that may be taken next.
-    fn takable(self, items: &VecDeque<Item>, steals: bool) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn takable(
+        self,
+        items: &VecDeque<Item>,
+        steals: bool,
+    ) -> impl Iterator<Item = usize> + use<> {
         let last = items.len();
         match self {
             Spec::AtLeastOnce | Spec::Pool => 0..last,
@@ -282,9 +294,11 @@ mod tests {
         for (_, what, number) in events {
             let (thread, call, outcome, ..) = lines[number];
             match what {
-                0 => history.call(thread, call, 0, 0),
-                1 => history.ret(thread, outcome),
-                _ => history.show(thread),
+                0 => history.call(thread, call),
+                1 => history.ret(thread, outcome, matches!(call, Call::Push(_))),
+                _ => {
+                    history.show(thread);
+                }
             }
         }
         history
@@ -375,9 +389,9 @@ mod tests {
     #[test]
     fn an_operation_that_has_not_returned_may_have_taken_effect() {
         let mut history = history(&[(0, PUSH, DONE, 1, 2, 3)]);
-        history.call(1, Call::Steal, 0, 0);
-        history.call(0, Call::Pop, 0, 0);
-        history.ret(0, Outcome::Empty);
+        history.call(1, Call::Steal);
+        history.call(0, Call::Pop);
+        history.ret(0, Outcome::Empty, false);
         assert_eq!(check(Spec::Deque, &history), Ok(()));
     }
 }

@@ -161,6 +161,7 @@ impl CaseRow {
             Verdict::Violation(found) => found.kind().name(),
             verdict => verdict.word(),
         };
+        let coverage = report.coverage().map_or_else(|| "-".to_owned(), |found| found.to_string());
         let delta = case.delta.map(core::num::NonZeroU64::get);
         let mut value = statistics(report);
         value["algorithm"] = json!(case.name);
@@ -173,10 +174,11 @@ impl CaseRow {
         value["expected"] = json!(expected);
         value["verdict"] = json!(report.verdict.word());
         value["found"] = json!(found);
+        value["coverage"] = json!(report.coverage().map(|found| found.to_string()));
         value["stolen"] = json!(report.stolen);
         value["ok"] = json!(ok);
         let line = format!(
-            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>9} {:>7.2}",
+            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7.2}",
             if ok { "ok" } else { "BAD" },
             case.name,
             case.policy.name(),
@@ -187,6 +189,7 @@ impl CaseRow {
             case.scenario.tasks,
             expected,
             found,
+            coverage,
             report.executions,
             report.states,
             report.elapsed.as_secs_f64()
@@ -198,7 +201,7 @@ impl CaseRow {
 /// The matrix for people.
 pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String {
     let mut text = format!(
-        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:6} {:>5} {:9} {:10} {:>10} {:>9} {:>7}\n",
+        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7}\n",
         "",
         "algorithm",
         "policy",
@@ -209,6 +212,7 @@ pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String 
         "tasks",
         "expected",
         "found",
+        "coverage",
         "executions",
         "states",
         "s"

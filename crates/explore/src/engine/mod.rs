@@ -18,7 +18,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::history::{Call, History, Outcome};
 use crate::machine::{
-    CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, decode,
+    CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, Touch, decode,
 };
 use crate::search::{EAGER, End, Search};
 use crate::spec;
@@ -190,6 +190,17 @@ pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
+/// Says that what the running thread does from here on does not depend on anything that it has read: it has returned
+/// from an operation, to a loop that keeps nothing, with handles that keep nothing. What the operation returned is the
+/// specification's business. Executions in which it has read different things are one from here on.
+pub(crate) fn forget() {
+    with(|engine| {
+        if engine.mode == Mode::Run && !engine.probes() {
+            engine.machine.forget_reads(engine.current);
+        }
+    });
+}
+
 /// Adds a value to what this execution has to show: [`Report::outcomes`] holds the distinct lists.
 /// `place` is the value's place in that list.
 pub fn observe(place: usize, value: u64) {
@@ -202,6 +213,14 @@ pub fn observe(place: usize, value: u64) {
             engine.observed.resize(place + 1, 0);
         }
         engine.observed[place] = value;
+    });
+}
+
+/// The running thread uses what a cell holds.
+pub(crate) fn use_cell(cell: u32, writes: bool, before: Option<Touch>) {
+    with(|engine| {
+        let current = engine.current;
+        engine.machine.use_cell(current, cell, writes, before);
     });
 }
 
@@ -457,7 +476,8 @@ impl Engine {
     fn begin(&mut self, call: Call) {
         if self.mode == Mode::SetUp {
             // The set-up does what the first thread would have done before.
-            self.history.call(0, call, 0, 0);
+            self.history.call(0, call);
+            self.search.monitor(|monitor| monitor.call(0, call, false));
         }
         if self.mode == Mode::Run && !self.probes() {
             let thread = &mut self.machine.threads[self.current];
@@ -478,28 +498,26 @@ impl Engine {
     fn record_call(&mut self, thread: usize) {
         self.machine.threads[thread].call_waits = false;
         self.machine.marks |= CALLED;
-        let mut returned = self.machine.returned;
-        let mut flushed = self.machine.flushed;
-        returned[thread] = 0;
-        flushed[thread] = 0;
-        let seen = crate::machine::mix(u64::from_le_bytes(returned), u64::from_le_bytes(flushed));
-        let hash = &mut self.machine.threads[thread].hash;
-        *hash = crate::machine::mix(*hash, seen);
-        let busy = (0..self.machine.count).filter(|&other| !self.machine.buffer(other).is_empty());
-        let busy = busy.fold(0, |all, other| all | 1 << other);
-        self.history.call(thread, self.waiting_calls[thread], seen, busy);
+        let call = self.waiting_calls[thread];
+        let others = (0..self.machine.count).filter(|&other| other != thread);
+        let outrun = others.clone().any(|other| {
+            self.history.is_open(other) || self.machine.has_undrained_operation(other)
+        });
+        self.history.call(thread, call);
+        self.search.monitor(|monitor| monitor.call(thread, call, outrun));
     }
 
     fn record_show(&mut self, thread: usize) {
-        self.history.show(thread);
-        self.machine.flushed[thread] += 1;
         self.machine.marks |= RETURNED;
+        if let Some(Call::Push(task)) = self.history.show(thread) {
+            self.search.monitor(|monitor| monitor.visible(task));
+        }
     }
 
     fn finish(&mut self, outcome: Outcome) {
         if self.mode == Mode::SetUp {
-            self.history.ret(0, outcome);
-            self.history.show(0);
+            self.returns(0, outcome, true);
+            self.record_show(0);
         }
         if self.mode != Mode::Run || self.probes() {
             return;
@@ -509,42 +527,32 @@ impl Engine {
             return;
         }
         let current = self.current;
-        self.history.ret(current, outcome);
-        self.search.stolen |=
-            self.waiting_calls[current] == Call::Steal && matches!(outcome, Outcome::Task(_));
+        let call = self.waiting_calls[current];
+        self.search.stolen |= call == Call::Steal && matches!(outcome, Outcome::Task(_));
         self.machine.marks |= RETURNED;
-        self.machine.returned[current] += 1;
-        if matches!(self.waiting_calls[current], Call::Push(_)) {
-            let thread = &mut self.machine.threads[current];
-            let oldest = thread.head;
-            let buffered = thread.log.len() > oldest;
-            match thread.log.last_mut() {
-                Some(last) if buffered && last.operation == thread.operation => {
-                    last.flushes += 1;
-                    if thread.log.len() == oldest + 1 {
-                        self.search.front_changed(current);
-                    }
-                }
-                _ => self.record_show(current),
-            }
+        let delayed = self.machine.delays_operation(current);
+        if delayed && self.machine.buffer(current).len() == 1 {
+            self.search.front_changed(current);
         }
         if let Some(recording) = &mut self.recording {
-            recording.ret(current, self.waiting_calls[current], outcome);
+            recording.ret(current, call, outcome);
         }
-        let Some(wanted) = self.search.spec else { return };
-        if self.search.replaying() && self.recording.is_none() {
-            return;
+        if !self.returns(current, outcome, delayed) {
+            let spec = self.search.spec.expect("only a specification is violated");
+            let why = spec::check(spec, &self.history);
+            let why = why.expect_err("what follows a history and what explains it agree");
+            self.search.violate(Violation::History(why));
         }
-        let fingerprint = self.history.fingerprint();
-        if self.search.accepted.contains(&fingerprint) {
-            return;
+    }
+
+    /// An operation returns; whether its specification allows it.
+    fn returns(&mut self, thread: usize, outcome: Outcome, delayed: bool) -> bool {
+        self.history.ret(thread, outcome, delayed);
+        let allowed = self.search.monitor(|monitor| monitor.returns(thread, outcome));
+        if !delayed && let Call::Push(task) = self.history.last_call(thread) {
+            self.search.monitor(|monitor| monitor.visible(task));
         }
-        match spec::check(wanted, &self.history) {
-            Ok(()) => {
-                self.search.accepted.insert(fingerprint);
-            }
-            Err(why) => self.search.violate(Violation::History(why)),
-        }
+        allowed.unwrap_or(true)
     }
 
     /// The job of a thread that has not begun, if it need not begin any more. Its captures are to be

@@ -6,6 +6,8 @@ use super::{
     tear_down, with,
 };
 
+use crate::monitor::Monitor;
+
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     quiet_panics();
     with(|engine| {
@@ -58,6 +60,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     with(|engine| {
         engine.machine.reset();
         engine.history.clear();
+        engine.search.monitor(Monitor::reset);
         engine.observed.clear();
         engine.alone = None;
         engine.mode = Mode::SetUp;

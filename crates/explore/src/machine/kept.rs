@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_memory::Freed;
 
-use super::{Clock, Loc, MAX_THREADS, Machine, Touch};
+use super::{Clock, Loc, MAX_THREADS, Machine, Touch, mix};
 
 /// An object that has been freed, and is kept until the execution is over.
 pub(crate) struct Kept {
@@ -58,6 +58,8 @@ pub(crate) struct Register {
     /// Where each word was made; `None` if it is gone.
     words: Vec<Option<&'static Location<'static>>>,
     cells: Vec<Option<&'static Location<'static>>>,
+    /// The fingerprints of what the cells hold: of all that their writers knew.
+    contents: Vec<u64>,
     /// When each thread last used each word, if clocks are kept.
     used: Vec<[Option<Touch>; MAX_THREADS]>,
 }
@@ -73,6 +75,7 @@ impl Register {
         self.execution = EXECUTIONS.fetch_add(1, Ordering::Relaxed);
         self.alive = 0;
         self.cells.clear();
+        self.contents.clear();
     }
 
     pub(crate) fn word_made(&mut self, loc: Loc, site: &'static Location<'static>) {
@@ -84,6 +87,7 @@ impl Register {
     pub(crate) fn cell_made(&mut self, site: &'static Location<'static>) -> u32 {
         self.alive += 1;
         self.cells.push(Some(site));
+        self.contents.push(0);
         self.cells.len() as u32 - 1
     }
 
@@ -100,12 +104,40 @@ impl Register {
     }
 }
 
+/// The fingerprint of a thread's last use of something.
+fn use_of(key: u64, touch: Option<Touch>) -> u64 {
+    touch.map_or(0, |(time, _)| mix(key, u64::from(time) + 1))
+}
+
 impl Machine {
     #[inline]
     pub(super) fn use_word(&mut self, index: usize, loc: Loc) {
         if self.clocks {
-            let thread = &self.threads[index];
-            self.register.used[loc as usize][index] = Some((thread.clock[index], thread.site));
+            let thread = &mut self.threads[index];
+            let touch = (thread.clock[index], thread.site);
+            let before = self.register.used[loc as usize][index].replace(touch);
+            thread.uses ^= use_of(u64::from(loc), before) ^ use_of(u64::from(loc), Some(touch));
+        }
+    }
+
+    /// Thread `index` uses what a cell holds, of which nobody else could notice when. It takes in what its last writer
+    /// knew, and if it writes, the content is a function of that and of all that it knows itself.
+    pub(crate) fn use_cell(
+        &mut self,
+        index: usize,
+        cell: u32,
+        writes: bool,
+        before: Option<Touch>,
+    ) {
+        let (thread, key) = (&mut self.threads[index], !u64::from(cell));
+        let now = Some((thread.clock[index], thread.site));
+        thread.uses ^= use_of(key, before) ^ use_of(key, now);
+        let content = &mut self.register.contents[cell as usize];
+        thread.hash = mix(thread.hash, *content);
+        if writes {
+            self.memory_hash ^= mix(key, *content);
+            *content = thread.hash;
+            self.memory_hash ^= mix(key, *content);
         }
     }
 

@@ -69,9 +69,6 @@ pub(crate) struct Machine {
     versions: Vec<u64>,
     /// What the steps since the last observable step did to the history.
     pub(crate) marks: u8,
-    /// How many operations of each thread have returned, and become visible.
-    pub(crate) returned: [u8; MAX_THREADS],
-    pub(crate) flushed: [u8; MAX_THREADS],
     /// Bumped by every write to memory.
     pub(crate) writes: u64,
     /// What is known of waiting threads, by their fingerprints.
@@ -97,8 +94,6 @@ impl Machine {
             memory_clocks: Vec::new(),
             versions: Vec::new(),
             marks: 0,
-            returned: [0; MAX_THREADS],
-            flushed: [0; MAX_THREADS],
             writes: 0,
             patiences: HashMap::new(),
             register: Register::default(),
@@ -128,8 +123,6 @@ impl Machine {
         self.count = 0;
         self.addresses.clear();
         self.marks = 0;
-        self.returned = [0; MAX_THREADS];
-        self.flushed = [0; MAX_THREADS];
         self.writes = 0;
     }
 
@@ -145,6 +138,7 @@ impl Machine {
                 pending: Op::Start,
                 site: Location::caller(),
                 hash: 0,
+                uses: 0,
                 reads: Vec::new(),
                 patience: Patience::Unknown,
                 vain: 0,
@@ -162,6 +156,7 @@ impl Machine {
         thread.stable = 0;
         thread.pending = Op::Start;
         thread.hash = index as u64;
+        thread.uses = 0;
         thread.reads.clear();
         thread.vain = 0;
         thread.operation = 0;

@@ -121,6 +121,8 @@ pub(crate) struct Thread {
     /// The fingerprint of all that this thread has done and read. Its local state is a function of
     /// that: it is deterministic, and reads are all it takes in.
     pub(crate) hash: u64,
+    /// The fingerprint of when it last used which words and cells, if clocks are kept.
+    pub(super) uses: u64,
     /// What it has read since its last pause.
     pub(super) reads: Vec<Look>,
     /// While it pauses: how long it would go on, if nothing changed.

@@ -30,6 +30,39 @@ impl Machine {
         }
     }
 
+    /// Takes note that a thread's operation returns; whether it has stores on their way, of which the last now stands
+    /// for it.
+    pub(crate) fn delays_operation(&mut self, index: usize) -> bool {
+        let thread = &mut self.threads[index];
+        let buffered = thread.log.len() > thread.head;
+        match thread.log.last_mut() {
+            Some(last) if buffered && last.operation == thread.operation => {
+                last.flushes += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Leaves of what a thread has read no more than how many operations it has done and how many words it has made;
+    /// and, for the verdict on races and on freed memory, how far it has heard of the others and what it used when.
+    pub(crate) fn forget_reads(&mut self, index: usize) {
+        let thread = &mut self.threads[index];
+        let place = u64::from(thread.operation) << 32 | thread.words as u64;
+        thread.hash = mix(index as u64, place);
+        if self.clocks {
+            let clock = thread.clock.iter();
+            thread.hash = clock.fold(thread.hash, |hash, time| mix(hash, u64::from(*time)));
+            thread.hash = mix(thread.hash, thread.uses);
+        }
+        thread.reads.clear();
+    }
+
+    /// Whether a thread has stores on their way of an operation that has returned.
+    pub(crate) fn has_undrained_operation(&self, index: usize) -> bool {
+        self.buffer(index).iter().any(|entry| entry.flushes > 0)
+    }
+
     /// The fingerprint of the whole state: memory, buffers, and each thread's history.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hash = self.memory_hash;

@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::{Algorithm, Policy, Scenario, Step, check};
-use crate::{Config, Kind, Report, Verdict};
+use crate::{Config, Coverage, Kind, Report, Strategy, Verdict};
 
 /// A queue as the command line names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,13 +129,24 @@ pub struct Case {
     pub scenario: Scenario,
     /// What must be found; `None` if it must be clean.
     pub expected: Option<Kind>,
+    /// How far a clean row has to go.
+    pub coverage: Coverage,
 }
 
 impl Case {
     /// The machine that the case runs on.
     pub fn config(&self) -> Config {
         // A matrix wants to know whether there is a counterexample, not the shortest.
-        Config { shorten: 0, ..Config::bounded(self.store_buffer, true) }
+        let machine = Config { shorten: 0, ..Config::bounded(self.store_buffer, true) };
+        match self.coverage {
+            Coverage::Complete => machine,
+            Coverage::Preemptions(bound) => {
+                let preemptions = Some(bound);
+                let strategy = Strategy::Exhaustive { preemptions, reduce: true, prune: true };
+                Config { strategy, ..machine }
+            }
+            Coverage::Executions(count) => Config { max_executions: count, ..machine },
+        }
     }
 
     /// Explores it.
@@ -146,11 +157,11 @@ impl Case {
 
     /// Whether a search found what it must find.
     pub fn as_expected(&self, report: &Report) -> bool {
-        match &report.verdict {
-            // In a clean row every execution was covered, and in some of them a thief got a task.
-            Verdict::Clean => self.expected.is_none() && report.complete && report.stolen,
-            Verdict::Violation(found) => self.expected == Some(found.kind()),
-            Verdict::Incomplete(_) => false,
+        match (&report.verdict, self.expected) {
+            (Verdict::Violation(found), expected) => expected == Some(found.kind()),
+            (_, Some(_)) => false,
+            // As much was covered as the row says, and in some execution a thief got a task.
+            (_, None) => report.clean(self.coverage).is_ok() && report.stolen,
         }
     }
 }
@@ -187,6 +198,7 @@ fn rows(
                 scene,
                 scenario,
                 expected,
+                coverage: Coverage::Complete,
             });
         }
     }
@@ -210,6 +222,7 @@ pub(super) fn case(
         scene,
         scenario,
         expected,
+        coverage: Coverage::Complete,
     }
 }
 
@@ -264,6 +277,7 @@ pub fn bounds(
                     scene: "drain",
                     scenario: Scenario::drain(tasks as u32, x, 1, 2),
                     expected,
+                    coverage: Coverage::Complete,
                 };
                 if x == 0 {
                     // Coalescing hides any number of pops: a delta that does not keep thieves off

@@ -158,7 +158,13 @@ pub fn model<S: Subject>(
             let ended = ended.clone();
             threads.spawn(name, move || {
                 for _ in 0..steals {
+                    // A fresh handle keeps nothing of the steals before.
+                    let thief = thief.clone();
                     operation(Call::Steal, || S::steal(&thief));
+                    if size_of_val(&thief) <= size_of::<usize>() {
+                        drop(thief);
+                        crate::engine::forget();
+                    }
                 }
                 if let Some(ended) = ended {
                     ended.fetch_add(1, Relaxed);

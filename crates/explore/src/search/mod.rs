@@ -12,16 +12,28 @@
 //! name: the reduction is dynamic. Two drains conflict if they write one word; a drain or a step and
 //! a step, if they touch one word and one of them writes it. A thread's own step and its own drain
 //! never do, where both can happen: the load finds the same value in the buffer and in memory, and
-//! the store has room either way. Returns conflict with calls, because a history says which came
-//! first.
+//! the store has room either way. Returns conflict with calls, because the specification asks which came
+//! first; so does the drain of an operation's last store, after which it outruns nobody any more.
 //!
-//! *States* are not explored twice. A thread is deterministic, so its local state is a function of
-//! what it has read so far; the fingerprint of that, of the buffers and of the memory is the
-//! fingerprint of the state, with which every call mixes in what it comes after, so that histories
-//! stay apart. Sleep sets and states are combined as Godefroid does: with each state stands the sleep
+//! *States* are not explored twice. A state is what the future depends on, of the threads and of the verdict:
+//!
+//! - memory, the buffers, and each thread's local state. A thread is deterministic, so that is a function of what it
+//!   has read so far, of which the fingerprint is kept.
+//! - the set of possibilities that the specification's monitor has arrived at
+//!   ([`monitor`](crate::monitor)), in place of the order in which calls and returns came: what no future
+//!   verdict depends on is no part of the state.
+//! - of a thief that has returned from a steal, no longer what it has read: it goes back to a loop that keeps
+//!   nothing, and takes a fresh handle no larger than a pointer to the queue, so its local state is the number of its
+//!   steals ([`forget`](crate::engine::forget)). What it did to words is in memory; what it did to cells, of
+//!   which memory does not speak, is in the fingerprints of their contents, which are those of their writers' states. While
+//!   clocks are kept for the verdict on races and freed memory, its clock and the times at which it used each word and
+//!   cell stay part of the state.
+//!
+//! Sleep sets and states are combined as Godefroid does: with each state stands the sleep
 //! set it was explored with, and a state that comes again with a sleep set that lacks some of those
 //! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
-//! come again within one execution, and nothing is put off for ever.
+//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and `tests/litmus.rs` compare
+//! the verdicts and outcomes with those of searches that leave out less.
 //!
 //! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and that
 //! it may give up at any of them: see [`machine::waits`](crate::machine) for the argument. Giving up
@@ -36,7 +48,7 @@
 //! drain and every buffer's coalescing has a random priority, the highest that can move moves, and at
 //! d - 1 random steps the one that moves falls to the bottom.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +58,7 @@ use crate::machine::{
     Event, Events, Footprint, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, coalesce, decode,
     drain, give_up, mix, step,
 };
+use crate::monitor::Monitor;
 use crate::spec::Spec;
 use crate::{Config, Incomplete, Report, Strategy, Verdict, Violation};
 
@@ -77,7 +90,7 @@ pub(crate) struct Search {
     fixed: usize,
     nodes: Vec<Node>,
     states: HashMap<u64, Events, ByFingerprint>,
-    pub(crate) accepted: HashSet<u64, ByFingerprint>,
+    monitor: Option<Monitor>,
     /// The sleep set of the next state, before it is compared with the last event.
     sleep: Events,
     returns: Events,
@@ -124,7 +137,7 @@ impl Search {
             fixed: 0,
             nodes: Vec::new(),
             states: HashMap::default(),
-            accepted: HashSet::default(),
+            monitor: None,
             sleep: 0,
             returns: 0,
             last: 0,
@@ -161,7 +174,13 @@ impl Search {
 
     pub(crate) fn begin(&mut self, config: &Config) {
         *self = Search { spec: config.spec, stop: config.stop.clone(), ..Search::new() };
+        self.monitor = config.spec.map(Monitor::new);
         self.config = config.clone();
+    }
+
+    /// Lets the specification hear of something, if there is one.
+    pub(crate) fn monitor<R>(&mut self, hears: impl FnOnce(&mut Monitor) -> R) -> Option<R> {
+        self.monitor.as_mut().map(hears)
     }
 
     /// Makes ready for the next execution; `false` if there is none.
@@ -264,10 +283,6 @@ impl Search {
         self.fixed = choices.len();
         self.trace = choices;
         self.config.strategy = Strategy::Replay(Vec::new());
-    }
-
-    pub(crate) fn replaying(&self) -> bool {
-        self.position < self.fixed
     }
 
     /// The set-up is done and the threads are there.
@@ -425,6 +440,9 @@ impl Search {
         }
         if prune && enabled.count_ones() > 1 {
             let mut key = machine.fingerprint();
+            if let Some(monitor) = &self.monitor {
+                key = mix(key, monitor.state());
+            }
             if bound.is_some() {
                 key = mix(key, u64::from(self.preemptions) << 8 | self.last_step as u64);
             }
