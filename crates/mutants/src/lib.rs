@@ -10,7 +10,9 @@ use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
 use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
-use poach_explore::{Config, Kind, Report, Simulated, Strategy, Verdict, Violation, explore};
+use poach_explore::{
+    Buffer, Config, Coverage, Kind, Report, Simulated, Strategy, Verdict, Violation, explore,
+};
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
@@ -455,30 +457,27 @@ impl Scene {
         !matches!(self, Pass | Announced | Again | Goes | Comes)
     }
 
-    /// How many preemptions its search is bounded by, where there is more to see than can be seen: as many as
-    /// the mutants need.
-    pub fn preemptions(self) -> Option<u32> {
+    /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than
+    /// can be seen. The executions of such a scene have as many preemptions as its mutants need.
+    pub fn coverage(self) -> &'static [Coverage] {
         match self {
-            Scene::Pass | Scene::Again => Some(4),
-            Scene::Injects | Scene::Refills => Some(2),
-            Scene::Returns => Some(2),
-            _ => None,
+            Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
+            Scene::Injects | Scene::Refills | Scene::Returns => &[Coverage::Preemptions(2)],
+            _ => &[Coverage::Complete],
         }
     }
 
     fn machine(self) -> Config {
         // What is wanted is whether there is a counterexample, not the shortest.
-        let Some(preemptions) = self.preemptions() else {
-            return Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
+        let machine = Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
+        let (preemptions, max_executions) = match *self.coverage() {
+            [Coverage::Preemptions(bound), Coverage::Executions(count)] => (Some(bound), count),
+            [Coverage::Preemptions(bound)] => (Some(bound), u64::MAX),
+            _ => return machine,
         };
-        let strategy =
-            Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-        let max_executions =
-            if matches!(self, Scene::Pass | Scene::Again) { 60_000 } else { 1_000_000 };
-        let machine = match self {
-            Scene::Again | Scene::Returns => Config::bounded(STORE_BUFFER, true),
-            _ => Config::sequential(),
-        };
-        Config { shorten: 0, strategy, max_executions, ..machine }
+        let delayed = matches!(self, Scene::Again | Scene::Returns);
+        let buffer = if delayed { machine.buffer } else { Buffer::Bounded(0) };
+        let strategy = Strategy::Exhaustive { preemptions, reduce: true, prune: true };
+        Config { buffer, strategy, max_executions, ..machine }
     }
 }

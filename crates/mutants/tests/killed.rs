@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use poach_explore::{Incomplete, Verdict};
 use poach_mutants::mutants;
 
 #[test]
@@ -29,14 +28,8 @@ fn no_original_is() {
             let time = report.elapsed.as_secs_f64();
             let (queue, scene) = (mutant.queue, mutant.scene);
             println!("{queue:?} {scene:?}: {} executions, {time:.2} s", report.executions);
-            let bounded = scene.preemptions().is_some();
-            match report.verdict {
-                Verdict::Clean => assert!(report.complete, "{queue:?} {scene:?}"),
-                // The bound is the scene's, and stated there.
-                Verdict::Incomplete(Incomplete::Preemptions(_) | Incomplete::Executions(_))
-                    if bounded => {}
-                verdict => panic!("{queue:?} {scene:?}: {verdict:?}"),
-            }
+            let covered = scene.coverage().iter().any(|wanted| report.clean(*wanted).is_ok());
+            assert!(covered, "{queue:?} {scene:?}: {:?}", report.verdict);
             assert!(
                 report.stolen || !scene.steals(),
                 "{queue:?} {scene:?}: no thief ever gets a task"

@@ -4,13 +4,14 @@
 //! buffer does without it. Each question is asked of the algorithm, which must be clean, and of the
 //! algorithm without the check that the question is about, which must not.
 //!
-//! A search ends where it has run [`EXECUTIONS`] executions, and prints how far it came. No mistake
-//! looked for here needs as many, but for that of the tag (`sequential`).
+//! Each question says how far it is answered: [`Coverage::Complete`] for every execution, else a bound, which is never
+//! called complete. A mistake is looked for in the same executions.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use poach_explore::Coverage::{self, Complete, Executions, Preemptions};
 use poach_explore::history::{Call, Outcome};
 use poach_explore::{
     Config, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
@@ -25,44 +26,49 @@ use poach_pool::stack::WsLifo;
 
 type Asym = Asymmetric<Simulated>;
 
-/// Executions of one search, at most.
-const EXECUTIONS: u64 = 120_000;
-
-/// Up to so many preemptions: every mistake looked for here shows within three.
-fn within(preemptions: u32) -> Config {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    Config { strategy, max_executions: EXECUTIONS, ..Config::default() }
+/// The search that covers so much, on a machine with store buffers without a bound.
+fn search(coverage: Coverage) -> Config {
+    let exhaustive = |preemptions| Strategy::Exhaustive { preemptions, reduce: true, prune: true };
+    let machine = Config { strategy: exhaustive(None), ..Config::default() };
+    match coverage {
+        Coverage::Complete => machine,
+        Coverage::Preemptions(bound) => Config { strategy: exhaustive(Some(bound)), ..machine },
+        Coverage::Executions(count) => Config { max_executions: count, ..machine },
+    }
 }
 
-/// Without store buffers, for what does not depend on them: to the end, about 630,000 executions.
-fn sequential(preemptions: u32) -> Config {
-    Config { buffer: Config::sequential().buffer, max_executions: 4_000_000, ..within(preemptions) }
+/// The first so many executions of those with at most so many preemptions: what does not end in a test's time.
+fn first(executions: u64, preemptions: u32) -> Config {
+    Config { max_executions: executions, ..search(Preemptions(preemptions)) }
 }
 
-fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
-    clean_on(&within(preemptions), model);
+/// The same as `search` without store buffers, for what does not depend on them.
+fn sequential(coverage: Coverage) -> Config {
+    Config { buffer: Config::sequential().buffer, ..search(coverage) }
 }
 
-fn clean_on(machine: &Config, model: impl Fn(&mut Threads)) {
+fn clean(coverage: Coverage, model: impl Fn(&mut Threads)) {
+    clean_on(coverage, &search(coverage), model);
+}
+
+fn clean_on(coverage: Coverage, machine: &Config, model: impl Fn(&mut Threads)) {
     let report = explore(machine, &model);
-    let fine = matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_));
-    assert!(fine, "{:?}\n{:?}", report.verdict, report.counterexample);
     print(&report);
+    assert_eq!(report.clean(coverage), Ok(()), "{:?}", report.counterexample);
 }
 
-fn must_fail(preemptions: u32, model: impl Fn(&mut Threads)) {
-    must_fail_on(&within(preemptions), model);
+fn must_fail(coverage: Coverage, model: impl Fn(&mut Threads)) {
+    must_fail_on(&search(coverage), model);
 }
 
 fn must_fail_on(machine: &Config, model: impl Fn(&mut Threads)) {
     let report = explore(machine, &model);
+    print(&report);
     assert!(
         matches!(report.verdict, Verdict::Violation(_)),
         "the mistake was not found in {} executions",
         report.executions
     );
-    print(&report);
 }
 
 fn print(report: &Report) {
@@ -373,48 +379,54 @@ unsafe impl Checks for LateWithoutTag {
 
 #[test]
 fn a_task_goes_to_the_owner_or_to_the_thief() {
-    clean(4, |threads| consume_against_steal(&salsa::<Asym, EveryCheck>(3), threads));
-    clean(4, |threads| consume_against_steal(&salsa::<Full, EveryCheck>(3), threads));
-    must_fail(4, |threads| consume_against_steal(&salsa::<Unfenced, EveryCheck>(3), threads));
-    must_fail(4, |threads| consume_against_steal(&salsa::<Asym, WithoutSecondLook>(3), threads));
-    must_fail(4, |threads| consume_against_steal(&salsa::<Asym, WithoutLookForOwner>(3), threads));
+    clean(Complete, |threads| consume_against_steal(&salsa::<Asym, EveryCheck>(3), threads));
+    clean(Complete, |threads| consume_against_steal(&salsa::<Full, EveryCheck>(3), threads));
+    must_fail(Complete, |threads| {
+        consume_against_steal(&salsa::<Unfenced, EveryCheck>(3), threads);
+    });
+    must_fail(Complete, |threads| {
+        consume_against_steal(&salsa::<Asym, WithoutSecondLook>(3), threads);
+    });
+    must_fail(Complete, |threads| {
+        consume_against_steal(&salsa::<Asym, WithoutLookForOwner>(3), threads);
+    });
 }
 
 #[test]
 fn a_task_that_comes_during_a_theft_is_taken_once() {
-    clean(3, a_task_comes_during_the_theft::<Asym, EveryCheck>);
-    must_fail(3, a_task_comes_during_the_theft::<Asym, WithoutFirstLook>);
+    clean(Preemptions(3), a_task_comes_during_the_theft::<Asym, EveryCheck>);
+    must_fail(Preemptions(3), a_task_comes_during_the_theft::<Asym, WithoutFirstLook>);
 }
 
 #[test]
 fn a_thief_that_is_robbed_leaves_what_the_other_cannot_see() {
-    clean(3, steal_against_steal::<Asym, EveryCheck>);
-    must_fail(3, steal_against_steal::<Asym, WithoutRecheck>);
+    clean_on(Executions(120_000), &first(120_000, 3), steal_against_steal::<Asym, EveryCheck>);
+    must_fail(Preemptions(3), steal_against_steal::<Asym, WithoutRecheck>);
 }
 
 #[test]
 fn empty_means_empty() {
     // What must fail here, and more scenes, are in `model_empty.rs` and `thefts.rs`.
     let enough: fn(usize) -> usize = |moving| 2 * moving + 2;
-    clean(4, |threads| never_empty(&salsa::<Asym, EveryCheck>(2), enough, threads));
+    clean(Complete, |threads| never_empty(&salsa::<Asym, EveryCheck>(2), enough, threads));
 }
 
 #[test]
 fn the_argument_does_not_rest_on_the_tag() {
-    clean(4, |threads| consume_against_steal(&salsa::<Asym, WithoutTag>(3), threads));
-    clean(3, steal_against_steal::<Asym, WithoutTag>);
+    clean(Complete, |threads| consume_against_steal(&salsa::<Asym, WithoutTag>(3), threads));
+    clean_on(Executions(120_000), &first(120_000, 3), steal_against_steal::<Asym, WithoutTag>);
 }
 
 #[test]
 fn a_thief_that_oversleeps_is_stopped_by_the_tag() {
-    must_fail_on(&sequential(3), a_thief_oversleeps::<LateWithoutTag>);
-    clean_on(&sequential(3), a_thief_oversleeps::<Late>);
+    must_fail_on(&sequential(Preemptions(3)), a_thief_oversleeps::<LateWithoutTag>);
+    clean_on(Preemptions(3), &sequential(Preemptions(3)), a_thief_oversleeps::<Late>);
 }
 
 #[test]
 fn a_thief_that_oversleeps_is_stopped_by_its_hazard_pointer() {
-    clean_on(&sequential(3), a_thief_oversleeps::<WithoutTag>);
-    clean_on(&sequential(3), a_thief_oversleeps::<EveryCheck>);
+    clean_on(Preemptions(3), &sequential(Preemptions(3)), a_thief_oversleeps::<WithoutTag>);
+    clean_on(Preemptions(3), &sequential(Preemptions(3)), a_thief_oversleeps::<EveryCheck>);
 }
 
 #[test]
@@ -424,13 +436,10 @@ fn every_history_is_a_pools() {
         P::Consumer: 'static,
         P::Producer: 'static,
     {
-        let config = Config { max_executions: EXECUTIONS / 20, ..within(2).against(Spec::Pool) };
-        let report = explore(&config, &|threads: &mut Threads| {
+        let config = first(6_000, 2).against(Spec::Pool);
+        clean_on(Executions(6_000), &config, |threads| {
             histories(&Arc::new(make().expect("memory")), threads);
         });
-        let fine = matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_));
-        assert!(fine, "{:?}\n{:?}", report.verdict, report.counterexample);
-        print(&report);
     }
     linearizable(|| Salsa::<u32, Simulated, Asym>::new(1));
     linearizable(|| Salsa::<u32, Simulated, Full>::new(3));
@@ -442,13 +451,13 @@ fn every_history_is_a_pools() {
 
 #[test]
 fn the_rivals_take_each_task_once() {
-    clean(3, |threads| {
+    clean(Complete, |threads| {
         consume_against_steal(&Arc::new(SalsaCas::<u32, Simulated>::new(2).unwrap()), threads);
     });
-    clean(3, |threads| {
+    clean(Complete, |threads| {
         consume_against_steal(&Arc::new(WsMsq::<u32, Simulated>::new().unwrap()), threads);
     });
-    clean(3, |threads| {
+    clean(Complete, |threads| {
         consume_against_steal(&Arc::new(WsLifo::<u32, Simulated>::new().unwrap()), threads);
     });
 }
