@@ -121,6 +121,8 @@ pub struct Config {
     pub buffer: Buffer,
     /// Whether an egress slot stands behind the buffer and coalesces (section 7.3).
     pub egress: bool,
+    /// How many entries that slot has, each of which coalesces. 1 in the paper; later processors have more.
+    pub egress_entries: u32,
     /// How to search.
     pub strategy: Strategy,
     /// What every history is checked against.
@@ -145,6 +147,7 @@ impl Default for Config {
         Config {
             buffer: Buffer::Unbounded,
             egress: false,
+            egress_entries: 1,
             strategy: Strategy::Exhaustive { preemptions: None, reduce: true, prune: true },
             spec: None,
             max_executions: u64::MAX,
@@ -176,11 +179,12 @@ impl Config {
 
     fn size(&self) -> machine::Size {
         let (capacity, egress) = match self.buffer {
-            Buffer::Bounded(0) => (0, false),
+            Buffer::Bounded(0) => (0, 0),
             Buffer::Bounded(capacity) => {
-                (capacity as usize + usize::from(self.egress), self.egress)
+                let egress = if self.egress { self.egress_entries as usize } else { 0 };
+                (capacity as usize + egress, egress)
             }
-            Buffer::Unbounded => (usize::MAX, false),
+            Buffer::Unbounded => (usize::MAX, 0),
         };
         machine::Size { capacity, egress }
     }

@@ -214,7 +214,7 @@ impl Recording {
             rows: self.rows,
             history: history.operations().to_vec(),
             violation,
-            egress: size.egress,
+            egress: size.egress > 0,
             choices: write_choices(choices),
         }
     }

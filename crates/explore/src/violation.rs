@@ -18,6 +18,8 @@ pub enum Kind {
     Order,
     /// A thief is turned away without a reason.
     Refusal,
+    /// A thief has asked, and its owner, which has something to share, is not told.
+    Request,
     /// Nobody can move.
     Deadlock,
     /// It does not end.
@@ -44,6 +46,7 @@ impl Kind {
             Kind::FalseEmpty => "false-empty",
             Kind::Order => "order",
             Kind::Refusal => "refusal",
+            Kind::Request => "request",
             Kind::Deadlock => "deadlock",
             Kind::Livelock => "livelock",
             Kind::Race => "race",

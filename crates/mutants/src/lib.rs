@@ -8,10 +8,12 @@
 
 use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
+use poach_explore::queues::plays::{halves, late_request_of};
 use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
 use poach_explore::{
-    Buffer, Config, Coverage, Kind, Report, Simulated, Strategy, Verdict, Violation, explore,
+    Buffer, Config, Coverage, Kind, Report, Simulated, Strategy, Threads, Verdict, Violation,
+    explore,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 use poach_pool::Retention;
@@ -225,9 +227,13 @@ macro_rules! sized {
         sized!($queue, $algorithm, with_capacity())
     };
     ($queue:path, $algorithm:expr, $make:ident($($start:expr)?)) => {
-        |_, scenario, config| {
+        |scene, scenario, config| {
             use $queue as Made;
-            let make = |n| Deque(Made::<u64, Simulated>::$make(n $(, $start)?).expect(POWER));
+            let make = |n| Made::<u64, Simulated>::$make(n $(, $start)?).expect(POWER);
+            if scene == Scene::Halves {
+                return explore(config, &halves(scenario, || make(scenario.capacity)));
+            }
+            let make = |n| Deque(make(n));
             explore(
                 &config.clone().against(spec($algorithm, Policy::Full)),
                 &model(scenario, &[], make),
@@ -239,7 +245,7 @@ macro_rules! sized {
 /// The split deque, whose thieves expose private tasks when they find nothing shared.
 macro_rules! exposed {
     ($queue:path) => {
-        |_, scenario, config| {
+        |scene, scenario, config| {
             use $queue as Made;
             /// The queue, and what only thieves of this one do.
             struct Exposing(Made<u64, Simulated>);
@@ -266,6 +272,12 @@ macro_rules! exposed {
                     thief.expose();
                     Deque::<Made<u64, Simulated>>::steal(thief)
                 }
+            }
+            if scene == Scene::Asks {
+                return explore(config, &|threads: &mut Threads| {
+                    let make = || Made::<u64, Simulated>::with_capacity(4).expect(POWER);
+                    late_request_of(threads, make, |thief| thief.request());
+                });
             }
             let make = |n| Exposing(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
             let specification = spec(Algorithm::Split, Policy::Full);
@@ -341,7 +353,11 @@ impl Scene {
             | Scene::Announced
             | Scene::Again
             | Scene::Goes
+            | Scene::Asks
             | Scene::Comes => Scenario::drain(2, stores, 1, 1),
+            Scene::Halves => {
+                Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(6, stores, 1, 2) }
+            }
             Scene::Hands => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
             }
@@ -406,6 +422,7 @@ impl Caught {
             Caught::Leak => Kind::Leak,
             Caught::Refusal => Kind::Refusal,
             Caught::FalseEmpty => Kind::FalseEmpty,
+            Caught::RequestLost => Kind::Request,
         };
         matches!(&report.verdict, Verdict::Violation(found) if found.kind() == kind)
     }
@@ -453,8 +470,8 @@ impl Mutant {
 impl Scene {
     /// Whether a thief may get a task in it, which the history then says.
     pub fn steals(self) -> bool {
-        use Scene::{Again, Announced, Comes, Goes, Pass};
-        !matches!(self, Pass | Announced | Again | Goes | Comes)
+        use Scene::{Again, Announced, Asks, Comes, Goes, Pass};
+        !matches!(self, Pass | Announced | Again | Goes | Comes | Asks)
     }
 
     /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than

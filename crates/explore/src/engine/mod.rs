@@ -201,6 +201,11 @@ pub(crate) fn forget() {
     });
 }
 
+/// Takes note that a thief has got something, where no operation says so.
+pub(crate) fn stole() {
+    with(|engine| engine.search.stolen |= engine.mode == Mode::Run && !engine.probes());
+}
+
 /// Adds a value to what this execution has to show: [`Report::outcomes`] holds the distinct lists.
 /// `place` is the value's place in that list.
 pub fn observe(place: usize, value: u64) {
@@ -443,8 +448,8 @@ impl Engine {
                     }
                 }
                 Kind::Coalesce => {
-                    let entry = self.machine.buffer(thread)[0];
-                    self.machine.coalesce(thread);
+                    let at = self.machine.coalesces_at(thread).expect("the search has looked");
+                    let entry = self.machine.coalesce(thread, at);
                     if let Some(recording) = &mut self.recording {
                         recording.coalesce(&self.machine, thread, entry);
                     }

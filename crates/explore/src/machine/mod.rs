@@ -24,6 +24,13 @@
 //! room it makes (merging and then writing is writing twice with nothing in between), so it is offered
 //! only to a thread that waits for room.
 //!
+//! A processor may have `n` such entries: the buffer is then one FIFO of S + n, and of the first n + 1 entries the
+//! first two neighbours to one address are offered to be merged. Which pair is merged first makes no difference to how
+//! much room there is in the end: to merge the one nearer to the front brings the others nearer to it. (It does to what
+//! memory shows in between, where both pairs are of words that others read. So with n > 1 this is exact for clients
+//! that make a store between two pops, to which the bound applies, and not where the same shared word is stored again
+//! and again.)
+//!
 //! # The process-wide barrier
 //!
 //! [`Op::HeavyStart`] and [`Op::HeavyFinish`] model `membarrier(2)`: between the call and the return,
@@ -80,7 +87,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new() -> Self {
         Machine {
-            size: Size { capacity: 0, egress: false },
+            size: Size { capacity: 0, egress: 0 },
             memory: Vec::new(),
             memory_hash: 0,
             setup_words: 0,
@@ -307,14 +314,18 @@ impl Machine {
         }
     }
 
-    /// Whether the two oldest stores of a thread that waits for room can become one.
+    /// Where in the buffer of a thread that waits for room stand two neighbours that can become one.
     #[inline]
-    pub(crate) fn can_coalesce(&self, index: usize) -> bool {
-        if !self.size.egress || !matches!(self.threads[index].pending, Op::Store(..)) {
-            return false;
+    pub(crate) fn coalesces_at(&self, index: usize) -> Option<usize> {
+        if self.size.egress == 0 || !matches!(self.threads[index].pending, Op::Store(..)) {
+            return None;
         }
         let buffer = self.buffer(index);
-        buffer.len() >= 2 && buffer.len() == self.size.capacity && buffer[0].loc == buffer[1].loc
+        if buffer.len() < self.size.capacity {
+            return None;
+        }
+        let behind = &buffer[..buffer.len().min(self.size.egress + 1)];
+        behind.windows(2).position(|pair| pair[0].loc == pair[1].loc)
     }
 
     /// Whether another thread could notice when the pending step is taken, as far as is known of who
@@ -525,22 +536,25 @@ impl Machine {
         entry
     }
 
-    /// Lets the second oldest entry take the place of the oldest, which is to the same word.
-    pub(crate) fn coalesce(&mut self, index: usize) {
+    /// Lets the entry behind this place in a buffer take that place, whose entry is to the same word; returns the entry
+    /// that is overwritten.
+    pub(crate) fn coalesce(&mut self, index: usize, at: usize) -> Entry {
         let thread = &mut self.threads[index];
-        let flushes = thread.log[thread.head].flushes;
-        thread.head += 1;
-        let survivor = thread.head;
-        thread.log[survivor].flushes += flushes;
-        // Who waits for the first of the two waits for the survivor: the point of the program that a
-        // process-wide barrier finds lies before both of them or after both.
-        if thread.stable == survivor {
-            thread.stable += 1;
+        let place = thread.head + at;
+        let entry = thread.log.remove(place);
+        if self.clocks {
+            thread.log_clocks.remove(place);
         }
+        thread.log[place].flushes += entry.flushes;
+        // The stores behind have one place less before them. But who waits for the first of the two waits for the
+        // survivor: the point of the program that a process-wide barrier finds lies before both of them or after both.
+        let moved = |stores: usize| if stores > place + 1 { stores - 1 } else { stores };
+        thread.stable = moved(thread.stable);
         for waiting in &mut self.threads[..self.count] {
-            if waiting.pending == Op::HeavyFinish && waiting.targets[index] as usize == survivor {
-                waiting.targets[index] += 1;
+            if waiting.pending == Op::HeavyFinish {
+                waiting.targets[index] = moved(waiting.targets[index] as usize) as u32;
             }
         }
+        entry
     }
 }

@@ -236,7 +236,8 @@ impl Footprint {
 /// The machine's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Entries a buffer can hold, the egress slot included; 0 for sequential consistency.
+    /// Entries a buffer can hold, the egress entries included; 0 for sequential consistency.
     pub(crate) capacity: usize,
-    pub(crate) egress: bool,
+    /// How many entries there are behind the buffer that coalesce.
+    pub(crate) egress: usize,
 }

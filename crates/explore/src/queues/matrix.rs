@@ -2,7 +2,8 @@
 
 use core::num::NonZeroU64;
 
-use super::{Algorithm, Policy, Scenario, Step, check};
+use super::plays::Play;
+use super::{Algorithm, Policy, Scenario, Step};
 use crate::{Config, Coverage, Kind, Report, Strategy, Verdict};
 
 /// A queue as the command line names it.
@@ -84,11 +85,12 @@ pub const QUEUES: &[Named] = &[
     named("ff-cl", Algorithm::ChaseLev, PolicyKind::Bounded),
     named("resolved", Algorithm::ChaseLev, PolicyKind::Resolved),
     named("unfenced", Algorithm::ChaseLev, PolicyKind::Unfenced),
-    named("biased", Algorithm::Biased, PolicyKind::Asymmetric),
     named("the", Algorithm::The, PolicyKind::Full),
     named("ff-the", Algorithm::The, PolicyKind::Bounded),
     named("thep", Algorithm::Thep, PolicyKind::Bounded),
     named("split", Algorithm::Split, PolicyKind::None),
+    named("split-stack", Algorithm::Stack, PolicyKind::None),
+    named("biased", Algorithm::Biased, PolicyKind::Asymmetric),
     named("private", Algorithm::Private, PolicyKind::None),
     named("fifo", Algorithm::Fifo, PolicyKind::None),
     named("mutex", Algorithm::Mutex, PolicyKind::None),
@@ -97,6 +99,7 @@ pub const QUEUES: &[Named] = &[
     named("idempotent-fifo", Algorithm::IdempotentFifo, PolicyKind::None),
     named("idempotent-deque", Algorithm::IdempotentDeque, PolicyKind::None),
     named("salsa", Algorithm::Salsa, PolicyKind::Asymmetric),
+    named("salsa-cas", Algorithm::SalsaCas, PolicyKind::None),
     named("conc-bag", Algorithm::ConcBag, PolicyKind::None),
     named("ws-msq", Algorithm::WsMsq, PolicyKind::None),
     named("ws-lifo", Algorithm::WsLifo, PolicyKind::None),
@@ -131,13 +134,19 @@ pub struct Case {
     pub expected: Option<Kind>,
     /// How far a clean row has to go.
     pub coverage: Coverage,
+    /// Entries behind the store buffer.
+    pub egress: u32,
+    /// What the threads do, if not what the scenario says alone.
+    pub play: Play,
 }
 
 impl Case {
     /// The machine that the case runs on.
     pub fn config(&self) -> Config {
         // A matrix wants to know whether there is a counterexample, not the shortest.
-        let machine = Config { shorten: 0, ..Config::bounded(self.store_buffer, true) };
+        let egress_entries = self.egress;
+        let machine = Config::bounded(self.store_buffer, true);
+        let machine = Config { shorten: 0, egress_entries, ..machine };
         match self.coverage {
             Coverage::Complete => machine,
             Coverage::Preemptions(bound) => {
@@ -152,7 +161,7 @@ impl Case {
     /// Explores it.
     pub fn run(&self, config: &Config) -> Report {
         let policy = self.policy.with(self.delta.unwrap_or(NonZeroU64::MIN));
-        check(self.algorithm, policy, &self.scenario, config)
+        self.play.run(self.algorithm, policy, &self.scenario, config)
     }
 
     /// Whether a search found what it must find.
@@ -161,7 +170,9 @@ impl Case {
             (Verdict::Violation(found), expected) => expected == Some(found.kind()),
             (_, Some(_)) => false,
             // As much was covered as the row says, and in some execution a thief got a task.
-            (_, None) => report.clean(self.coverage).is_ok() && report.stolen,
+            (_, None) => {
+                report.clean(self.coverage).is_ok() && (report.stolen || !self.play.steals())
+            }
         }
     }
 }
@@ -199,6 +210,8 @@ fn rows(
                 scenario,
                 expected,
                 coverage: Coverage::Complete,
+                egress: 1,
+                play: Play::Tasks,
             });
         }
     }
@@ -223,6 +236,8 @@ pub(super) fn case(
         scenario,
         expected,
         coverage: Coverage::Complete,
+        egress: 1,
+        play: Play::Tasks,
     }
 }
 
@@ -278,6 +293,8 @@ pub fn bounds(
                     scenario: Scenario::drain(tasks as u32, x, 1, 2),
                     expected,
                     coverage: Coverage::Complete,
+                    egress: 1,
+                    play: Play::Tasks,
                 };
                 if x == 0 {
                     // Coalescing hides any number of pops: a delta that does not keep thieves off

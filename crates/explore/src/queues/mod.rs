@@ -3,9 +3,12 @@
 pub mod alone;
 pub mod emptiness;
 pub mod matrix;
+pub mod plays;
 mod scenario;
 mod scenes;
 pub mod shared;
+#[expect(unsafe_code, reason = "the stack is the owner's who says so")]
+mod stack;
 
 use core::num::NonZeroU64;
 
@@ -18,7 +21,7 @@ use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::Consume;
 use poach_pool::ms_queue::WsMsq;
-use poach_pool::salsa::Salsa;
+use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
@@ -56,6 +59,10 @@ pub enum Algorithm {
     Injector,
     /// [`poach_pool::salsa::Salsa`].
     Salsa,
+    /// [`poach_pool::salsa::SalsaCas`].
+    SalsaCas,
+    /// [`poach_deque::split::Stack`].
+    Stack,
     /// [`poach_pool::bag::ConcBag`].
     ConcBag,
     /// [`poach_pool::ms_queue::WsMsq`].
@@ -73,8 +80,8 @@ impl Algorithm {
 
     /// Whether a thread of its own puts tasks into it: its models have one thread more than owner and thieves.
     pub fn is_shared(self) -> bool {
-        use Algorithm::{ConcBag, Injector, Salsa, WsLifo, WsMsq};
-        matches!(self, Injector | Salsa | ConcBag | WsMsq | WsLifo)
+        use Algorithm::{ConcBag, Injector, Salsa, SalsaCas, WsLifo, WsMsq};
+        matches!(self, Injector | Salsa | SalsaCas | ConcBag | WsMsq | WsLifo)
     }
 }
 
@@ -119,9 +126,15 @@ impl Policy {
 pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
         // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it pops the last task.
-        Algorithm::Biased | Algorithm::Split | Algorithm::Private => Spec::PartlyPrivate,
+        Algorithm::Biased | Algorithm::Split | Algorithm::Private | Algorithm::Stack => {
+            Spec::PartlyPrivate
+        }
         Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
-        Algorithm::Salsa | Algorithm::ConcBag | Algorithm::WsMsq | Algorithm::WsLifo => Spec::Pool,
+        Algorithm::Salsa
+        | Algorithm::SalsaCas
+        | Algorithm::ConcBag
+        | Algorithm::WsMsq
+        | Algorithm::WsLifo => Spec::Pool,
         Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
             Spec::AtLeastOnce
         }
@@ -260,6 +273,12 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, move |_| make());
             explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
         }
+        Algorithm::SalsaCas => {
+            let pool = || SalsaCas::<u32, Simulated>::new(CHUNK);
+            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+        }
+        // It has forks and joins in place of pushes and pops.
+        Algorithm::Stack => explore(&config, &stack::forks(scenario)),
         Algorithm::ConcBag => {
             let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
             // All consumers take from one bag.

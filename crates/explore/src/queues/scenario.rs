@@ -33,6 +33,8 @@ pub struct Scenario {
     /// Stores that the client makes after each pop that has given it a task, each to a word of its
     /// own.
     pub stores: u32,
+    /// These stores are all to one word, and coalesce.
+    pub one_line: bool,
     /// The number of thieves.
     pub thieves: u32,
     /// How often each tries to steal.
@@ -46,28 +48,29 @@ impl Scenario {
     /// together.
     pub fn drain(tasks: u32, stores: u32, thieves: u32, steals: u32) -> Self {
         let capacity = (tasks.max(1) as usize).next_power_of_two();
-        Scenario { tasks, script: vec![Step::PopAll], stores, thieves, steals, capacity }
+        let script = vec![Step::PopAll];
+        Scenario { tasks, script, stores, one_line: false, thieves, steals, capacity }
     }
 
     /// A short form of [`mixed`](Scenario::mixed).
     pub fn brief(stores: u32, thieves: u32, steals: u32) -> Self {
         use Step::{Pop, PopAll, Push};
         let script = vec![Push, Push, Pop, PopAll];
-        Scenario { tasks: 0, script, stores, thieves, steals, capacity: 1 }
+        Scenario { script, capacity: 1, ..Scenario::drain(0, stores, thieves, steals) }
     }
 
     /// An owner that pops once when a thief has come, and then neither pops nor goes until the thief is
     /// done: a thief in doubt must learn what it needs from that one pop.
     pub fn echo() -> Self {
         let script = vec![Step::Watch, Step::Pop, Step::Stay];
-        Scenario { tasks: 2, script, stores: 0, thieves: 1, steals: 1, capacity: 2 }
+        Scenario { script, ..Scenario::drain(2, 0, 1, 1) }
     }
 
     /// An owner that pushes and pops by turns over a queue that starts with one slot and must grow.
     pub fn mixed(stores: u32, thieves: u32, steals: u32) -> Self {
         use Step::{Pop, PopAll, Push};
         let script = vec![Push, Push, Pop, Push, Pop, PopAll];
-        Scenario { tasks: 0, script, stores, thieves, steals, capacity: 1 }
+        Scenario { script, capacity: 1, ..Scenario::drain(0, stores, thieves, steals) }
     }
 }
 
@@ -139,7 +142,8 @@ pub fn model<S: Subject>(
     let scenario = Arc::new(scenario.clone());
     move |threads| {
         let queue = make(scenario.capacity);
-        let client = (0..scenario.stores).map(|_| <Simulated as Memory>::Word::new(0)).collect();
+        let words = if scenario.one_line { scenario.stores.min(1) } else { scenario.stores };
+        let client = (0..words).map(|_| <Simulated as Memory>::Word::new(0)).collect();
         let ended = waits.then(|| Arc::new(<Simulated as Memory>::Word::new(0)));
         threads.name_words(names.clone());
         for task in 1..=u64::from(scenario.tasks) {
@@ -189,8 +193,8 @@ fn own<S: Subject>(
     let pop = || {
         let outcome = operation(Call::Pop, || queue.pop().map_or(Outcome::Empty, Outcome::Task));
         if outcome != Outcome::Empty {
-            for word in client {
-                word.store(0, Relaxed);
+            for store in 0..scenario.stores as usize {
+                client[store % client.len()].store(0, Relaxed);
             }
         }
         outcome

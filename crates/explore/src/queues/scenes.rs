@@ -1,8 +1,12 @@
 //! Rows of the matrix that ask one question each: two thieves, growth under a bounded policy, the policies that make
 //! a store of their own, and the pools whose nodes are freed.
 
+use poach_memory::delta::hidden_pops;
+
 use super::matrix::{Case, Named, PolicyKind, TWICE, case, delta, find};
+use super::plays::Play;
 use super::{Scenario, Step};
+use crate::Coverage;
 
 /// The deques, with the stores that their client makes between pops.
 const DEQUES: [(&str, u32); 13] = [
@@ -30,8 +34,81 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
         cases.extend(own_stores(size));
         cases.extend(pools(size, quick));
         cases.extend(biased(size));
+        cases.extend(halves(size));
+        cases.extend(split(size, quick));
     }
+    cases.extend(never_empty(quick));
+    cases.extend(egress_entries(quick));
     cases
+}
+
+/// Thieves that take half of the tasks, of the queues that give batches. THEP is not among them: its owner stays here,
+/// and its thief may then wait for ever. The split deque shares four of seven when it is asked, of which half are two.
+fn halves(size: u32) -> impl Iterator<Item = Case> {
+    let queues = ["asymmetric-cl", "the", "split", "fifo", "mutex", "biased"];
+    queues.into_iter().map(move |name| {
+        let script = vec![Step::Push, Step::Pop];
+        let scenario = match name {
+            "split" => Scenario { script, capacity: 8, ..Scenario::drain(6, 0, 1, 2) },
+            _ => Scenario { script, capacity: 4, ..Scenario::drain(3, 0, 1, 1) },
+        };
+        Case { play: Play::Halves, ..case(find(name), "halves", scenario, size, None) }
+    })
+}
+
+/// What the thieves of the split deques do beside stealing: they expose, and they ask. And the runtime's stack of
+/// forks.
+fn split(size: u32, quick: bool) -> impl Iterator<Item = Case> {
+    let row = move |name, scene, scenario, play| Case {
+        play,
+        ..case(find(name), scene, scenario, size, None)
+    };
+    let exposed = Scenario::drain(2, 0, 1, if quick { 1 } else { 2 });
+    let forks = |tasks, thieves, steals| Scenario::drain(tasks, 0, thieves, steals);
+    let rows = [
+        row("split", "exposed", exposed, Play::Exposure),
+        row("split", "request", Scenario::drain(0, 0, 2, 1), Play::Request),
+        row("split-stack", "forks", forks(1, 1, 2), Play::Forks),
+        // A million states each.
+        row("split-stack", "forks", forks(2, 1, 2), Play::Forks),
+        row("split-stack", "two", forks(1, 2, 1), Play::Forks),
+    ];
+    rows.into_iter().take(if quick || size > 1 { 3 } else { 5 })
+}
+
+/// Pools in which there is a task at every instant, and a consumer that asks whether they are empty; and what the
+/// answer of SALSA rests on, that the theft of a chunk is announced. These do not depend on store buffers, and are played without.
+fn never_empty(quick: bool) -> impl Iterator<Item = Case> {
+    let bound = Coverage::Preemptions(if quick { 2 } else { 3 });
+    let pools = ["salsa", "salsa-cas", "conc-bag", "ws-msq", "ws-lifo"];
+    let row = |name, scene, play, coverage| Case {
+        coverage,
+        play,
+        ..case(find(name), scene, Scenario::drain(1, 0, 2, 1), 0, None)
+    };
+    let announced = row("salsa", "announced", Play::Announcement, Coverage::Complete);
+    let looked_at = pools.into_iter();
+    looked_at.map(move |name| row(name, "empty", Play::Emptiness, bound)).chain([announced])
+}
+
+/// A processor with more than one entry behind its store buffer, and a client whose stores between two pops are all to
+/// one word: clean at [`hidden_pops`], which is what `Delta::with_egress` promises, and refuted one below.
+fn egress_entries(quick: bool) -> impl Iterator<Item = Case> {
+    let all = [(1, 2, 1), (1, 2, 2), (2, 3, 1), (1, 4, 2), (1, 10, 1)];
+    all.into_iter().take(if quick { 2 } else { 5 }).flat_map(|(size, egress, stores)| {
+        let pops = hidden_pops(size.into(), egress.into(), stores.into());
+        let bound = pops.expect("it has a store buffer");
+        let tasks = bound.get() as u32 + 1;
+        let scenario = Scenario { one_line: true, ..Scenario::drain(tasks, stores, 1, 2) };
+        let row = move |delta, expected| Case {
+            delta,
+            egress,
+            ..case(find("ff-cl"), "egress", scenario.clone(), size, expected)
+        };
+        let below = core::num::NonZeroU64::new(bound.get() - 1);
+        let clean = row(Some(bound), None);
+        [Some(clean), below.map(|below| row(Some(below), TWICE))].into_iter().flatten()
+    })
 }
 
 /// Two thieves, each of which steals once, against an owner that pops once and goes: who is first, and what the

@@ -72,7 +72,7 @@ pub(super) fn enabled(machine: &Machine) -> Events {
         if !machine.buffer(thread).is_empty() {
             events |= bit(drain(thread));
         }
-        if machine.can_coalesce(thread) {
+        if machine.coalesces_at(thread).is_some() {
             events |= bit(coalesce(thread));
         }
         if machine.can_give_up(thread, false) {
@@ -108,7 +108,7 @@ pub(super) fn possible(machine: &Machine, event: Event) -> bool {
         && match kind {
             Kind::Step => machine.enabled(thread),
             Kind::Drain => !machine.buffer(thread).is_empty(),
-            Kind::Coalesce => machine.can_coalesce(thread),
+            Kind::Coalesce => machine.coalesces_at(thread).is_some(),
             Kind::GiveUp => machine.can_give_up(thread, true),
         }
 }

@@ -158,6 +158,10 @@ pub enum Scene {
     Again,
     /// A consumer looks at a pool twice while its task is stolen, and hears of that.
     Announced,
+    /// Six tasks; the owner pushes one and pops one; a thief takes half, twice.
+    Halves,
+    /// Two thieves and a request: one takes what the owner has shared, the other asks again.
+    Asks,
     /// A consumer leaves its pool while a task comes there.
     Goes,
     /// Three tasks, in chunks of one; the owner pops three times and goes; a thief steals once.
@@ -198,6 +202,8 @@ pub enum Caught {
     Leak,
     /// A thief is turned away without a reason.
     Refusal,
+    /// A thief has asked, and the owner's next push shares nothing.
+    RequestLost,
     /// Nothing is wrong with any execution, but in none of them does a thief get a task.
     NeverSteals,
 }

@@ -17,6 +17,19 @@ const MUTEX: Mutant = Mutant { file: "deque/src/mutex.rs", queue: Queue::Mutex, 
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
+        name: "fifo-half-drops-the-rest",
+        why: "a batch's first task is returned, and the others are dropped",
+        was: "                for task in claimed {
+                    into.push(task);
+                }
+",
+        is: "                drop(claimed);
+",
+        scene: Scene::Halves,
+        caught: Caught::Lost,
+        ..FIFO
+    },
+    Mutant {
         name: "private-hands-over-first",
         why: "two stores swapped: the owner says that the mailbox is full and then fills it",
         was: "Some(task) => {",

@@ -75,6 +75,53 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..EXPOSED
     },
     Mutant {
+        name: "split-half-drops-the-rest",
+        why: "a batch's first task is returned, and the others are dropped",
+        was: "                for task in claimed {
+                    into.push(task);
+                }
+",
+        is: "                drop(claimed);
+",
+        scene: Scene::Halves,
+        caught: Caught::Lost,
+        ..OWNER
+    },
+    Mutant {
+        name: "split-shares-before-it-listens",
+        why: "the owner shares, and then takes down an alarm that a thief has raised since: who took all and asks again is overlooked",
+        was: "            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
+            // Pairs with E2: of an exposure whose alarm was taken down just now, E1 is visible after it.
+            M::full();
+            if half > 0 {
+                if self.bounds.share_if(split, to) {
+                    return true;
+                }
+",
+        is: "            if half > 0 && self.bounds.share_if(split, to) {
+                alarm.take_down(place(to));
+                return true;
+            }
+            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
+            M::full();
+            if half > 0 {
+",
+        scene: Scene::Asks,
+        caught: Caught::RequestLost,
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-does-not-ask",
+        why: "a thief that finds nothing shared leaves no request",
+        was: "                self.request();
+                Steal::Empty",
+        is: "                Steal::Empty",
+        file: "deque/src/split/growing.rs",
+        scene: Scene::Asks,
+        caught: Caught::RequestLost,
+        ..EXPOSED
+    },
+    Mutant {
         name: "split-late-head",
         why: "a pop compares its head with the alarm before it stores the head",
         was: "        shared.set_head(index);
