@@ -18,11 +18,11 @@ use poach_explore::loom::{self, model};
 use poach_explore::queues::alone::{Fate, Law, five_runs};
 use poach_explore::queues::matrix::{self, Case, Named, PolicyKind};
 use poach_explore::queues::{
-    self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, shared,
+    self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared,
 };
 use poach_explore::{
-    Config, Counterexample, Incomplete, Kind, MAX_THREADS, Naming, Report, Simulated, Spec,
-    Strategy, Threads, Unexplained, Verdict, Violation, explore, fail, observe, operation,
+    Config, Counterexample, Coverage, Incomplete, Kind, MAX_THREADS, Naming, Report, Simulated,
+    Spec, Strategy, Threads, Unexplained, Verdict, Violation, explore, fail, observe, operation,
     parse_choices, write_choices,
 };
 use poach_memory::{Full, Memory, Ordering::Relaxed, Word};
@@ -140,7 +140,6 @@ fn histories_are_the_machines_own() {
         called: 0,
         returned: 0,
         visible: 0,
-        busy: 0,
     };
     assert!(!operation.to_string().is_empty());
     let told = Unexplained { kind: Kind::Order, text: String::new() };
@@ -266,6 +265,30 @@ fn pools_that_cannot_be_had() {
         poach_deque::Injector::with_capacity(capacity).unwrap()
     });
     assert_eq!(explore(&few, &model).verdict, Verdict::Incomplete(Incomplete::Executions(3)));
+}
+
+#[test]
+fn plays_of_any_numbers() {
+    use plays::Play;
+    let (fifo, config) = (Algorithm::Fifo, Config::bounded(1, true));
+    let run = |play: Play, algorithm, scenario: &Scenario| {
+        play.run(algorithm, Policy::Full, scenario, &config)
+    };
+    let none = Scenario::drain(0, 0, 0, 0);
+    for play in [Play::Tasks, Play::Halves, Play::Exposure, Play::Forks] {
+        let found = run(play, fifo, &none);
+        assert_eq!((found.coverage(), play.steals()), (Some(Coverage::Complete), true));
+        assert_eq!(found.clean(Coverage::Preemptions(3)), Ok(()));
+    }
+    assert!(!panics(|| run(Play::Halves, Algorithm::Private, &none)).is_empty());
+    assert!(!panics(|| run(Play::Emptiness, fifo, &none)).is_empty());
+    let make = || poach_deque::Fifo::<u64, Simulated>::starting_at(4, 0).unwrap();
+    let four = Scenario::drain(4, 0, 1, 1);
+    let halves = plays::halves(&four, make);
+    assert_eq!(explore(&config, &halves).verdict.word(), "clean");
+    assert_eq!(explore(&config, &plays::late_request).verdict.word(), "clean");
+    let asks = |threads: &mut Threads| plays::late_request_of(threads, make, |_| ());
+    assert_eq!(explore(&config, &asks).verdict.word(), "clean");
 }
 
 #[test]

@@ -152,7 +152,7 @@ pub(super) fn each_once(mut taken: Vec<u64>, most: u64) {
 ///
 /// # Panics
 ///
-/// The model does, if the scenario has more than seven thieves.
+/// Never: of more than seven thieves the model has seven.
 pub fn halves<O: Owner<u64, Thief: 'static> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> O,
