@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
+use std::sync::Arc;
 use std::thread;
 
 use poach_runtime::{self as poach, Placement, SpawnOrder, Waiting, max_num_threads};
@@ -203,7 +204,8 @@ where
             threads => Some(threads.min(max_num_threads())),
         };
         let Environment { waiting, pin } = Environment::read()?;
-        let panic_handler = self.panic_handler;
+        let panic_handler = Arc::new(self.panic_handler);
+        let of_start = Arc::clone(&panic_handler);
         let mut spawner = self.spawn_handler;
         let mut builder = poach::ThreadPool::builder()
             .callers_work(false)
@@ -211,7 +213,7 @@ where
             .waiting(waiting)
             .pin(pin)
             .spawn_order(if self.breadth_first { SpawnOrder::Fifo } else { SpawnOrder::Lifo })
-            .on_panic(move |payload| panicked(panic_handler.as_deref(), payload));
+            .on_panic(move |payload| panicked((*panic_handler).as_deref(), payload));
         if let Some(threads) = threads {
             builder = builder.threads(threads);
         }
@@ -222,7 +224,12 @@ where
             builder = builder.use_current_thread();
         }
         if let Some(handler) = self.start_handler {
-            builder = builder.on_start(handler);
+            // A panic is told, and the thread works on: Poach's own pools are not made then.
+            builder = builder.on_start(move |index| {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| handler(index))) {
+                    panicked((*of_start).as_deref(), payload);
+                }
+            });
         }
         if let Some(handler) = self.exit_handler {
             builder = builder.on_exit(handler);

@@ -71,6 +71,8 @@ pub use profile::Profile;
 ///   [`heavy`](Memory::heavy) for the calling thread.
 /// - The answer of [`asymmetric`](Memory::asymmetric) never changes. Where it is `true`, `light` and `heavy` keep
 ///   the promise above for every two threads that use the memory.
+/// - [`asymmetric_by_now`](Memory::asymmetric_by_now) answers `true` only where [`asymmetric`](Memory::asymmetric)
+///   would.
 /// - The answer of [`total_store_order`](Memory::total_store_order) never changes, and is `true` only where all
 ///   threads that use the memory run under total store order.
 /// - [`pause`](Memory::pause), [`give_way`](Memory::give_way) and [`evict`](Memory::evict) change no memory that
@@ -102,6 +104,12 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// Whether this memory has an asymmetric fence. The first call may register the process with
     /// the kernel; the answer never changes after it.
     fn asymmetric() -> bool;
+
+    /// As [`asymmetric`](Memory::asymmetric), without waiting for an answer: `false` may become `true`, once. Who has seen `true` may rely on
+    /// the `heavy` calls that it makes afterwards, against every `light` of others.
+    fn asymmetric_by_now() -> bool {
+        Self::asymmetric()
+    }
 
     /// Whether this memory is total store order: stores reach memory in the order in which a thread
     /// issued them, and a load can only overtake stores that are still in a buffer of bounded size.

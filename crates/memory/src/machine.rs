@@ -41,6 +41,11 @@ unsafe impl Memory for Machine {
         membarrier::register().is_ok()
     }
 
+    #[inline]
+    fn asymmetric_by_now() -> bool {
+        membarrier::is_registered()
+    }
+
     /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a processor
     /// without total store order would run.
     #[inline(always)]

@@ -28,11 +28,20 @@
 //! too late; to unwind would leave the task that is being stolen with nobody, and to refuse the steal cannot undo what
 //! the thief has announced without knowing what the owner saw. So the program is aborted, with a message.
 //!
+//! # Registered before `main`
+//!
+//! The kernel registers a process with one thread at once. Where there are several it first waits until every processor has
+//! passed through its scheduler: 5 to 25 ms (Linux 6.1, two processors), longer than many a program runs that walks a directory
+//! and starts a thread before its first pool. So a function in `.init_array` registers the process before `main`, if it has one thread
+//! then; that is one system call. It decides nothing: the answer is still that of the first [`register`], so a filter
+//! that a program installs in between is heard. A library that is loaded by a process with threads cannot do that. There
+//! [`is_registered`] lets another thread wait for the kernel.
+//!
 //! Miri interprets the C11 memory model, in which a fence in another thread's name has no meaning:
 //! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
 
 use core::fmt;
-use core::sync::atomic::{self, AtomicU8, Ordering};
+use core::sync::atomic::{self, AtomicU8, AtomicU32, Ordering};
 
 /// Why this process has no process-wide barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +66,7 @@ impl std::error::Error for Unavailable {}
 
 /// Registers the process, the first time; the same answer ever after.
 ///
-/// The first call may take milliseconds, in which the kernel makes sure that every processor has heard
-/// of it; the others cost a load. No call waits for another: a process forked while a thread of its
+/// The first call may take milliseconds, if the process had threads when this library was loaded; the others cost a load. No call waits for another: a process forked while a thread of its
 /// parent registered is not left waiting for that thread. (Calls at once may all register, which the
 /// kernel allows; the first answer is everybody's.)
 ///
@@ -69,6 +77,35 @@ impl std::error::Error for Unavailable {}
 pub fn register() -> Result<(), Unavailable> {
     // Acquire: pairs with the release in `decide`; the process is registered before this thread's first barrier.
     told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
+}
+
+/// Whether this process has the barrier by now; once it has, it has it for ever. If nobody has asked yet, asks, and waits for
+/// nothing: if the kernel would take its time, another thread asks it, and the answer is `true` once it has.
+///
+/// Wait-free, a load, once there is an answer.
+#[inline]
+pub fn is_registered() -> bool {
+    // Acquire: as in `register`.
+    match ANSWER.load(Ordering::Acquire) {
+        UNKNOWN => ask(),
+        answer => answer == REGISTERED,
+    }
+}
+
+#[cold]
+fn ask() -> bool {
+    /// The process in which somebody has asked. A child that was forked since has lost the thread that did.
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let process = std::process::id();
+    // Relaxed: it keeps others from asking again, and guards nothing.
+    if ASKED.swap(process, Ordering::Relaxed) == process {
+        return false;
+    }
+    let register_there = || {
+        let thread = std::thread::Builder::new().name("poach-membarrier".into());
+        thread.stack_size(64 << 10).spawn(register_now)
+    };
+    (system::answers_at_once() || register_there().is_err()) && register_now().is_ok()
 }
 
 /// What this process has been told; never changes once it is not [`UNKNOWN`].
@@ -125,11 +162,40 @@ pub fn barrier() {
 
 #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 mod system {
+    use core::sync::atomic::{AtomicBool, Ordering};
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::Unavailable;
     use rustix::thread::{
         MembarrierCommand::{PrivateExpedited, RegisterPrivateExpedited},
         MembarrierQuery, membarrier, membarrier_query,
     };
+
+    /// Whether the process was registered before `main`.
+    static EARLY: AtomicBool = AtomicBool::new(false);
+
+    #[used]
+    // SAFETY: the section holds pointers to functions of the C calling convention that the system's loader calls before `main`,
+    // and this is one. The function touches only the kernel and a static.
+    #[unsafe(link_section = ".init_array")]
+    static BEFORE_MAIN: extern "C" fn() = register_early;
+
+    extern "C" fn register_early() {
+        if is_alone() && membarrier(RegisterPrivateExpedited).is_ok() {
+            // Relaxed: there is one thread.
+            EARLY.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether this is the only thread of the process: a directory has two links and one for each below it.
+    fn is_alone() -> bool {
+        std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
+    }
+
+    pub(super) fn answers_at_once() -> bool {
+        // Relaxed: it was stored before there were other threads.
+        EARLY.load(Ordering::Relaxed) || is_alone()
+    }
 
     pub(super) fn register() -> Result<(), Unavailable> {
         let offered = membarrier_query();
@@ -174,6 +240,10 @@ mod system {
         Ok(())
     }
 
+    pub(super) fn answers_at_once() -> bool {
+        true
+    }
+
     pub(super) fn barrier() {
         // SAFETY: the function takes nothing, returns nothing, and has no precondition.
         unsafe { FlushProcessWriteBuffers() }
@@ -186,6 +256,10 @@ mod system {
 
     pub(super) fn register() -> Result<(), Unavailable> {
         Err(Unavailable::NotBuilt)
+    }
+
+    pub(super) fn answers_at_once() -> bool {
+        true
     }
 
     pub(super) fn barrier() {
@@ -202,6 +276,14 @@ mod tests {
         let first = register();
         barrier();
         assert_eq!(first, register());
+    }
+
+    #[test]
+    fn what_is_asked_soon_is_answered_like_any_other() {
+        let soon = is_registered();
+        let answer = register();
+        assert!(answer.is_ok() || !soon);
+        assert_eq!(is_registered(), answer.is_ok());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) const RULES: [Rule; 9] = [
     Rule {
         name: "unsafe-in-listed-modules",
         advice: "`unsafe` stands only in memory, deque, pool, runtime/job, scan/sys, \
-                 measure/capacity, capi, compat's observe and the modules that vouch for a memory or a bound: \
+                 measure/capacity, capi, compat's observe, its test of forks and the modules that vouch for a memory or a bound: \
                  wrap the operation there",
         concerns: |path| !may_hold_unsafe(path),
         tests_too: true,
@@ -159,8 +159,9 @@ fn is_library(path: &str) -> bool {
 
 fn may_hold_unsafe(path: &str) -> bool {
     const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
-    const MODULES: [&str; 4] = [
+    const MODULES: [&str; 5] = [
         "compat/rayon-core/src/observe",
+        "compat/rayon-core/tests/poach",
         "crates/measure/src/capacity",
         "crates/runtime/src/job",
         "crates/scan/src/sys",

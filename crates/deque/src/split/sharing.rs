@@ -215,7 +215,7 @@ impl<M: Memory> Sharing<M> {
     pub(super) fn has_private_tasks(&self, private: impl Fn(u32) -> u32) -> bool {
         // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag down has
         // looked, or does so before it sleeps.
-        M::asymmetric()
+        M::asymmetric_by_now()
             && self.exposing.load(Ordering::Relaxed) == 0
             && private(self.bounds.tail()) != 0
     }
@@ -226,7 +226,7 @@ impl<M: Memory> Sharing<M> {
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
     pub(super) fn expose(&self, alarm: &impl Alarm, private: impl Fn(u32) -> u32) -> Exposure {
-        if !M::asymmetric() || private(self.bounds.tail()) == 0 {
+        if !M::asymmetric_by_now() || private(self.bounds.tail()) == 0 {
             return Exposure::Refused;
         }
         // Acquire: pairs with the release below; exposures come one after the other.

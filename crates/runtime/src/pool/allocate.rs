@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poach_deque::split::{Split, Stack, StackError};
-use poach_memory::{CachePadded, Machine, Memory};
+use poach_memory::{CachePadded, membarrier};
 
 use super::build_error::BuildError;
 use super::handlers::Handlers;
@@ -83,8 +83,8 @@ pub(crate) fn allocate(
     handlers: Arc<Handlers>,
     parent: Option<Arc<Registry>>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
-    // Thieves will want it; the first call is slow.
-    Machine::asymmetric();
+    // Thieves will want it. Until the system has answered they expose nothing.
+    membarrier::is_registered();
     let slots = plan.slots();
     let PoolConfig { threads, guests, task_stack, wait_policy } = config;
     let sleep = Arc::new(Sleep::new(slots, guests, wait_policy.waiting.reach(slots)));

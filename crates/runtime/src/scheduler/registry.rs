@@ -249,8 +249,11 @@ impl Registry {
 
     /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
     /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
-    /// before it looks: a process-wide barrier.
+    /// before it looks: a process-wide barrier. Without one nothing can be exposed.
     pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
+        if !Machine::asymmetric_by_now() {
+            return false;
+        }
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
         }

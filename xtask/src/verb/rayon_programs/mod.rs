@@ -124,6 +124,7 @@ impl Run<'_> {
         let mut command = Command::new(&self.executable);
         command
             .args(self.arguments()?)
+            .current_dir(&self.output)
             .env("RAYON_NUM_THREADS", self.threads.to_string())
             .stdin(Stdio::null());
         let start = Instant::now();
