@@ -19,30 +19,37 @@ impl Top {
     }
 }
 
-/// Bits of a head, and of a size. The tag has the rest.
-const BITS: u32 = 22;
+/// Bits of a head. The tag has the others.
+const BITS: u32 = 23;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// The most tasks that the double-ended queue can hold: what its size field counts, as a power of two.
-pub(super) const MOST: usize = 1 << (BITS - 1);
+/// The most tasks that the double-ended queue can hold: a head and a tail are as far apart, either way, that half of all
+/// heads tells which of them is above.
+pub(super) const MOST: usize = 1 << (BITS - 2);
 
-/// The double-ended queue's: where the oldest task is, how many there are, and the tag.
+/// The double-ended queue's: where the oldest task is, and the tag.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct Front {
     pub(super) head: u64,
-    pub(super) size: u64,
     pub(super) tag: u64,
 }
 
-impl Span {
+impl Front {
     #[inline(always)]
     pub(super) fn pack(self) -> u64 {
-        self.tag << (2 * BITS) | (self.size & MASK) << BITS | self.head & MASK
+        self.tag << BITS | self.head & MASK
     }
 
     #[inline(always)]
     pub(super) fn unpack(word: u64) -> Self {
-        Span { head: word & MASK, size: word >> BITS & MASK, tag: word >> (2 * BITS) }
+        Front { head: word & MASK, tag: word >> BITS }
+    }
+
+    /// How many tasks there are below `tail`; negative if thieves have taken what the owner then popped.
+    #[inline(always)]
+    pub(super) fn tasks(self, tail: u64) -> i64 {
+        const ABOVE: u32 = 64 - BITS;
+        (tail.wrapping_sub(self.head) << ABOVE).cast_signed() >> ABOVE
     }
 }
 
@@ -52,9 +59,12 @@ mod tests {
 
     #[test]
     fn fields_wrap_on_their_own() {
-        let full = Span { head: MASK, size: MASK, tag: (1 << (64 - 2 * BITS)) - 1 };
-        let next = Span::unpack(Span { head: full.head + 1, size: 5, tag: full.tag + 1 }.pack());
-        assert_eq!((next.head, next.size, next.tag), (0, 5, 0));
+        let full = Front { head: MASK, tag: (1 << (64 - BITS)) - 1 };
+        let next = Front::unpack(Front { head: full.head + 1, tag: full.tag + 1 }.pack());
+        assert_eq!((next.head, next.tag), (0, 0));
+        for (tail, tasks) in [(MASK, 0), (MASK + 6, 6), (MASK - 6, -6), (5, 6)] {
+            assert_eq!(full.tasks(tail), tasks);
+        }
         let top = Top::unpack(Top { tail: 7, tag: u32::MAX }.pack());
         assert_eq!((top.tail, top.tag), (7, u32::MAX));
     }

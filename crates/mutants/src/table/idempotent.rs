@@ -114,23 +114,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "ideque-no-tag",
         why: "a push does not step up the tag: a thief that has slept over a pop and a push takes away \
               the new task and returns the old",
-        was: "size: size + 1, tag: tag + 1 };",
-        is: "size: size + 1, tag };",
+        was: "Front { tag: front.tag + 1, ..front }",
+        is: "front",
         ..DEQUE
     },
     Mutant {
-        name: "ideque-wrong-end",
-        why: "a missing step: a thief counts a task off and leaves `head` where it is",
-        was: "let next = Span { head: head + 1, size, tag }.pack();",
-        is: "let next = Span { head, size, tag }.pack();",
+        name: "ideque-steps-too-far",
+        why: "off by one: a thief takes a task and steps `head` over the next one, too",
+        was: "let next = Front { head: front.head + 1, ..front }.pack();",
+        is: "let next = Front { head: front.head + 2, ..front }.pack();",
         scene: Scene::Drain,
         ..DEQUE
     },
     Mutant {
         name: "ideque-pop-too-high",
         why: "off by one: a pop reads the slot above its task",
-        was: "let word = shared.slots.read(head + size);",
-        is: "let word = shared.slots.read(head + size + 1);",
+        was: "let word = shared.slots.read(tail);",
+        is: "let word = shared.slots.read(tail + 1);",
         scene: Scene::Drain,
         caught: Caught::Invented,
         ..DEQUE
@@ -138,14 +138,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ideque-push-shows-first",
         why: "two stores swapped: a push counts its task before it has written it",
-        was: "shared.slots.write(head + size, word);
-        // Release: the slot is seen by who acquires this.
-        let next = Span { head, size: size + 1, tag: tag + 1 };
-        shared.anchor.store(next.pack(), Ordering::Release);",
-        is: "let next = Span { head, size: size + 1, tag: tag + 1 };
-        shared.anchor.store(next.pack(), Ordering::Release);
-        shared.slots.write(head + size, word);",
+        was: "shared.slots.write(tail, word);",
+        is: "shared.tail.store(tail.wrapping_add(1), Ordering::Release);
+        shared.slots.write(tail, word);",
         caught: Caught::Invented,
+        ..DEQUE
+    },
+    Mutant {
+        name: "ideque-head-stays-above",
+        why: "a missing restore: a push leaves `head` above `tail`, where thieves took what the owner popped, and its task is \
+              below",
+        was: "            front.head = tail;",
+        is: "",
         ..DEQUE
     },
     Mutant {

@@ -1,0 +1,55 @@
+//! So many operations of one kind on one queue, for `valgrind --tool=callgrind`: the counts of two runs, their difference
+//! divided by that of their numbers, are the instructions of one.
+//!
+//! ```console
+//! $ cargo build --release -p poach-deque --example instructions
+//! $ for n in 1000 11000; do
+//! >     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions split owner $n 2>&1 |
+//! >         grep Collected
+//! > done
+//! ```
+
+use std::hint::black_box;
+
+use poach_deque::{
+    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Owner, Split, Thief,
+};
+use poach_memory::Asymmetric;
+
+/// `owner`: a push and a pop. `batch`: as many, 64 pushes and then 64 pops. `empty`: a pop of nothing. `steal`: a push and
+/// a steal.
+fn work<O: Owner<u64>>(queue: &O, kind: &str, number: u64) {
+    let thief = queue.thief();
+    match kind {
+        "owner" => (0..number).for_each(|task| {
+            queue.push(black_box(task));
+            black_box(queue.pop());
+        }),
+        "batch" => (0..number / 64).for_each(|_| {
+            (0..64).for_each(|task| queue.push(black_box(task)));
+            (0..64).for_each(|_| _ = black_box(queue.pop()));
+        }),
+        "empty" => (0..number).for_each(|_| _ = black_box(queue.pop())),
+        "steal" => (0..number).for_each(|task| {
+            queue.push(black_box(task));
+            black_box(thief.steal().success());
+        }),
+        _ => panic!("owner, batch, empty or steal"),
+    }
+}
+
+fn main() {
+    let [queue, kind, number]: [String; 3] =
+        std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("QUEUE KIND NUMBER");
+    let number = number.parse().expect("a number");
+    match &*queue {
+        "split" => work(&Split::new(), &kind, number),
+        "biased" => work(&Biased::with_policy(Asymmetric::new()), &kind, number),
+        "chase-lev" => work(&ChaseLev::new(), &kind, number),
+        "fifo" => work(&Fifo::new(), &kind, number),
+        "idempotent-lifo" => work(&IdempotentLifo::new(), &kind, number),
+        "idempotent-fifo" => work(&IdempotentFifo::new(), &kind, number),
+        "idempotent-deque" => work(&IdempotentDeque::new(), &kind, number),
+        other => panic!("no queue {other}"),
+    }
+}
