@@ -31,11 +31,13 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
     for &size in sizes {
         cases.extend(two_thieves(size));
         cases.extend(growth(size));
-        cases.extend(own_stores(size));
         cases.extend(pools(size, quick));
         cases.extend(biased(size));
         cases.extend(halves(size));
         cases.extend(split(size, quick));
+    }
+    for &size in if quick { &[1, 3][..] } else { &[1, 2, 3, 4] } {
+        cases.extend(own_stores(size));
     }
     cases.extend(never_empty(quick));
     cases.extend(egress_entries(quick));
@@ -136,7 +138,8 @@ fn growth(size: u32) -> impl Iterator<Item = Case> {
 }
 
 /// The policy makes the store between two pops, and the client makes none: clean at the bound for one store between
-/// pops, refuted one below.
+/// pops. The policy's store is made before the pop looks at `head`, so a pop that is hidden has two entries in the
+/// buffer, always: one below the bound is refuted if S + 1 is even, and clean if it is odd.
 fn own_stores(size: u32) -> impl Iterator<Item = Case> {
     ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
         let queue = Named { policy: PolicyKind::Filled, ..find(name) };
@@ -147,7 +150,8 @@ fn own_stores(size: u32) -> impl Iterator<Item = Case> {
             ..case(queue, "drain", Scenario::drain(tasks, 0, 1, 2), size, expected)
         };
         let below = core::num::NonZeroU64::new(bound.get() - 1);
-        let below = below.map(|below| row(Some(below), TWICE));
+        let fits = !(size + 1).is_multiple_of(2);
+        let below = below.map(|below| row(Some(below), if fits { None } else { TWICE }));
         [Some(row(Some(bound), None)), below].into_iter().flatten()
     })
 }
