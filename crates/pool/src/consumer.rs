@@ -50,7 +50,9 @@ pub struct Consumer<T: Send> {
 
 impl<T: Send> fmt::Debug for Consumer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consumer").finish_non_exhaustive()
+        f.debug_struct("Consumer")
+            .field("closed", &self.shared.admission.tasks.is_closed())
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,7 +63,8 @@ impl<T: Send> Consumer<T> {
         Consumer { taker, shared, bounded, not_sync: PhantomData }
     }
 
-    /// Takes a task; sleeps while there is none, after a bounded number of looks.
+    /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the oldest of a chunk, and which chunk is not
+    /// promised.
     ///
     /// # Errors
     ///
@@ -110,7 +113,7 @@ impl<T: Send> Consumer<T> {
     }
 
     /// Takes up to `most` tasks and appends them to `into`; waits for the first, not for the rest.
-    /// Returns how many.
+    /// Returns how many. In the order in which as many [gets](Consumer::get) would have taken them.
     ///
     /// # Errors
     ///
@@ -125,12 +128,12 @@ impl<T: Send> Consumer<T> {
         Ok(into.len() - before + 1)
     }
 
-    /// Takes tasks until there are none.
+    /// Takes tasks until there are none, in the order of [gets](Consumer::get).
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         core::iter::from_fn(|| self.take())
     }
 
-    /// Takes tasks, and waits for them, until the pool is closed and empty.
+    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get).
     pub fn iter(&mut self) -> impl Iterator<Item = T> {
         core::iter::from_fn(|| self.get().ok())
     }

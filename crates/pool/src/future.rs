@@ -1,4 +1,14 @@
-//! [`Consumer::get_async`]: a get for tasks of an async runtime, any of them.
+//! [`Consumer::get_async`] and [`Producer::put_async`]: for tasks of an async runtime, any of them.
+//!
+//! Both are cancel safe: a future that is dropped before it is ready has taken nothing and put nothing. So they may stand in a `select!`
+//! among others, which is how one waits for several pools:
+//!
+//! ```ignore
+//! tokio::select! {
+//!     urgent = first.get_async() => work_on(urgent?),
+//!     usual = second.get_async() => work_on(usual?),
+//! }
+//! ```
 
 use std::fmt;
 use std::future::Future;
@@ -6,8 +16,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::consumer::Consumer;
-use crate::error::Closed;
+use crate::error::{Closed, PutError};
 use crate::gate::Entry;
+use crate::producer::Producer;
 
 impl<T: Send> Consumer<T> {
     /// Takes a task, and waits for one without blocking the thread. Dropping the future before it is
@@ -68,6 +79,91 @@ impl<T: Send> Get<'_, T> {
 }
 
 impl<T: Send> Drop for Get<'_, T> {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl<T: Send> Producer<T> {
+    /// Puts a task, and waits for room without blocking the thread, if the pool has a [capacity](crate::Builder::capacity). Dropping
+    /// the future before it is ready drops the task, which was not put.
+    ///
+    /// In the same order as [`put`](Producer::put).
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Producer::put).
+    pub fn put_async(&mut self, task: T) -> Put<'_, T> {
+        Put { producer: self, task: Some(task), entry: None }
+    }
+}
+
+/// The future of [`Producer::put_async`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Put<'a, T: Send> {
+    producer: &'a mut Producer<T>,
+    /// Until it is put.
+    task: Option<T>,
+    entry: Option<Entry>,
+}
+
+// The task is moved in and out, and nothing points to it.
+impl<T: Send> Unpin for Put<'_, T> {}
+
+impl<T: Send> fmt::Debug for Put<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Put").finish_non_exhaustive()
+    }
+}
+
+/// # Panics
+///
+/// `poll` panics if it has been ready before.
+impl<T: Send> Future for Put<'_, T> {
+    type Output = Result<(), PutError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let (Some(entry), Some(room)) = (this.entry.take(), this.producer.room()) {
+            // Woken for room, or polled by chance.
+            room.gate.leave(&entry);
+        }
+        if let Some(done) = this.try_put() {
+            return Poll::Ready(done);
+        }
+        this.entry = this.producer.room().map(|room| room.gate.enter(context.waker()));
+        match this.try_put() {
+            Some(done) => {
+                this.give_up();
+                Poll::Ready(done)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T: Send> Put<'_, T> {
+    /// What the put came to; nothing if there is no room.
+    fn try_put(&mut self) -> Option<Result<(), PutError<T>>> {
+        let task = self.task.take().expect("a future that was ready is not polled again");
+        match self.producer.try_put(task) {
+            Err(PutError::Full(task)) => {
+                self.task = Some(task);
+                None
+            }
+            done => Some(done),
+        }
+    }
+
+    /// If it was woken for room it will not take that: another may.
+    fn give_up(&mut self) {
+        if let (Some(entry), Some(room)) = (self.entry.take(), self.producer.room()) {
+            room.gate.left_with_something(&entry);
+        }
+    }
+}
+
+impl<T: Send> Drop for Put<'_, T> {
     fn drop(&mut self) {
         self.give_up();
     }

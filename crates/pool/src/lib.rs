@@ -2,13 +2,17 @@
 //!
 //! [`TaskPool`] is what most programs want: SALSA, the pool of Gidron, Keidar, Perelman and Perez,
 //! with neither a fence nor a compare-and-swap on the fast path of a put or a get, and around it
-//! what a channel has: blocking, closing, a capacity, timeouts, async (feature `async`).
+//! what a channel has: blocking, closing, a capacity, timeouts, async (feature `async`). It runs nothing: "task pool" is the papers' name
+//! for what holds tasks, and a program's own threads take them and run them. What runs tasks is `poach-runtime`'s `ThreadPool`. The name
+//! stays for that, and since a `WorkPool` would promise workers just as much.
 //!
 //! # What order is promised
 //!
-//! None between producers. The tasks of one producer that go to one consumer come out in the order
+//! None between producers, and none between the tasks of one: a producer spreads them over the consumers, theft or not
+//! ([`Builder::balancing`]). Those that go to one consumer come out in the order
 //! in which they were put, as long as nobody steals them; a stolen chunk is still emptied in its
-//! order, but by another consumer and before or after others. **If order matters, use a channel.**
+//! order, but by another consumer and before or after others. With one consumer, one producer and nobody that comes or goes, that is
+//! a queue's order. **If order matters, use a channel.**
 //! Use one, too, where tasks are few and each must be seen at once by whoever waits longest, or
 //! where a value must reach all of several receivers. A pool is for many tasks that anybody may do.
 //!
@@ -78,7 +82,7 @@ mod task_pool;
 pub use consumer::Consumer;
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
 #[cfg(feature = "async")]
-pub use future::Get;
+pub use future::{Get, Put};
 pub use hazard::Retention;
 pub use mechanism::NoHandle;
 pub use producer::Producer;

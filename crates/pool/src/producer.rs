@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 
+#[cfg(feature = "async")]
+use crate::admission::Room;
 use crate::admission::{Admission, Busy, Putting, Refused, Side};
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
@@ -36,7 +38,9 @@ pub struct Producer<T: Send> {
 
 impl<T: Send> fmt::Debug for Producer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer").finish_non_exhaustive()
+        f.debug_struct("Producer")
+            .field("closed", &self.shared.admission.tasks.is_closed())
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,6 +56,9 @@ impl<T: Send> Producer<T> {
 
     /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
     /// but for a chunk's memory and for waking a sleeping consumer.
+    ///
+    /// What one producer puts goes to several consumers in turn, so it comes out in no promised order, even if nobody steals
+    /// ([what order is promised](crate#what-order-is-promised)).
     ///
     /// # Errors
     ///
@@ -69,6 +76,12 @@ impl<T: Send> Producer<T> {
     #[inline]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
         self.put_or(task, false)
+    }
+
+    /// The capacity, if the pool has one.
+    #[cfg(feature = "async")]
+    pub(crate) fn room(&self) -> Option<&Room<Machine>> {
+        self.shared.admission.room.as_ref()
     }
 
     /// Where the gate is plain there is nothing else to ask: no capacity either, with which it never is.

@@ -211,7 +211,11 @@ impl<T: Send> Drop for CloseGuard<T> {
 
 impl<T: Send> fmt::Debug for TaskPool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskPool").finish_non_exhaustive()
+        f.debug_struct("TaskPool")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
     }
 }
 

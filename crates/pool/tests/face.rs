@@ -221,7 +221,9 @@ fn tasks_of_any_kind_are_dropped_with_the_pool() {
 fn handles_say_what_they_are_and_no_more() {
     let pool = TaskPool::<String>::new();
     let text = format!("{pool:?} {:?} {:?}", pool.producer().unwrap(), pool.consumer().unwrap());
-    assert_eq!(text, "TaskPool { .. } Producer { .. } Consumer { .. }");
+    let expected = "TaskPool { len: 0, capacity: None, closed: false, .. } \
+                    Producer { closed: false, .. } Consumer { closed: false, .. }";
+    assert_eq!(text, expected);
     assert_eq!(format!("{:?}", PutError::Full("secret")), "Full(..)");
     assert!(PutError::Closed(1).to_string().contains("closed"));
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use poach_pool::{Closed, TaskPool};
+use poach_pool::{Closed, PutError, TaskPool};
 
 /// Counts how often it is woken.
 #[derive(Default)]
@@ -112,4 +112,30 @@ fn every_task_is_awaited_once() {
         consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
     });
     assert_eq!(sum, (0..TASKS).sum());
+}
+
+#[test]
+fn room_wakes_a_put_that_waits_and_one_that_is_dropped_wakes_another() {
+    let pool = TaskPool::builder().capacity(1).build().unwrap();
+    let mut producers = [(); 3].map(|()| pool.producer().unwrap());
+    let mut consumer = pool.consumer().unwrap();
+    let [first, second, third] = &mut producers;
+    first.put(1).unwrap();
+    let ((_, first_waker), (woken, second_waker)) = (counted(), counted());
+    let mut second = pin!(second.put_async(2));
+    {
+        let mut dropped = pin!(third.put_async(3));
+        assert!(dropped.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
+        assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
+        assert_eq!(consumer.get(), Ok(1));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    }
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    let done = second.as_mut().poll(&mut Context::from_waker(&second_waker));
+    assert!(matches!(done, Poll::Ready(Ok(()))));
+    assert_eq!(consumer.get(), Ok(2));
+    assert!(format!("{pool:?}").contains("len: 0, capacity: Some(1), closed: false"), "{pool:?}");
+    pool.close();
+    let late = pin!(first.put_async(4)).poll(&mut Context::from_waker(&first_waker));
+    assert!(matches!(late, Poll::Ready(Err(PutError::Closed(4)))));
 }

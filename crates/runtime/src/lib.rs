@@ -44,16 +44,24 @@ pub mod topology;
 pub use api::blocking::blocking;
 pub use api::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
 pub use api::cancel::{CancellationToken, Cancelled, DropGuard};
+pub use api::collect::{
+    par_bridge, par_for_init, par_map, par_map_init, try_par_for, try_par_map, try_par_reduce,
+};
 pub use api::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     max_num_threads, yield_local, yield_now,
 };
 pub use api::grain::Grain;
 pub use api::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
+pub use api::index::Index;
 pub use api::interrupt::{check, interrupt};
 pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use api::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
 pub use api::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use api::sort::{
+    par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
+    par_sort_unstable_by_key,
+};
 pub use api::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
 pub use job::fork::Worker;
 pub use observe::stats::{Stats, WorkerStats};

@@ -117,7 +117,7 @@ fn loops_nest_panic_and_are_interrupted() {
     let pool = pool(2);
     let sum = pool.install(|| {
         par_reduce(
-            0..20,
+            0..20_usize,
             || 0,
             |sum, i| {
                 if i == 10 {

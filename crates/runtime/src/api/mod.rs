@@ -3,11 +3,14 @@
 pub(crate) mod blocking;
 pub(crate) mod broadcast;
 pub(crate) mod cancel;
+pub(crate) mod collect;
 pub(crate) mod context;
 pub(crate) mod grain;
 pub(crate) mod handle;
+pub(crate) mod index;
 pub(crate) mod interrupt;
 pub(crate) mod join;
 pub(crate) mod parallel;
 pub(crate) mod scope;
+pub(crate) mod sort;
 pub(crate) mod spawn;

@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use super::index::{Index, each};
+use crate::api::scope::Scope;
 use crate::job::current::Local;
 use crate::job::fork::Worker;
 
@@ -18,7 +20,7 @@ use crate::job::fork::Worker;
 const PART: usize = 8;
 
 /// Something that can be cut in two, down to single iterations.
-trait Piece: Sized + Send {
+pub(super) trait Piece: Sized + Send {
     fn length(&self) -> usize;
     /// Cuts after the first `at` iterations.
     fn cut(self, at: usize) -> (Self, Self);
@@ -45,7 +47,7 @@ trait Piece: Sized + Send {
 ///
 /// With the payload of one of the calls that panicked; which others have been made is then not
 /// specified.
-pub fn par_for(range: Range<usize>, f: impl Fn(usize) + Sync) {
+pub fn par_for<I: Index>(range: Range<I>, f: impl Fn(I) + Sync) {
     par_reduce(range, || (), |(), i| f(i), |(), ()| ());
 }
 
@@ -65,13 +67,13 @@ pub fn par_for(range: Range<usize>, f: impl Fn(usize) + Sync) {
 /// # Panics
 ///
 /// As [`par_for`].
-pub fn par_reduce<R: Send>(
-    range: Range<usize>,
+pub fn par_reduce<I: Index, R: Send>(
+    range: Range<I>,
     identity: impl Fn() -> R + Sync,
-    fold: impl Fn(R, usize) -> R + Sync,
+    fold: impl Fn(R, I) -> R + Sync,
     combine: impl Fn(R, R) -> R + Sync,
 ) -> R {
-    let step = |result, range: Range<usize>| range.fold(result, &fold);
+    let step = |result, range: Range<I>| each(range).fold(result, &fold);
     enter(range, &Loop { identity, step, combine })
 }
 
@@ -119,14 +121,14 @@ pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &
 }
 
 /// What to do with the pieces.
-struct Loop<I, S, C> {
-    identity: I,
+pub(super) struct Loop<I, S, C> {
+    pub(super) identity: I,
     /// Goes on with a run of iterations.
-    step: S,
-    combine: C,
+    pub(super) step: S,
+    pub(super) combine: C,
 }
 
-fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
+pub(super) fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
 where
     P: Piece,
     R: Send,
@@ -175,16 +177,60 @@ fn look_round() -> bool {
     })
 }
 
-impl Piece for Range<usize> {
-    #[inline]
-    fn length(&self) -> usize {
-        self.len()
+/// Scopes and loops where a token is at hand.
+impl Worker<'_> {
+    /// [`scope`](crate::scope) on this worker, without looking for it.
+    ///
+    /// ```
+    /// let mut parts = [0; 4];
+    /// poach_runtime::worker(|mut w| {
+    ///     w.scope(|s| parts.iter_mut().for_each(|part| s.spawn(|_| *part = 1)));
+    /// });
+    /// assert_eq!(parts, [1; 4]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn scope<'scope, F, R>(&mut self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        crate::scope(f)
     }
 
-    #[inline]
-    fn cut(self, at: usize) -> (Self, Self) {
-        let middle = self.start + at;
-        (self.start..middle, middle..self.end)
+    /// [`par_for`] from this worker.
+    ///
+    /// ```
+    /// let squares: Vec<_> = (0..100).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
+    /// poach_runtime::worker(|mut w| {
+    ///     w.par_for(0..100_u32, |i| squares[i as usize].store(i * i, std::sync::atomic::Ordering::Relaxed));
+    /// });
+    /// assert_eq!(squares.into_iter().map(|square| square.into_inner()).sum::<u32>(), 328_350);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn par_for<I: Index>(&mut self, range: Range<I>, f: impl Fn(I) + Sync) {
+        self.par_reduce(range, || (), |(), i| f(i), |(), ()| ());
+    }
+
+    /// [`par_reduce`] from this worker.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn par_reduce<I: Index, R: Send>(
+        &mut self,
+        range: Range<I>,
+        identity: impl Fn() -> R + Sync,
+        fold: impl Fn(R, I) -> R + Sync,
+        combine: impl Fn(R, R) -> R + Sync,
+    ) -> R {
+        let step = |result, range: Range<I>| each(range).fold(result, &fold);
+        run(self.reborrow(), range, &Loop { identity, step, combine })
     }
 }
 

@@ -106,6 +106,21 @@ pub struct Worker<'w> {
     life: PhantomData<(&'w (), *mut ())>,
 }
 
+/// What no token has: its name and message are what the compiler says to whoever captures one in a half.
+#[diagnostic::on_unimplemented(
+    message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
+    label = "uses a `Worker` from outside of this closure",
+    note = "each half of a join is given a `Worker` of its own: name it, as in `w.join(|w| f(w, 1), |w| f(w, 2))`",
+    note = "in a task of a scope, or on another thread, call `worker(|w| ..)` there"
+)]
+pub trait UsesTheWorkerItIsGiven {}
+
+/// A token's.
+pub struct OuterWorker<'w>(PhantomData<&'w ()>);
+
+// SAFETY: there is no such implementation: nothing implements the trait. It stands here for its message alone.
+unsafe impl<'w> Send for Worker<'w> where OuterWorker<'w>: UsesTheWorkerItIsGiven {}
+
 impl Worker<'_> {
     /// The token for the stack of this thread's worker.
     ///
@@ -116,6 +131,12 @@ impl Worker<'_> {
     #[inline(always)]
     pub(super) unsafe fn new<'w>(head: Head) -> Worker<'w> {
         Worker { head, life: PhantomData }
+    }
+
+    /// The same token, for as long as this one is not used.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> Worker<'_> {
+        Worker { head: self.head, life: PhantomData }
     }
 
     #[inline(always)]
@@ -147,7 +168,7 @@ impl Worker<'_> {
         RA: Send,
         RB: Send,
     {
-        let token = Worker { head: self.head, life: PhantomData };
+        let token = self.reborrow();
         if const { fits_registers::<A, B, RA, RB>() } {
             outlined(token, a, b)
         } else {

@@ -1,0 +1,165 @@
+//! Loops that collect, fail, sort, and go over an iterator; scopes and loops of a token.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use poach_runtime::{
+    Index, ThreadPool, par_bridge, par_for, par_for_init, par_map, par_map_init, par_reduce,
+    par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
+    par_sort_unstable_by_key, try_par_for, try_par_map, try_par_reduce,
+};
+
+const ITEMS: usize = if cfg!(miri) { 60 } else { 60_000 };
+
+fn on_pools(test: impl Fn() + Send + Sync) {
+    for threads in [1, 2, 4] {
+        ThreadPool::builder().threads(threads).build().unwrap().install(&test);
+    }
+}
+
+#[test]
+fn ranges_of_all_integers_are_counted() {
+    fn counts<I: Index>(range: Range<I>) -> usize {
+        let calls = AtomicUsize::new(0);
+        par_for(range, |_| _ = calls.fetch_add(1, Ordering::Relaxed));
+        calls.into_inner()
+    }
+    on_pools(|| {
+        assert_eq!((counts(0..u8::MAX), counts(i8::MIN..i8::MAX), counts(5..5_u16)), (255, 255, 0));
+        assert_eq!((counts(-3..4_i64), counts(u64::MAX - 7..u64::MAX)), (7, 7));
+        assert_eq!((counts(i64::MIN..i64::MIN + 9), counts(-2..3_isize)), (9, 5));
+        assert_eq!((counts(-300..300_i16), counts(3..3_i32), counts(1..9_u32)), (600, 0, 8));
+        assert_eq!(par_reduce(-100..0, || 0, |sum, i: i32| sum + i, |a, b| a + b), -5050);
+    });
+}
+
+#[test]
+fn maps_keep_the_order_and_states_are_made_for_runs() {
+    let items: Vec<usize> = (0..ITEMS).collect();
+    on_pools(|| {
+        assert!(par_map(&items, |i| i * 2).into_iter().eq((0..ITEMS).map(|i| i * 2)));
+        let made = AtomicUsize::new(0);
+        let init = || made.fetch_add(1, Ordering::Relaxed);
+        assert!(par_map_init(&items, init, |_, &i| i).into_iter().eq(0..ITEMS));
+        let seen = Mutex::new(HashSet::new());
+        par_for_init(0..ITEMS, || (), |(), i| assert!(seen.lock().unwrap().insert(i)));
+        assert_eq!(seen.into_inner().unwrap().len(), ITEMS);
+        assert!(made.into_inner() <= ITEMS / 2, "a state for nearly each item");
+        assert!(par_map(&[] as &[u8], |_| ()).is_empty());
+    });
+}
+
+#[test]
+fn loops_stop_at_an_error() {
+    let items: Vec<usize> = (0..ITEMS).collect();
+    on_pools(|| {
+        let calls = AtomicUsize::new(0);
+        let fail = |i: usize| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            if i < 10 { Err(i) } else { Ok(()) }
+        };
+        assert_eq!(try_par_for(0..ITEMS, fail), Err(0));
+        assert!(calls.into_inner() < ITEMS, "it went on to the end");
+        assert_eq!(try_par_for(10..ITEMS, |i| if i < 10 { Err(i) } else { Ok(()) }), Ok(()));
+        let map = |bad: usize| try_par_map(&items, |&i| if i == bad { Err(i) } else { Ok(i) });
+        assert_eq!(map(ITEMS / 2), Err(ITEMS / 2));
+        assert_eq!(map(ITEMS).unwrap(), items);
+        let sum = try_par_reduce(0..ITEMS, || 0, |a, b| Ok::<_, ()>(a + b), |a, b| Ok(a + b));
+        assert_eq!(sum, Ok(ITEMS * (ITEMS - 1) / 2));
+    });
+}
+
+#[test]
+fn an_iterator_is_shared_by_all_workers() {
+    on_pools(|| {
+        let sum = AtomicUsize::new(0);
+        par_bridge((0..ITEMS).filter(|i| i % 3 == 0), |i| _ = sum.fetch_add(i, Ordering::Relaxed));
+        assert_eq!(sum.into_inner(), (0..ITEMS).filter(|i| i % 3 == 0).sum::<usize>());
+    });
+}
+
+type Pairs = Vec<(usize, usize)>;
+
+/// Items with many equal keys, and where each was.
+fn pairs(keys: usize, seed: usize) -> Pairs {
+    let random = |at: usize| (at + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) % keys;
+    (0..ITEMS).map(|at| (random(at), at)).collect()
+}
+
+#[test]
+fn sorts_agree_with_those_of_std() {
+    on_pools(|| {
+        for (seed, keys) in [(1, 1), (2, 7), (3, 1000), (4, usize::MAX)] {
+            let items = pairs(keys, seed);
+            let mut expected = items.clone();
+            expected.sort_unstable();
+            let check = |sort: fn(&mut Pairs)| {
+                let mut sorted = items.clone();
+                sort(&mut sorted);
+                assert_eq!(sorted, expected, "seed {seed}");
+            };
+            // Stable: the second component, which is not compared, stays in order.
+            check(|v| par_sort_by_key(v, |pair| pair.0));
+            check(|v| par_sort_by(v, |a, b| a.0.cmp(&b.0)));
+            check(|v| par_sort(v));
+            check(|v| par_sort_unstable(v));
+            check(|v| par_sort_unstable_by(v, Ord::cmp));
+            check(|v| par_sort_unstable_by_key(v, |pair| *pair));
+        }
+        let mut sorted: Vec<_> = (0..ITEMS).collect();
+        par_sort(&mut sorted);
+        sorted.reverse();
+        par_sort(&mut sorted);
+        assert!(sorted.is_sorted());
+    });
+}
+
+#[test]
+fn a_comparison_that_panics_loses_nothing() {
+    on_pools(|| {
+        for stable in [true, false] {
+            let mut items: Vec<_> =
+                pairs(1000, 5).into_iter().map(|(key, _)| key.to_string()).collect();
+            let mut expected: Vec<_> = items.clone();
+            let calls = AtomicUsize::new(0);
+            let compare = |a: &String, b: &String| {
+                assert!(calls.fetch_add(1, Ordering::Relaxed) < ITEMS, "enough");
+                a.cmp(b)
+            };
+            let sort = || {
+                if stable {
+                    par_sort_by(&mut items, compare);
+                } else {
+                    par_sort_unstable_by(&mut items, compare);
+                }
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(sort)).is_err());
+            let mut left: Vec<_> = items;
+            left.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(left, expected);
+        }
+    });
+}
+
+#[test]
+fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
+    let pool = ThreadPool::builder().threads(2).spares(1).build().unwrap();
+    assert!(pool.index_limit() >= 3);
+    let calls: Vec<_> = (0..pool.index_limit()).map(|_| AtomicUsize::new(0)).collect();
+    let count = || {
+        _ = calls[poach_runtime::current_thread_index().unwrap()].fetch_add(1, Ordering::Relaxed);
+    };
+    pool.run(|mut w| {
+        w.join(
+            |mut w| w.scope(|s| (0..10).for_each(|_| s.spawn(|_| count()))),
+            |mut w| w.par_for(0..10_u8, |_| count()),
+        );
+        assert_eq!(w.par_reduce(0..10_u64, || 0, |sum, i| sum + i, |a, b| a + b), 45);
+    });
+    assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 20);
+}
