@@ -3,6 +3,19 @@
 //! Every queue is generic over a [`Memory`](poach_memory::Memory), so that the source that ships is
 //! the source that loom and the TSO\[S\] explorer check, and (where the owner and a thief can meet)
 //! over a fence policy, [`StoreLoad`].
+//!
+//! # Writing a scheduler
+//!
+//! `examples/scheduler.rs` is one in a hundred lines, on [`Split`]. Most of what a push makes is *private* there: thieves cannot
+//! take it before its owner shares it. So a scheduler on `Split` differs in three places from one on [`ChaseLev`], where all is shared:
+//!
+//! | when | do | else |
+//! |---|---|---|
+//! | a thief finds [`Steal::Empty`] | try again later: it has left a [request](split::Stealer::request), and the owner's next push, pop or [poll](Split::poll) shares half | ten pushes may all be private |
+//! | a thief is about to sleep | request of all, a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), then look whether there [is private work](split::Stealer::has_private_tasks), which `Empty` does not tell, and [expose](split::Stealer::expose) it | it sleeps while its owner, in a long task, keeps work that nobody can take |
+//! | an owner begins a long task | [`Split::share`], or [`Split::poll`] within it now and then | thieves must expose, at a process-wide barrier each |
+//!
+//! An owner that shares because it was asked calls nobody; a [`Context`](split::Context) is told of it, and may wake a sleeper.
 
 pub mod biased;
 pub mod chase_lev;

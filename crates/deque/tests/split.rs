@@ -113,6 +113,23 @@ fn a_thief_exposes_half_of_what_an_owner_keeps() {
 }
 
 #[test]
+fn a_poll_answers_a_request_and_nothing_else() {
+    let owner: Split<u64> = Split::new();
+    let thief = owner.thief();
+    assert!(!owner.poll());
+    thief.request();
+    assert!(!owner.poll(), "there is nothing to share");
+    (0..8).for_each(|task| owner.push(task));
+    // The first push was asked; the rest is private.
+    assert_eq!(thief.steal(), Steal::Success(0));
+    assert!(!owner.poll());
+    assert!(thief.steal().is_empty(), "and it has asked");
+    assert!(owner.poll() && !owner.poll());
+    assert_eq!(thief.steal(), Steal::Success(1));
+    assert_eq!(owner.pop(), Some(7));
+}
+
+#[test]
 fn the_top_says_what_was_pushed_since() {
     let owner: Split<u64> = Split::starting_at(2, u64::from(u32::MAX) - 1).unwrap();
     (0..5).for_each(|task| owner.push(task));

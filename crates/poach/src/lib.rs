@@ -20,12 +20,31 @@
 //! | any number of things that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; from a body that stays on its thread, [`in_place_scope`] |
 //! | something that may take its time | [`spawn`], to be joined, awaited or cancelled; [`spawn_fifo`], [`spawn_at`]; with no handle, [`spawn_detached`] |
 //! | something for every worker | [`broadcast`]; with everything else stopped meanwhile, [`interrupt`] and [`check`] |
-//! | a loop | [`par_for`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`] |
+//! | a loop | [`par_for`], [`par_reduce`], [`par_map`], [`par_chunks`], [`par_chunks_mut`]; that may fail, [`try_par_for`]; a slice to be sorted, [`par_sort`] |
 //! | a wait for something outside | [`blocking`]; for another task, [`yield_now`] |
 //! | your own number of threads, names, handlers, threads of your own | [`ThreadPool::builder`]; for the global pool, [`set_global_builder`] |
 //! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
 //! | a scheduler of your own | [`deque`] |
 //! | producers and consumers | [`pool`] |
+//!
+//! # Coming from another library
+//!
+//! | rayon | crossbeam | tokio | Poach | what differs |
+//! |---|---|---|---|---|
+//! | `join` | | | [`join`]; [`Worker::join`], chili's and Lace's form, with a token | a fork costs a nanosecond or two, so no cut-off is needed; a call from outside runs on the caller's own thread, always |
+//! | `scope`, `s.spawn` | `thread::scope` | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
+//! | `spawn` | | `task::spawn_blocking` | [`spawn`], [`spawn_detached`] | the handle is a future, and may be [joined](JoinHandle::join) |
+//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | what runs is not stopped: it asks |
+//! | `install` | | `Runtime::enter` | [`ThreadPool::install`] | on the pool's own threads, always; [`ThreadPool::run`] on the caller's |
+//! | `par_iter().for_each`, `.map().collect()` | | | [`par_for`], [`par_map`] | a dozen loops, no iterators: where adaptors are wanted take rayon, over Poach's scheduler (`compat/rayon-core`) |
+//! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
+//! | `ThreadPoolBuilder`, `RAYON_NUM_THREADS` | | `runtime::Builder` | [`ThreadPool::builder`], `POACH_THREADS` | |
+//! | `yield_now` | | `task::yield_now` | [`yield_now`] | runs another task on top of this one |
+//! | | | `block_in_place` | [`blocking`] | needs [spare](Builder::spares) threads, else it only keeps other work away |
+//! | | `deque::{Worker, Stealer, Injector}` | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | no fence in the owner's pop |
+//! | | `channel` | `mpsc` | [`pool::TaskPool`], where order does not matter | |
+//!
+//! In an async program: await a [`spawn`]'s handle; do not call [`join`] on a thread of the executor, which would work for Poach meanwhile.
 //!
 //! Functions called outside any pool use the [global one](global), made at its first use with a worker for
 //! each processor, or as many as the environment variable `POACH_THREADS` says.

@@ -267,6 +267,32 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         any
     }
 
+    /// Answers a thief that asks, as a push would: shares the older half of the private tasks. Returns whether it has shared any.
+    /// For an owner in a long task, now and then; a load and a comparison if nobody asks.
+    ///
+    /// Lock-free, as [`share`](Split::share).
+    ///
+    /// ```
+    /// use poach_deque::{Split, Steal};
+    ///
+    /// let owner: Split<u32> = Split::new();
+    /// (0..4).for_each(|task| owner.push(task));
+    /// let thief = owner.thief();
+    /// assert!(!owner.poll());
+    /// assert!(thief.steal().is_empty()); // and has asked
+    /// assert!(owner.poll() && !owner.poll());
+    /// assert_eq!(thief.steal(), Steal::Success(0));
+    /// ```
+    pub fn poll(&self) -> bool {
+        let head = self.shared.head();
+        let shares = !self.shared.undisturbed(head) && self.attend(head);
+        if shares {
+            // Last: the context may use this queue.
+            self.context.shared();
+        }
+        shares
+    }
+
     /// The index above the youngest task: a push adds one, a pop takes one off, and thieves leave it alone. So an owner that
     /// finds it above what it was has tasks that it has pushed since.
     pub fn top(&self) -> u64 {

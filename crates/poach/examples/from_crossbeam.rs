@@ -1,0 +1,29 @@
+//! What a crossbeam user writes first: producers and consumers, and a deque of one's own.
+
+use poach::deque::{Split, Steal};
+use poach::pool::TaskPool;
+
+pub(crate) fn main() {
+    let pool = TaskPool::new();
+    let sum: u64 = std::thread::scope(|scope| {
+        let mut consumer = pool.consumer().unwrap();
+        let taken = scope.spawn(move || consumer.iter().sum::<u64>());
+        // Closed also if the producer panics.
+        let closes = pool.close_guard();
+        pool.producer().unwrap().put_many(1..=100).unwrap();
+        drop(closes);
+        taken.join().unwrap()
+    });
+    assert_eq!(sum, 5050);
+
+    // Pushes are private until the owner shares them.
+    let owner: Split<u32> = Split::new();
+    (0..10).for_each(|task| owner.push(task));
+    let thief = owner.thief();
+    assert_eq!(thief.steal(), Steal::Empty);
+    // What `Empty` does not tell, where the system has a process-wide barrier.
+    println!("private work: {}", thief.has_private_tasks());
+    assert!(owner.share());
+    assert_eq!(thief.steal(), Steal::Success(0));
+    println!("{sum}");
+}
