@@ -236,6 +236,14 @@ fn pools_that_cannot_be_had() {
     use poach_pool::mechanism::Consume;
     use poach_pool::salsa::Salsa;
     type Pool = Salsa<u32, Simulated, Full>;
+    /// An injector that answers what it likes.
+    struct Liar;
+    impl shared::Injecting for Liar {
+        fn push(&self, _: u64) {}
+        fn steal(&self) -> poach_deque::Steal<u64> {
+            poach_deque::Steal::Success(9)
+        }
+    }
     let scenario = Scenario::drain(1, 0, 1, 1);
     let none = || None::<Pool>;
     let config = Config::default();
@@ -250,16 +258,8 @@ fn pools_that_cannot_be_had() {
     assert!(!panics(|| explore(&config, &emptiness::behind(none, |_| 0))).is_empty());
     let few = Config { max_executions: 3, ..Config::bounded(1, true) };
     let pushes = Scenario { capacity: 1, ..scenario };
-    // One that answers what it likes.
-    struct Never;
-    impl shared::Injecting for Never {
-        fn push(&self, _: u64) {}
-        fn steal(&self) -> poach_deque::Steal<u64> {
-            poach_deque::Steal::Success(9)
-        }
-    }
     let config = few.clone().against(Spec::Fifo);
-    let lies = explore(&config, &shared::injector(&pushes, |_| Never));
+    let lies = explore(&config, &shared::injector(&pushes, |_| Liar));
     assert!(matches!(lies.verdict, Verdict::Violation(_)));
     let model = shared::injector::<poach_deque::Injector<u64, Simulated, 1>>(&pushes, |capacity| {
         poach_deque::Injector::with_capacity(capacity).unwrap()
