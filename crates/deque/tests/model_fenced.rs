@@ -4,7 +4,7 @@ mod model;
 
 use model::{Do, play};
 use poach_deque::{ChaseLev, The, Thep};
-use poach_memory::{Full, Loom, Unbounded, Unfenced};
+use poach_memory::{Asymmetric, Full, Loom, Unbounded, Unfenced};
 
 /// An owner and a thief meet at the last task, then at the one after it.
 const MEET: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Pop];
@@ -26,6 +26,16 @@ fn the() -> The<u64, Full, Loom> {
 #[test]
 fn chase_lev_at_the_last_task() {
     play(chase_lev, MEET, 1, 2, true);
+}
+
+/// Loom has no process-wide barrier: each side falls back to a full fence.
+#[test]
+fn chase_lev_without_a_process_wide_barrier() {
+    let queue = || {
+        let fences = Asymmetric::<Loom>::new();
+        ChaseLev::<u64, _, Loom>::starting_at(fences, 2, 0).unwrap()
+    };
+    play(queue, SHORT, 1, 2, true);
 }
 
 #[test]
