@@ -42,7 +42,7 @@
 //! # What it costs
 //!
 //! Instructions of a push and a pop by turns, in batches of 64, of a push and a steal, and of a pop of nothing: 56, 58, 59 and 12; with
-//! the number of tasks in the anchor they were 65, 69, 65 and 10 (`examples/instructions.rs`, callgrind, 2026-11-22).
+//! the number of tasks in the anchor they were 65, 69, 65 and 10 (`examples/queue_instructions.rs`, callgrind, 2026-11-22).
 
 use std::sync::Arc;
 

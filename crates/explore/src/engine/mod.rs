@@ -496,8 +496,14 @@ impl Engine {
         }
     }
 
+    /// Whether an operation that ends is a step: if it was none, and in what is left of a cut execution. A thread that
+    /// calls operations without a step until one of them has some outcome would otherwise never be unwound.
     fn needs_mark(&self) -> bool {
-        self.mode == Mode::Run && self.machine.threads[self.current].call_waits
+        match self.mode {
+            Mode::Run => self.machine.threads[self.current].call_waits,
+            Mode::Teardown | Mode::Unwind => !std::thread::panicking(),
+            Mode::Idle | Mode::SetUp | Mode::After => false,
+        }
     }
 
     fn record_call(&mut self, thread: usize) {

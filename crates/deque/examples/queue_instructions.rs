@@ -2,9 +2,9 @@
 //! divided by that of their numbers, are the instructions of one.
 //!
 //! ```console
-//! $ cargo build --release -p poach-deque --example instructions
+//! $ cargo build --release -p poach-deque --example queue_instructions
 //! $ for n in 1000 11000; do
-//! >     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions split owner $n 2>&1 |
+//! >     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/queue_instructions split owner $n 2>&1 |
 //! >         grep Collected
 //! > done
 //! ```

@@ -1,8 +1,8 @@
 //! Tasks put and taken by one thread, so and so many, for an instruction counter.
 //!
 //! ```text
-//! cargo build --release -p poach-pool --example instructions
-//! valgrind --tool=callgrind target/release/examples/instructions POOL BATCHES COUNT
+//! cargo build --release -p poach-pool --example pool_instructions
+//! valgrind --tool=callgrind target/release/examples/pool_instructions POOL BATCHES COUNT
 //! ```
 //!
 //! POOL is `task-pool`, `salsa`, `salsa-cas`, `conc-bag`, `ws-msq` or `ws-lifo`; BATCHES times COUNT tasks are
