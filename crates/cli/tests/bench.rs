@@ -130,7 +130,7 @@ fn what_there_is_not() {
     for (arguments, said) in [
         (
             &["none"][..],
-            "there is no suite `none`: there is deque, fork-join, graphs, pool, runtime, simulate",
+            "there is no suite `none`: there is deque, faces, fork-join, graphs, pool, runtime, simulate",
         ),
         (&["fork-join", "--workload", "none"], "has no workload `none`: it has fib"),
         (&["fork-join", "--system", "none"], "has no system `none`: it has sequential"),

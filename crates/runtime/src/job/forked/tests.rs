@@ -252,7 +252,9 @@ pub(crate) mod children {
         crate::set_global_builder(|| {
             // What makes the pool asks for it: refused, where it waited for itself.
             assert!(refusal(|| join(|| 1, || 2)).contains("asked for by what makes it"));
-            if let Some(tell) = TOLD.lock().unwrap().take() {
+            // The lock is free again when the other thread hears of it, and forks.
+            let tell = TOLD.lock().unwrap().take();
+            if let Some(tell) = tell {
                 tell.send(()).unwrap();
             }
             drop(HELD.lock().unwrap());
