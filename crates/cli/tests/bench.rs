@@ -144,7 +144,7 @@ fn what_there_is_not() {
         (&["--figure", "none"], "there is no figure `none`: there is fence-1"),
         (&["graphs", "--figure", "fence-1"], "is of the suite `fork-join`, not `graphs`"),
         (&["fork-join", "--profile", "no-such-file"], "--profile: no-such-file"),
-        (&["--quick"], "SUITE is missing: there is deque, fork-join"),
+        (&["--quick"], "SUITE is missing: there is deque, faces, fork-join"),
         (&["--workload", "fib"], "SUITE is missing"),
         (&["--json"], "SUITE is missing"),
         (&["fork-join", "--list", "--json"], "--json"),

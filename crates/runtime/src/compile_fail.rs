@@ -22,6 +22,27 @@
 //! poach_runtime::worker(|w| kept = Some(w.index()));
 //! ```
 //!
+//! Nobody implements what loops count with, or what a token lacks to be sent:
+//!
+//! ```compile_fail,E0603
+//! let three = poach_runtime::api::index::sealed::Count::after(1, 2);
+//! ```
+//! ```
+//! poach_runtime::par_for(1..3, |_| ());
+//! ```
+//! ```compile_fail,E0603
+//! struct Mine;
+//! impl poach_runtime::job::fork::UsesTheWorkerItIsGiven for Mine {}
+//! ```
+//! ```
+//! struct Mine;
+//! impl Clone for Mine {
+//!     fn clone(&self) -> Mine {
+//!         Mine
+//!     }
+//! }
+//! ```
+//!
 //! A task of a scope does not borrow from the scope's body, nor does its scope leave it:
 //!
 //! ```compile_fail,E0373

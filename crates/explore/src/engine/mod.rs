@@ -190,9 +190,8 @@ pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-/// Says that what the running thread does from here on does not depend on anything that it has read: it has returned
-/// from an operation, to a loop that keeps nothing, with handles that keep nothing. What the operation returned is the
-/// specification's business. Executions in which it has read different things are one from here on.
+/// Says that what the running thread does from here on depends on nothing that it has read: it has returned from an operation,
+/// to a loop and with handles that keep nothing. Executions in which it has read different things are one from here on.
 pub(crate) fn forget() {
     with(|engine| {
         if engine.mode == Mode::Run && !engine.probes() {
@@ -496,13 +495,11 @@ impl Engine {
         }
     }
 
-    /// Whether an operation that ends is a step: if it was none, and in what is left of a cut execution. A thread that
-    /// calls operations without a step until one of them has some outcome would otherwise never be unwound.
+    /// Whether an operation's end is a step: if it had none, and in a cut execution, so that each thread is unwound.
     fn needs_mark(&self) -> bool {
         match self.mode {
             Mode::Run => self.machine.threads[self.current].call_waits,
-            Mode::Teardown | Mode::Unwind => !std::thread::panicking(),
-            Mode::Idle | Mode::SetUp | Mode::After => false,
+            mode => matches!(mode, Mode::Teardown | Mode::Unwind) && !std::thread::panicking(),
         }
     }
 

@@ -4,15 +4,12 @@
 //! address space for that on top of each stack. Where address space is limited (`ulimit -v`) that is most of what a pool takes; so on
 //! Linux a stack is mapped here, and what lies before and behind it is given back.
 
-use std::alloc::Layout;
-
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
+    use std::alloc::Layout;
     use std::ptr;
 
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-
-    use super::Layout;
 
     /// A multiple of all sizes of pages.
     const PAGE: usize = 64 << 10;
