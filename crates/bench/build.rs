@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "src/cores/names.rs"]
+mod names;
+
 /// The crates whose versions a document states.
 const PEERS: [&str; 6] =
     ["chili", "crossbeam-deque", "crossbeam-queue", "rayon", "rayon-core", "st3"];
@@ -19,6 +22,7 @@ fn main() {
     tell("POACH_PROFILE", &env::var("PROFILE").unwrap_or_default());
     tell("POACH_PEERS", &peers(&root.join("Cargo.lock")));
 
+    name_words(&root);
     println!("cargo::rerun-if-changed=build.rs");
     // Where git keeps them: in a worktree that is elsewhere, and a build that missed them would go on to state
     // an earlier commit.
@@ -28,6 +32,27 @@ fn main() {
             println!("cargo::rerun-if-changed={}", root.join(&file).display());
         }
     }
+}
+
+/// What the queues' and pools' sources call the words that they access, for the account of what costs most.
+fn name_words(root: &Path) {
+    let mut all = Vec::new();
+    for directory in ["crates/deque/src", "crates/pool/src", "crates/bench/src/cores"] {
+        println!("cargo::rerun-if-changed={}", root.join(directory).display());
+        let mut waiting = vec![root.join(directory)];
+        while let Some(path) = waiting.pop() {
+            if let Ok(entries) = fs::read_dir(&path) {
+                waiting.extend(entries.flatten().map(|entry| entry.path()));
+            } else if let Ok(source) = fs::read_to_string(&path) {
+                let path = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+                let named = names::names(&source).into_iter();
+                all.extend(named.map(|(line, column, name)| (path.clone(), line, column, name)));
+            }
+        }
+    }
+    all.sort();
+    let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    fs::write(directory.join("names.rs"), format!("&{all:?}")).expect("a file in OUT_DIR");
 }
 
 fn tell(name: &str, value: &str) {

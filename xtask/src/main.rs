@@ -32,6 +32,8 @@ enum Verb {
     Lint,
     /// The documentation builds without a warning, and every link of every page leads somewhere.
     Docs,
+    /// `poach scan`'s documents are read by the programs that they are for, which are installed.
+    Documents,
     /// The workspace compiles for the other platforms, and for all of them with `portable`.
     Cross,
     /// The unit and behaviour tests of the crates that hold `unsafe` run under Miri.
@@ -54,6 +56,10 @@ enum Verb {
     RayonBench(verb::rayon_bench::Options),
     /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in turn.
     RayonPrograms(verb::rayon_programs::Options),
+    /// `far/` is built and tested against Debian's MPICH and Open MPI, which are installed, at 1 to 4 ranks.
+    Mpi(verb::mpi::Options),
+    /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
+    Capi(verb::capi::Options),
     /// The quick verbs, one after the other: fmt, lint, docs, cross.
     Ci,
 }
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Fmt => verb::fmt::run(),
         Verb::Lint => verb::lint::run(),
         Verb::Docs => verb::docs::run(),
+        Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
@@ -74,6 +81,8 @@ fn main() -> ExitCode {
         Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
         Verb::RayonBench(options) => verb::rayon_bench::run(&options),
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),
+        Verb::Mpi(options) => verb::mpi::run(&options),
+        Verb::Capi(options) => verb::capi::run(&options),
         Verb::Ci => verb::ci::run(),
     };
     match outcome {

@@ -52,21 +52,34 @@ pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBu
 pub(crate) fn copy(package: &Path, to: &Path, patched: bool) -> Result<()> {
     for entry in WalkDir::new(package) {
         let entry = entry?;
-        let copy = to.join(entry.path().strip_prefix(package)?);
-        let copied = if entry.file_type().is_dir() {
-            fs::create_dir_all(&copy)
-        } else {
-            fs::copy(entry.path(), &copy).map(drop)
-        };
-        copied.with_context(|| format!("could not write {}", copy.display()))?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let name = entry.path().strip_prefix(package)?;
+        let mut bytes = read(entry.path())?;
+        if name == Path::new("Cargo.toml") {
+            let core = workspace::root().join("compat/rayon-core");
+            bytes.extend_from_slice(b"\n[workspace]\n");
+            if patched {
+                // In single quotes TOML knows no escapes.
+                let patch = format!(
+                    "\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n",
+                    core.display()
+                );
+                bytes.extend_from_slice(patch.as_bytes());
+            }
+        }
+        let copy = to.join(name);
+        // Cargo builds anew what was written anew.
+        if !copy.exists() || read(&copy)? != bytes {
+            write(&copy, bytes)?;
+        }
     }
-    let manifest = to.join("Cargo.toml");
-    let own = fs::read_to_string(&manifest)?;
-    let core = workspace::root().join("compat/rayon-core");
-    // In single quotes TOML knows no escapes.
-    let patch = format!("\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n", core.display());
-    let patch = if patched { &patch } else { "" };
-    write(&manifest, format!("{own}\n[workspace]\n{patch}"))
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("could not read {}", path.display()))
 }
 
 /// That the package in `directory` is built on the drop-in if it is to be `patched`, and else on the original.

@@ -28,6 +28,11 @@ impl Step {
         Self::new("rustup").args("run nightly cargo".split(' ')).args(arguments.split_whitespace())
     }
 
+    /// A program of the system's, or one that was built.
+    pub(crate) fn program(name: &str) -> Self {
+        Self::new(name)
+    }
+
     fn new(program: &str) -> Self {
         let mut command = Command::new(program);
         command.current_dir(workspace::root()).stdin(Stdio::null());
@@ -105,6 +110,23 @@ fn tests_passed(line: &str) -> Option<u64> {
 
 fn rustup(arguments: &str) -> Step {
     Step::new("rustup").args(arguments.split_whitespace())
+}
+
+/// Whether a program is there.
+pub(crate) fn has_program(program: &str) -> bool {
+    Step::new(program).args(["--version"]).succeeds()
+}
+
+/// Makes sure that a program is there, from the Debian packages `package`, separated by blanks.
+pub(crate) fn need_program(program: &str, version: &str, package: &str) -> Result<()> {
+    if Step::new(program).args([version]).succeeds() {
+        return Ok(());
+    }
+    Step::new("apt-get")
+        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+        .args(package.split(' '))
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .run(&format!("{program} is missing, and its package {package} could not be installed"))
 }
 
 /// Makes sure that the cargo subcommand `name` runs, from the rustup component `component`.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::env;
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::Arc;
@@ -369,16 +369,17 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 /// A panic that nobody waits for.
 fn panicked(handler: Option<&PanicHandler>, payload: Box<dyn Any + Send>) {
     let Some(handler) = handler else {
-        eprintln!(
-            "rayon-core (Poach): a task panicked, nobody waits for it, and there is no panic \
-             handler: aborting"
-        );
-        process::abort();
+        abort("a task panicked, nobody waits for it, and there is no panic handler");
     };
     if catch_unwind(AssertUnwindSafe(|| handler(payload))).is_err() {
-        eprintln!("rayon-core (Poach): the panic handler panicked: aborting");
-        process::abort();
+        abort("the panic handler panicked");
     }
+}
+
+/// Says why, if anybody reads it: `eprintln` panics if not, which would end this function and not the process.
+fn abort(why: &str) -> ! {
+    drop(writeln!(io::stderr(), "rayon-core (Poach): {why}: aborting"));
+    process::abort();
 }
 
 /// Makes the global pool as it is by default, unless there is one.

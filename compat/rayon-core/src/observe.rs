@@ -5,7 +5,8 @@
 //! | `POACH_STATS=1` | prints each pool's counters to standard error when the pool is dropped, the global one's when the program ends |
 //! | `POACH_TRACE=FILE` | writes a timeline of the global pool to the file, for <https://ui.perfetto.dev>; those of the program's other pools to `FILE` with a number before its extension |
 //!
-//! A program that is killed, or aborts, reports nothing of its global pool; nor does one on a system other than Unix.
+//! A program that is killed, or aborts, reports nothing of its global pool; nor does one on a system other than Unix. If standard
+//! error is closed, nothing is said, and the program ends as it would have.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,8 +15,8 @@ use std::io::{self, BufWriter, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use poach_runtime::ThreadPool;
 use poach_runtime::trace::Recording;
@@ -32,7 +33,15 @@ pub(crate) struct Observed {
     trace: Option<(PathBuf, Recording)>,
 }
 
-static GLOBAL: Mutex<Option<Observed>> = Mutex::new(None);
+/// Of the global pool. No lock: one that a thread holds at a fork stays held in the child, which looks here when it ends.
+static GLOBAL: AtomicPtr<Observed> = AtomicPtr::new(ptr::null_mut());
+
+/// Says something on standard error, if anybody reads it: `eprintln` panics if not, and the end of a program may not.
+macro_rules! say {
+    ($($what:tt)*) => {
+        drop(writeln!(io::stderr(), $($what)*))
+    };
+}
 
 impl Observed {
     /// Begins to observe a pool that the program has made, if the environment asks for it.
@@ -59,7 +68,7 @@ impl Observed {
             return mem::forget(self);
         }
         if self.stats {
-            eprintln!("{} of {} threads:\n{}", self.name, pool.threads(), pool.stats());
+            say!("{} of {} threads:\n{}", self.name, pool.threads(), pool.stats());
         }
         if let Some((file, recording)) = self.trace {
             let trace = recording.stop();
@@ -72,9 +81,9 @@ impl Observed {
             match write() {
                 Ok(()) if missed == 0 => {}
                 Ok(()) => {
-                    eprintln!("{}: {missed} events came after the last that fits", file.display())
+                    say!("{}: {missed} events came after the last that fits", file.display())
                 }
-                Err(error) => eprintln!("POACH_TRACE={}: {error}", file.display()),
+                Err(error) => say!("POACH_TRACE={}: {error}", file.display()),
             }
         }
     }
@@ -85,25 +94,30 @@ pub(crate) fn global() {
     let Some(observed) = Observed::of(poach_runtime::global(), 0) else {
         return;
     };
-    let old = GLOBAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner).replace(observed);
-    // There is one in a forked child: its parent's, whose recording cannot be stopped here.
-    mem::forget(old);
+    // There is an old one in a forked child: its parent's, whose recording cannot be stopped here. It is left as it is. AcqRel, here
+    // and below: what is taken out was made before it was put in.
+    GLOBAL.swap(Box::into_raw(Box::new(observed)), Ordering::AcqRel);
     at_exit();
 }
 
 #[cfg(unix)]
 fn at_exit() {
     extern "C" fn report() {
-        let observed = GLOBAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(observed) = observed {
-            observed.report(poach_runtime::global());
+        let observed = GLOBAL.swap(ptr::null_mut(), Ordering::AcqRel);
+        // A forked child without a global pool of its own has nothing to report, and makes none for it.
+        if let Some(pool) = poach_runtime::global_if_made()
+            && !observed.is_null()
+        {
+            // SAFETY: `global` had it from a box, and who takes it out is the only one that has it.
+            let observed = unsafe { Box::from_raw(observed) };
+            observed.report(pool);
         }
     }
     // SAFETY: `report` is a function that may be called at any time, and cannot unwind into its caller: a panic in an
     // `extern "C"` function ends the process.
     let refused = unsafe { libc::atexit(report) };
     if refused != 0 {
-        eprintln!("POACH_STATS, POACH_TRACE: the system refuses a function to call at the end");
+        say!("POACH_STATS, POACH_TRACE: the system refuses a function to call at the end");
     }
 }
 

@@ -94,6 +94,50 @@ fn a_timeline_of_each_pool() {
     assert!(well && said.contains("POACH_TRACE="), "{said}");
 }
 
+/// Nobody reads what is said: the program ends as it would have.
+#[test]
+#[cfg(unix)]
+fn a_report_that_nobody_reads() {
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        assert_eq!(pool.install(|| fib(10)) + fib(10), 110);
+        return;
+    }
+    let variables = [("POACH_STATS", "1"), ("POACH_TRACE", "/nowhere/trace.json")];
+    let ended = unheard("a_report_that_nobody_reads", &variables);
+    assert!(ended.success(), "{ended}");
+}
+
+/// A panic that nobody waits for ends the program, also where that cannot be said.
+#[test]
+#[cfg(unix)]
+fn an_abort_that_nobody_reads() {
+    use std::os::unix::process::ExitStatusExt as _;
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        pool.spawn(|| panic!("nobody waits for it"));
+        thread::sleep(Duration::from_secs(20));
+        return;
+    }
+    let ended = unheard("an_abort_that_nobody_reads", &[]);
+    assert_eq!(ended.signal(), Some(libc::SIGABRT), "{ended}");
+}
+
+/// How `test` ends in a process of its own whose standard error nobody reads.
+#[cfg(unix)]
+fn unheard(test: &str, variables: &[(&str, &str)]) -> std::process::ExitStatus {
+    let (nobody, stderr) = std::io::pipe().unwrap();
+    drop(nobody);
+    Command::new(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env("CHILD", "1")
+        .envs(variables.iter().copied())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .status()
+        .unwrap()
+}
+
 #[test]
 fn a_lock_that_is_held_across_a_join() {
     if is_child() {

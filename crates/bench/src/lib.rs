@@ -43,6 +43,7 @@ mod harness;
 pub mod table;
 
 mod cholesky;
+mod cores;
 mod faces;
 mod fft;
 mod fib;
@@ -73,6 +74,7 @@ mod tree_sum;
 mod uts;
 pub mod words;
 
+pub use cores::{Cores, why};
 pub use deque::Deque;
 pub use faces::Faces;
 pub use fork::use_profile;

@@ -36,6 +36,14 @@ pub(crate) fn spaced(pops: NonZeroU64) -> Delta {
     unsafe { delta.without_fill() }
 }
 
+/// The bound of a simulated machine with so many entries in its store buffer, the queue making the store between two pops.
+pub(crate) fn simulated(store_buffer: usize) -> Delta {
+    // Of the entries and the store that is on its way to the cache, one in two is a pop's.
+    let pops = NonZeroU64::MIN.saturating_add(store_buffer as u64 / 2);
+    // SAFETY: the simulated machine has so many entries, and does not merge stores.
+    unsafe { Delta::exactly(pops) }
+}
+
 /// A queue without a fence, as a limit to measure by: it has room for the largest batch twice, and is not grown.
 ///
 /// # Errors

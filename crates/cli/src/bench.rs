@@ -17,11 +17,12 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use poach_bench::figure::PaperFigure;
 use poach_bench::{
-    Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure, find,
-    runs, suites, table, words,
+    Cores, Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure,
+    find, runs, suites, table, words,
 };
 
 use crate::output::{self, AMISS, USAGE, print};
+use crate::signals::on_interrupt;
 
 /// The call stack of the thread that measures, in bytes of address space: the sequential programs run
 /// on it, and the deepest goes through some ten thousand levels.
@@ -87,6 +88,13 @@ pub(crate) struct Arguments {
     /// patience, expose.
     #[arg(long, value_name = "NAME=NS,..")]
     costs: Option<String>,
+    /// Simulate queues and pools on this machine's processors and caches: xeon, salsa, lace, or a file that describes one;
+    /// `lace:1024` has more of its packages, 1,024 processors at least.
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["topology", "costs"])]
+    memory: Option<String>,
+    /// With --memory: which words cost most in each row, by the names that they have in the source.
+    #[arg(long, requires = "memory")]
+    why: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -118,6 +126,10 @@ impl Arguments {
             }
         };
         let suite = find(name)?;
+        if let Some(memory) = &self.memory {
+            ensure!(name == "simulate", "--memory is for the suite `simulate`");
+            return Ok(Some(Box::new(Cores::new(memory).context("--memory")?)));
+        }
         if self.topology.is_none() && self.costs.is_none() {
             return Ok(Some(suite));
         }
@@ -132,7 +144,7 @@ impl Arguments {
         let lists = [&self.workload, &self.system].iter().any(|list| !list.is_empty());
         let sized = self.quick || self.paper || self.json || self.rounds.is_some();
         let kept = self.out.is_some() || self.runs.is_some() || self.profile.is_some();
-        let simulated = self.topology.is_some() || self.costs.is_some();
+        let simulated = self.topology.is_some() || self.costs.is_some() || self.memory.is_some();
         lists || sized || kept || simulated || !self.workers.is_empty() || !self.peer.is_empty()
     }
 
@@ -300,8 +312,7 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let (sender, messages) = mpsc::channel();
     let interrupt = sender.clone();
     // A receiver that is gone means that the program is ending already.
-    ctrlc::set_handler(move || drop(interrupt.send(Message::Interrupted)))
-        .context("could not listen for Ctrl-C")?;
+    on_interrupt(move || drop(interrupt.send(Message::Interrupted)))?;
     let working = Arc::clone(&session);
     thread::Builder::new()
         .name("bench".to_owned())
@@ -330,6 +341,9 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     } else {
         let width = terminal_size::terminal_size().map_or(100, |(width, _)| width.0);
         print(table::render(&document, width).as_bytes())?;
+        if arguments.why {
+            print(poach_bench::why(&document).as_bytes())?;
+        }
         if paper.is_some() {
             print(figure::text(&document).as_bytes())?;
         }

@@ -15,17 +15,21 @@ mod bench;
 #[path = "without_bench.rs"]
 mod bench;
 mod check;
+mod doctor;
 mod measure;
 mod output;
 mod scan;
+mod shell;
+mod signals;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Work stealing without fences.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "poach", version)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -35,8 +39,11 @@ struct Arguments {
 enum Verb {
     Bench(bench::Arguments),
     Check(check::Arguments),
+    Completions(shell::Completions),
+    Doctor(doctor::Arguments),
+    Man(shell::Man),
     Measure(measure::Arguments),
-    Scan(scan::Arguments),
+    Scan(Box<scan::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -44,10 +51,37 @@ fn main() -> ExitCode {
     // milliseconds for every processor to pass by, in the midst of whatever the verb does. Where it
     // is refused the queues fall back to full fences, as they do without this.
     let _ = poach_memory::membarrier::register();
-    match Arguments::parse().verb {
+    let arguments = match with_defaults() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            output::complain("scan", &format!("{error:#}"));
+            return ExitCode::from(output::USAGE);
+        }
+    };
+    match arguments.verb {
         Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Completions(arguments) => shell::completions(&arguments, Arguments::command()),
+        Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Man(arguments) => shell::man(&arguments, Arguments::command()),
         Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Scan(arguments) => scan::run(&arguments),
+    }
+}
+
+/// The command line, and what stands in a file and in the environment for it.
+///
+/// # Errors
+///
+/// If the latter make no sense. If the command line does not, the program ends here.
+fn with_defaults() -> anyhow::Result<Arguments> {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let arguments = Arguments::parse_from(&line);
+    match &arguments.verb {
+        // The program's name and the verb's come before the verb's own words.
+        Verb::Scan(scan) => {
+            Ok(Arguments::parse_from(scan.config.apply(&Arguments::command(), &line, 2)?))
+        }
+        _ => Ok(arguments),
     }
 }

@@ -1,6 +1,9 @@
-//! What every verb does with the terminal: print, complain, end.
+//! What every verb does with the terminal and its files: print, write, complain, end.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 
@@ -17,14 +20,113 @@ pub(crate) const INTERRUPTED: i32 = 130;
 ///
 /// If stdout cannot be written to for another reason: a full disk, say.
 pub(crate) fn print(text: &[u8]) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("could not write to stdout"),
-    }
+    Target::Stdout.write(|out| out.write_all(text))
 }
 
 /// Says on stderr what is amiss. Where stderr is closed there is nobody to tell.
 pub(crate) fn complain(verb: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "poach {verb}: {text}");
 }
+
+/// Where a document goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    Stdout,
+    File(&'a Path),
+}
+
+impl<'a> Target<'a> {
+    /// The file of a path; `-` is stdout.
+    pub(crate) fn of(path: &'a Path) -> Target<'a> {
+        if path == Path::new("-") { Target::Stdout } else { Target::File(path) }
+    }
+
+    pub(crate) fn is_terminal(self) -> bool {
+        self == Target::Stdout && io::stdout().is_terminal()
+    }
+
+    /// Writes a document: to stdout piece by piece, where a pipe that nobody reads any more is no
+    /// error; to a file by way of another beside it, which takes its name when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written to. What stood in the file stands there still.
+    pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        match self {
+            Target::Stdout => {
+                let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+                match write(&mut stdout).and_then(|()| stdout.flush()) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        // What is left in the buffer has no reader, either.
+                        let _ = stdout.into_parts();
+                        Ok(())
+                    }
+                    other => other.context("could not write to stdout"),
+                }
+            }
+            Target::File(path) => {
+                replace(path, write).with_context(|| format!("could not write {}", path.display()))
+            }
+        }
+    }
+}
+
+/// The file that is being written, which is to go if the program ends before it is complete.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Ends the program at once, as Ctrl-C does.
+pub(crate) fn interrupted() -> ! {
+    if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
+        let _ = fs::remove_file(path);
+    }
+    std::process::exit(INTERRUPTED)
+}
+
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // The file behind a link is replaced, and not the link.
+    let target = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        Err(error) => return Err(error),
+    };
+    // A device or a pipe cannot be replaced: it is written to.
+    if fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
+        let mut out = BufWriter::new(fs::OpenOptions::new().write(true).open(&target)?);
+        return write(&mut out).and_then(|()| out.flush());
+    }
+    let directory = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".poach-");
+    if let Ok(existing) = fs::metadata(&target) {
+        builder.permissions(existing.permissions());
+    } else {
+        as_new(&mut builder);
+    }
+    let file = builder.tempfile_in(directory)?;
+    let remember = |path: Option<PathBuf>| {
+        *UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = path;
+    };
+    remember(Some(file.path().to_owned()));
+    let written = (|| {
+        let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
+        write(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.persist(&target).map(drop).map_err(|error| error.error)
+    })();
+    remember(None);
+    written
+}
+
+/// A file that was not there gets the permissions of a new one, which are the user's to restrict (umask).
+#[cfg(unix)]
+fn as_new(builder: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    builder.permissions(fs::Permissions::from_mode(0o666));
+}
+
+#[cfg(not(unix))]
+fn as_new(_: &mut tempfile::Builder<'_, '_>) {}

@@ -126,6 +126,23 @@ fn simulated_workers_need_no_processors_and_are_kept_by_date() {
 }
 
 #[test]
+fn queues_on_a_machine_of_many_processors() {
+    let asked = ["--workload", "steals", "--system", "split", "--workers", "48", "--rounds", "1"];
+    let simulated = [&["simulate", "--quick", "--memory", "lace", "--why"][..], &asked].concat();
+    let output = bench(&simulated);
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(out(&output).contains("% of thief time"), "{}", out(&output));
+    let crowded = [&["simulate", "--quick", "--memory", "xeon"][..], &asked].concat();
+    let output = bench(&crowded);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        out(&output).contains("48 workers on `xeon`, which has 2 processors"),
+        "{}",
+        out(&output)
+    );
+}
+
+#[test]
 fn what_there_is_not() {
     for (arguments, said) in [
         (
@@ -140,6 +157,10 @@ fn what_there_is_not() {
         (&["fork-join", "--quick", "--paper"], "--paper"),
         (&["fork-join", "--topology", "2:1"], "are for the suite `simulate`"),
         (&["simulate", "--topology", "none"], "SIZE:NANOSECONDS"),
+        (&["deque", "--memory", "lace"], "--memory is for the suite `simulate`"),
+        (&["simulate", "--memory", "cray"], "`cray` is no file, nor a machine that is shipped"),
+        (&["simulate", "--memory", "lace:9999"], "1 to 1088 processors"),
+        (&["simulate", "--why"], "--memory <MACHINE>"),
         (&["simulate", "--costs", "fork=1"], "there is no cost `fork`: there is push"),
         (&["--figure", "none"], "there is no figure `none`: there is fence-1"),
         (&["graphs", "--figure", "fence-1"], "is of the suite `fork-join`, not `graphs`"),

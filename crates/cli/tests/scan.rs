@@ -276,3 +276,137 @@ fn ctrl_c_shows_what_there_is() {
     assert_eq!(document["interrupted"], true);
     assert_eq!(status.code(), Some(1));
 }
+
+#[test]
+fn one_ctrl_c_is_enough_while_nobody_reads_the_document() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    // A document that no pipe holds as a whole.
+    for number in 0..2000 {
+        fs::create_dir(tree.path().join(format!("{number}-{}", "n".repeat(100))))
+            .expect("a directory");
+    }
+    let mut child = Command::new(POACH)
+        .args(["scan", "--json", "--top", "all"])
+        .arg(tree.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // It is being written once something can be read.
+    let mut first = [0];
+    child.stdout.as_mut().expect("piped").read_exact(&mut first).expect("a document");
+    rig::interrupt(&child);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}
+
+#[test]
+fn a_signal_that_was_ignored_stays_ignored() {
+    const HANGUP: u64 = 1;
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", POACH, "scan", "--json", "/"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let pid = rustix::process::Pid::from_child(&child).as_raw_nonzero().get();
+    let ignored = rig::wait_for_handler(pid);
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    assert!(ignored & 1 << (HANGUP - 1) != 0, "the mask of ignored signals is {ignored:x}");
+}
+
+#[test]
+fn names_are_whole_in_a_pipe_and_fit_where_a_width_is_known() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let name = "n".repeat(250);
+    fs::create_dir(tree.path().join(&name)).expect("a directory");
+    let output = poach(&[], tree.path());
+    assert!(text(&output.stdout).contains(&name), "{}", text(&output.stdout));
+}
+
+#[test]
+fn names_of_one_file_are_shown_with_the_files_only() {
+    let tree = grown();
+    fs::hard_link(tree.path().join("small/file"), tree.path().join("another")).expect("a link");
+    let shown = |arguments: &[&str]| text(&poach(arguments, tree.path()).stdout).to_owned();
+    assert!(!shown(&[]).contains("another"));
+    assert!(shown(&["--all"]).contains("another") && shown(&["--all"]).contains("(hard link)"));
+}
+
+#[test]
+fn reports_take_the_place_of_the_tree() {
+    let tree = grown();
+    let reported =
+        poach(&["--report", "largest-files,symlinks,errors", "--apparent-size"], tree.path());
+    assert_eq!(reported.status.code(), Some(0));
+    let shown = text(&reported.stdout);
+    let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name} in\n{shown}"));
+    assert!(
+        at("largest-files") < at("large/inner/file") && at("large/inner/file") < at("small/file")
+    );
+    assert!(
+        at("small/file") < at("symlinks") && at("leads on") < at("errors") && at("nothing") > 0
+    );
+    let document = json(&poach(&["--report", "summary,owners", "--json"], tree.path()));
+    assert_eq!(document["reports"]["summary"]["rows"][0]["value"], 7);
+    assert!(document["reports"]["owners"]["rows"][0]["owner"].is_string());
+    for (arguments, named) in [
+        (&["--report", "sizes"][..], "largest-files"),
+        (&["--report", "stats", "--format", "csv"], "--report"),
+        (&["--report", "recent", "--recent", "soon"], "--recent"),
+    ] {
+        let refused = poach(arguments, tree.path());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&refused.stderr).contains(named), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn what_is_chosen_counts_and_nothing_else() {
+    let tree = grown();
+    fs::write(tree.path().join("small/notes.txt"), b"12345").expect("a file");
+    let totals = |arguments: &[&str]| {
+        let document = json(&poach(&[&["--json"], arguments].concat(), tree.path()));
+        (document["totals"]["files"].as_u64(), document["totals"]["apparent_bytes"].as_u64())
+    };
+    assert_eq!(totals(&["-X", "large", "-X", "*.txt"]).0, Some(1));
+    assert_eq!(totals(&["-I", "*.txt"]), (Some(1), Some(5)));
+    assert_eq!(totals(&["--min-length", "100K"]), (Some(1), Some(300_000)));
+    assert_eq!(totals(&["--type", "f"]), (Some(3), Some(300_006)));
+    assert_eq!(totals(&["--type", "f", "--older", "1d"]), (Some(0), Some(0)));
+    assert_eq!(totals(&["--include-regex", "inner/f", "--newer", "1d"]), (Some(1), Some(300_000)));
+    let shown = poach(&["-I", "*.txt", "--all"], tree.path());
+    assert!(text(&shown.stdout).contains("notes.txt") && !text(&shown.stdout).contains("inner"));
+    for (arguments, named) in [
+        (["--exclude", "a["], "a["),
+        (["--include-regex", "a("], "a("),
+        (["--min-length", "much"], "--min-length"),
+    ] {
+        let refused = poach(&arguments, tree.path());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&refused.stderr).contains(named), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn paths_come_from_a_file_too() {
+    let tree = grown();
+    let list = tree.path().join("list");
+    let paths: Vec<u8> = ["small", "large/inner/file", "large"]
+        .iter()
+        .flat_map(|name| [tree.path().join(name).as_os_str().as_bytes(), b"\0"].concat())
+        .collect();
+    fs::write(&list, paths).expect("a file");
+    let from = |list: &Path| {
+        Command::new(POACH)
+            .args(["scan", "--json", "--files0-from"])
+            .arg(list)
+            .output()
+            .expect("it starts")
+    };
+    let document = json(&from(&list));
+    assert_eq!(document["totals"]["files"], 2);
+    assert_eq!(document["repeated"].as_array().map(Vec::len), Some(1));
+    let missing = from(&tree.path().join("missing"));
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("--files0-from"), "{}", text(&missing.stderr));
+}

@@ -42,7 +42,7 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 
 use crate::handles::{handles, methods};
 use crate::owned::Owned;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
 struct Shared<T, M: Memory, P> {
@@ -54,7 +54,7 @@ struct Shared<T, M: Memory, P> {
 
 struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
-    room: Owned<Room<T, M>>,
+    buffer: Owned<Buffer<T, M>>,
     policy: P,
 }
 
@@ -150,11 +150,11 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
     /// As [`with_capacity`](ChaseLev::with_capacity).
     #[doc(hidden)]
     pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        let (rings, room) = Rings::new(capacity, index)?;
+        let (rings, buffer) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
-                room: Owned::new(room),
+                buffer: Owned::new(buffer),
                 policy,
             }),
             thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
@@ -165,13 +165,13 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.room().capacity()
+        self.buffer().capacity()
     }
 
     #[inline(always)]
-    fn room(&self) -> &Room<T, M> {
+    fn buffer(&self) -> &Buffer<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        unsafe { self.shared.owner.room.get() }
+        unsafe { self.shared.owner.buffer.get() }
     }
 
     /// The policy that this queue was made with.
@@ -200,9 +200,9 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
             return None;
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.
-        let task = unsafe { self.room().read(index) };
+        let task = unsafe { self.buffer().read(index) };
         // SAFETY: as above; its task has been read.
-        unsafe { self.room().finish(&shared.thieves.rings, index) };
+        unsafe { self.buffer().finish(&shared.thieves.rings, index, 1) };
         Some(task)
     }
 }
@@ -214,14 +214,14 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         // Relaxed: only the owner stores it.
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        let room = self.room();
-        if !room.has(tail)
-            && let Err(NoMemory) = room.make(&self.shared.thieves.rings, tail)
+        let buffer = self.buffer();
+        if !buffer.has(tail)
+            && let Err(NoMemory) = buffer.make(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { room.write(tail, task) };
+        unsafe { buffer.write(tail, task) };
         let next = tail.wrapping_add(1);
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.shared.owner.tail.store(next, Ordering::Release);
@@ -244,7 +244,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
         }
         // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
         // owner's.
-        Some(unsafe { self.room().read(index) })
+        Some(unsafe { self.buffer().read(index) })
     }
 
     fn thief(&self) -> Stealer<T, P, M> {

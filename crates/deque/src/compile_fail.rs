@@ -205,7 +205,7 @@ mod here {}
 mod split {}
 
 /// A task's slot, and the head of a stack, without a promise: `Head::push` is unsafe, and so is all that gives a `Head`
-/// (`Stack::bottom`, `Pushed`), tells of its `Popped` or reads a `Slot`. So safe code has no `depth`, `status`,
+/// (`Stack::bottom`, `Pushed`), tells of its `Popped` or reads a `Slot`. So safe code has no `depth`, `as_ptr`, `status`,
 /// `descriptor` or `PushError` of a task either, and no `Here` whose `owns` lies.
 ///
 /// ```compile_fail,E0133

@@ -37,6 +37,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use poach_memory::Asymmetric;
 
+use crate::ring::Claim;
 use crate::{Biased, Fifo, biased, fifo};
 
 /// The most tasks that a batch has if the caller names no limit.
@@ -114,19 +115,21 @@ impl<T> Worker<T> {
 
     /// Takes over what a thief claimed from a first-in, first-out queue, and pops in that order.
     #[inline]
-    fn take_in_order(&self, claimed: &mut impl DoubleEndedIterator<Item = T>) {
+    fn take_in_order(&self, claimed: &mut (impl Claim<Item = T> + DoubleEndedIterator)) {
+        let count = claimed.size_hint().0;
         match &self.queue {
-            Queue::Fifo(queue) => claimed.for_each(|task| queue.push(task)),
-            Queue::Lifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
+            Queue::Fifo(queue) => queue.push_all(count, claimed),
+            Queue::Lifo(queue) => queue.push_all(count, &mut claimed.rev()),
         }
     }
 
     /// Takes over what a thief claimed from a last-in, first-out queue, the oldest first, and pops the youngest first.
     #[inline]
-    fn take_reversed(&self, claimed: &mut impl DoubleEndedIterator<Item = T>) {
+    fn take_reversed(&self, claimed: &mut (impl Claim<Item = T> + DoubleEndedIterator)) {
+        let count = claimed.size_hint().0;
         match &self.queue {
-            Queue::Fifo(queue) => claimed.rev().for_each(|task| queue.push(task)),
-            Queue::Lifo(queue) => claimed.for_each(|task| queue.push(task)),
+            Queue::Fifo(queue) => queue.push_all(count, &mut claimed.rev()),
+            Queue::Lifo(queue) => queue.push_all(count, claimed),
         }
     }
 }
@@ -168,7 +171,7 @@ impl<T> Stealer<T> {
     #[inline]
     pub fn steal(&self) -> Steal<T> {
         match &self.queue {
-            Thieves::Fifo(queue) => Steal::from(queue.shared().steal()),
+            Thieves::Fifo(queue) => Steal::from(queue.steal()),
             Thieves::Lifo(queue) => Steal::from(queue.steal()),
         }
     }
@@ -192,7 +195,7 @@ impl<T> Stealer<T> {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         match &self.queue {
-            Thieves::Fifo(queue) => of(queue.shared().claim(|all| half(all, limit)), |claimed| {
+            Thieves::Fifo(queue) => of(queue.claim(|all| half(all, limit)), |claimed| {
                 dest.take_in_order(claimed);
                 Some(())
             }),
@@ -221,7 +224,7 @@ impl<T> Stealer<T> {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         match &self.queue {
-            Thieves::Fifo(queue) => of(queue.shared().claim(|all| half(all, limit)), |claimed| {
+            Thieves::Fifo(queue) => of(queue.claim(|all| half(all, limit)), |claimed| {
                 let first = claimed.next();
                 dest.take_in_order(claimed);
                 first

@@ -21,6 +21,9 @@ pub mod biased;
 pub mod chase_lev;
 #[cfg(doctest)]
 mod compile_fail;
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 pub mod crossbeam;
 pub mod fifo;
 mod handles;

@@ -140,6 +140,19 @@ behaviour!(fifo, |capacity, index| Fifo::<_, Machine>::starting_at(capacity, ind
     a_steal_into_oneself_loses_nothing
     half_moves_to_another_owner
 ]);
+behaviour!(closed_fifo, |capacity, index| {
+    Fifo::<_, Machine>::with_patience(capacity, index, 0, 0).unwrap()
+}, [
+    thieves_take_the_oldest_of_a_fifo
+    an_empty_queue_says_so
+    a_fifo_grows_past_a_million
+    indices_of_a_fifo_wrap_around
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
+    half_moves_to_another_owner
+]);
 
 behaviour!(the, |capacity, index| The::<_, Full>::starting_at(Full, capacity, index).unwrap());
 behaviour!(the_asymmetric, |capacity, index| {

@@ -78,6 +78,20 @@ fn fifo_with_two_thieves() {
     );
 }
 
+/// Closed from the start: the owner takes without an exchange, and closes the queue again after each task that it takes by one.
+#[test]
+fn closed_fifo() {
+    let queue = || Fifo::<u64, Loom>::with_patience(1, 0, 0, 0).unwrap();
+    play(queue, AROUND, 1, 2, true);
+}
+
+/// Two thieves, who may both open it.
+#[test]
+fn closed_fifo_with_two_thieves() {
+    let queue = || Fifo::<u64, Loom>::with_patience(2, 0, 0, 0).unwrap();
+    play(queue, &[Do::Push, Do::Pop], 2, 1, true);
+}
+
 #[test]
 fn mutex() {
     play(Mutex::<u64, Loom>::default, MEET, 1, 2, true);

@@ -1,15 +1,14 @@
 //! loom: a request that its owner has put off is not lost. The owner answers it at the first push after it has come
 //! down to its split, if its context is willing then, whenever the thief asked, and however often it was put off.
 
+mod stack;
+
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicPtr, AtomicU64};
+use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use poach_deque::split::{Context, Head, Popped, Stack};
-use poach_memory::{Loom, Memory, Ordering, Word};
-
-#[repr(align(8))]
-struct Descriptor;
-static DESCRIPTOR: Descriptor = Descriptor;
+use poach_memory::{Loom, Memory, Ordering};
+use stack::{Fault, Faulty, push};
 
 /// Shares if it is willing, which only the owner's thread sets and asks.
 struct Hesitant(Arc<AtomicU64>);
@@ -23,12 +22,6 @@ impl Context for Hesitant {
 }
 
 type Top<M> = Head<M, Hesitant>;
-
-fn push<M: Memory>(head: Top<M>, task: u64) -> Top<M> {
-    let descriptor = (&raw const DESCRIPTOR).cast_mut().cast();
-    // SAFETY: the model's owner owns the stack and pops in reverse order; a u64 fits, and is Copy.
-    unsafe { head.push(descriptor, &raw const task) }.expect("the model's stack has room")
-}
 
 /// Pops the task at `head`, which nobody can have stolen.
 fn pop<M: Memory>(head: Top<M>) {
@@ -85,89 +78,21 @@ fn a_request_that_meets_one_that_was_put_off() {
     asked::<Loom>(1, 2, true);
 }
 
-/// loom's memory, in which an owner cannot remember that it has put a request off.
+/// An owner cannot remember that it has put a request off.
 #[derive(Clone, Copy)]
 struct Forgetful;
 
-// SAFETY: loom's, but for its words.
-unsafe impl Memory for Forgetful {
-    type Word = ForgetfulWord;
-    type Pointer<T> = AtomicPtr<T>;
-    type Cell<T> = loom::cell::UnsafeCell<T>;
-
-    fn full() {
-        Loom::full();
-    }
-
-    fn light() {
-        Loom::light();
-    }
-
-    fn heavy() {
-        Loom::heavy();
-    }
-
-    fn asymmetric() -> bool {
-        false
-    }
-
-    fn pause() {
-        Loom::pause();
-    }
-}
-
-struct ForgetfulWord(AtomicU64);
-
-// SAFETY: loom's, but for a store that is none on purpose: for this model alone, which hands nothing over by one.
-unsafe impl Word for ForgetfulWord {
-    fn new(value: u64) -> Self {
-        ForgetfulWord(AtomicU64::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
+impl Fault for Forgetful {
+    fn store(word: &AtomicU64, value: u64, order: Ordering) {
         // What was put off: the one word to which the owner of this model stores 1, relaxed.
         if (value, order) != (1, Ordering::Relaxed) {
-            self.0.store(value, order);
+            word.store(value, order);
         }
-    }
-
-    fn swap(&self, value: u64, order: Ordering) -> u64 {
-        self.0.swap(value, order)
-    }
-
-    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_add(value, order)
-    }
-
-    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_sub(value, order)
-    }
-
-    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_or(value, order)
-    }
-
-    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_and(value, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, success, failure)
     }
 }
 
 #[test]
 #[should_panic(expected = "a request was lost")]
 fn an_owner_that_forgets_what_it_has_put_off_loses_a_request() {
-    asked::<Forgetful>(1, 1, true);
+    asked::<Faulty<Forgetful>>(1, 1, true);
 }

@@ -3,30 +3,21 @@
 //! Each model asks whether every task is run exactly once, by the owner or by the thief, with the
 //! payload handed over without a race (loom watches the slot's cell), under the C11 memory model.
 
+mod stack;
+
 use std::sync::Arc as StdArc;
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use poach_deque::split::{Head, Popped, Stack, Status};
 use poach_memory::{Loom, Memory, Ordering, Word};
-
-#[repr(align(8))]
-struct Descriptor;
-static DESCRIPTOR: Descriptor = Descriptor;
-
-fn descriptor() -> *mut () {
-    (&raw const DESCRIPTOR).cast_mut().cast()
-}
+use stack::{Fault, Faulty, descriptor, push};
 
 /// What a thief makes of a task, so that a result differs from a task.
 const STOLEN: u64 = 100;
-
-fn push<M: Memory>(head: Head<M>, task: u64) -> Head<M> {
-    // SAFETY: the models' owner thread owns the stack, pops in reverse order, and u64 is Copy.
-    unsafe { head.push(descriptor(), &raw const task) }.expect("the model's stack has room")
-}
 
 /// Pops the task at `head`; if it was stolen, waits for its result. Returns the payload.
 fn pop<M: Memory>(head: Head<M>) -> u64 {
@@ -105,102 +96,34 @@ fn two_tasks_one_thief() {
     assert!(executions > 50, "the model covered {executions} executions only");
 }
 
-/// The must-fail case: the memory is loom's, but for the owner, whose compare-and-swap is a load and
-/// a store: the split deque without its locked instruction, which is its fence.
-mod unlocked {
-    use loom::sync::atomic::{AtomicPtr, AtomicU64};
+/// The must-fail case: the owner's compare-and-swap is a load and a store: the split deque without its locked instruction, which
+/// is its fence.
+#[derive(Clone, Copy)]
+struct Unlocked;
 
-    use super::*;
-
-    #[derive(Clone, Copy)]
-    pub(super) struct Unlocked;
-
-    // SAFETY: loom's, but for its words.
-    unsafe impl Memory for Unlocked {
-        type Word = OwnerWord;
-        type Pointer<T> = AtomicPtr<T>;
-        type Cell<T> = loom::cell::UnsafeCell<T>;
-
-        fn full() {
-            Loom::full();
+impl Fault for Unlocked {
+    fn compare_exchange(
+        word: &AtomicU64,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        if success == Ordering::Acquire {
+            // A thief's claim.
+            return word.compare_exchange(current, new, success, failure);
         }
-
-        fn light() {
-            Loom::light();
+        let seen = word.load(failure);
+        if seen != current {
+            return Err(seen);
         }
-
-        fn heavy() {
-            Loom::heavy();
-        }
-
-        fn asymmetric() -> bool {
-            false
-        }
-
-        fn pause() {
-            Loom::pause();
-        }
-    }
-
-    pub(super) struct OwnerWord(AtomicU64);
-
-    // SAFETY: loom's, but for an exchange that is two accesses on purpose: for this model alone, whose tasks are numbers.
-    unsafe impl Word for OwnerWord {
-        fn new(value: u64) -> Self {
-            OwnerWord(AtomicU64::new(value))
-        }
-
-        fn load(&self, order: Ordering) -> u64 {
-            self.0.load(order)
-        }
-
-        fn store(&self, value: u64, order: Ordering) {
-            self.0.store(value, order);
-        }
-
-        fn swap(&self, value: u64, order: Ordering) -> u64 {
-            self.0.swap(value, order)
-        }
-
-        fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            self.0.fetch_add(value, order)
-        }
-
-        fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-            self.0.fetch_sub(value, order)
-        }
-
-        fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-            self.0.fetch_or(value, order)
-        }
-
-        fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-            self.0.fetch_and(value, order)
-        }
-
-        fn compare_exchange(
-            &self,
-            current: u64,
-            new: u64,
-            success: Ordering,
-            failure: Ordering,
-        ) -> Result<u64, u64> {
-            if success == Ordering::Acquire {
-                // A thief's claim.
-                return self.0.compare_exchange(current, new, success, failure);
-            }
-            let seen = self.0.load(failure);
-            if seen != current {
-                return Err(seen);
-            }
-            self.0.store(new, success);
-            Ok(seen)
-        }
+        word.store(new, success);
+        Ok(seen)
     }
 }
 
 #[test]
 #[should_panic(expected = "Concurrent read and write accesses")]
 fn without_the_owners_locked_instruction_it_fails() {
-    one_thief::<unlocked::Unlocked>(2, 2, 2);
+    one_thief::<Faulty<Unlocked>>(2, 2, 2);
 }

@@ -60,6 +60,8 @@ once! {
     biased_with_capacity: Biased::<Box<u64>>::with_capacity(Full, 2).unwrap();
     fifo: Fifo::<Box<u64>>::new();
     fifo_with_capacity: Fifo::<Box<u64>>::with_capacity(2).unwrap();
+    fifo_closed: Fifo::<Box<u64>>::with_patience(2, u64::MAX, 0, 0).unwrap();
+    fifo_with_patience: Fifo::<Box<u64>>::with_patience(2, 0, u32::MAX, 1).unwrap();
     the: The::<Box<u64>>::new();
     the_by_default: The::<Box<u64>, Asymmetric>::default();
     the_with_capacity: The::with_capacity(Asymmetric::new(), 2).unwrap();

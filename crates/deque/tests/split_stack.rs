@@ -165,3 +165,28 @@ fn heads_are_found_again_from_any_guess() {
         }
     }
 }
+
+/// Where one lay another is asked for; and where that is taken, elsewhere.
+#[test]
+fn stacks_of_all_sizes_come_and_go_in_any_order() {
+    let make = |round: usize| {
+        let stack = Stack::<Machine>::new(1000 << (round % 8), ()).unwrap();
+        let mut head = bottom(&stack);
+        for task in 0..200 {
+            head = push(head, task + round as u64).unwrap();
+        }
+        (stack, round as u64)
+    };
+    let mut stacks: Vec<_> = (0..6).map(make).collect();
+    for round in 6..if cfg!(miri) { 10 } else { 200 } {
+        drop(stacks.swap_remove(round * 7 % 6));
+        if round % 3 == 0 {
+            drop(stacks.remove(0));
+            stacks.push(make(round));
+        }
+        stacks.push(make(round));
+        for (stack, first) in &stacks {
+            assert_eq!(payload(bottom(stack)), *first);
+        }
+    }
+}

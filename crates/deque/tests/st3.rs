@@ -21,7 +21,7 @@ macro_rules! flavours {
     ($($flavour:ident: $pops_oldest:literal),*) => {$(
         mod $flavour {
             use super::*;
-            use st3::$flavour::{Stealer, Worker};
+            use super::st3::$flavour::{Stealer, Worker};
 
             const POPS_OLDEST: bool = $pops_oldest;
 
@@ -93,6 +93,30 @@ macro_rules! flavours {
                 worker.extend(&mut tasks);
                 assert_eq!(tasks, 4..9);
                 assert_eq!(rest(&worker), in_order((0..4).collect()));
+            }
+
+            /// It pushes, pops, and fills the queue: each task is in the queue or dropped, once.
+            #[test]
+            fn an_iterator_may_use_the_queue_that_it_extends() {
+                for uses in [3, 2, 1] {
+                    let (alive, worker) = (Arc::new(()), Worker::new(8));
+                    let task = |number: usize| (number, Arc::clone(&alive));
+                    let tasks = (0..20).map(|number| {
+                        if number % uses == 0 {
+                            drop(worker.push(task(100 + number)));
+                        }
+                        if number % 5 == 1 {
+                            worker.pop();
+                        }
+                        task(number)
+                    });
+                    worker.extend(tasks);
+                    let mut left: Vec<_> = std::iter::from_fn(|| worker.pop()).map(|task| task.0).collect();
+                    assert_eq!(left.len(), 8);
+                    left.sort_unstable();
+                    left.dedup();
+                    assert_eq!((left.len(), Arc::strong_count(&alive)), (8, 1));
+                }
             }
 
             #[test]

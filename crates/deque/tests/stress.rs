@@ -64,6 +64,7 @@ stress! {
     split_even_beside: exactly_once(Split::<_, Machine, (), EvenBeside>::with_context(1, 0, ()).unwrap());
     private: exactly_once(Private::<_, Machine>::new());
     fifo: exactly_once(Fifo::<_, Machine>::new());
+    closed_fifo: exactly_once(Fifo::<_, Machine>::with_patience(64, 0, 0, 64).unwrap());
     idempotent_lifo: at_least_once(IdempotentLifo::<_, Machine>::new());
     idempotent_fifo: at_least_once(IdempotentFifo::<_, Machine>::new());
     idempotent_deque: at_least_once(IdempotentDeque::<_, Machine>::new());

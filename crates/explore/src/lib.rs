@@ -31,7 +31,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `machine` | threads, words, store buffers, the egress slot |
+//! | `machine` | threads, words, store buffers, the egress slot; or messages and views (C11) |
 //! | `search` | which event comes next, which executions need not be run |
 //! | `engine` | the model's threads as coroutines; one execution |
 //! | [`history`], [`spec`] | calls and returns; linearizability |
@@ -40,8 +40,8 @@
 //! | [`loom`] | loom's names, for the algorithms of other crates |
 //! | [`counterexample`] | an execution that people can read |
 //!
-//! What it does not see: reorderings that TSO does not have (compilers', weaker processors'; the
-//! loom models of each queue are for those), and a [`poach_memory::Cell`]'s content, which it does
+//! What it does not see: under TSO the reorderings that TSO does not have ([`Consistency::C11`] and the loom models
+//! of each queue are for those); under C11 load buffering; and a [`poach_memory::Cell`]'s content, which it does
 //! not buffer but checks for accesses that no store and load put in order.
 
 #![deny(unsafe_code)]
@@ -63,6 +63,7 @@ mod search;
 pub mod spec;
 mod trace;
 mod violation;
+mod weakening;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -79,6 +80,7 @@ pub use memory::{SimulatedCell, SimulatedPointer, SimulatedWord};
 pub use spec::Spec;
 pub use trace::{Naming, parse_choices, write_choices};
 pub use violation::{Kind, Unexplained, Violation};
+pub use weakening::{Demand, Orderings, Weakening};
 
 /// How many stores a thread's buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,18 @@ pub enum Buffer {
     Bounded(u32),
     /// As many as there are: the classical TSO.
     Unbounded,
+}
+
+/// Which memory model the machine has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// Total store order, with store buffers of [`Config::buffer`].
+    #[default]
+    Tso,
+    /// C11's and Rust's, in which a load may return what is no longer the newest, and each ordering counts. Histories are not
+    /// checked against [`Config::spec`]: what has returned need not be seen, so a model says what must hold in
+    /// the end. What is left out (load buffering) and what `SeqCst` accesses are: `machine/weak/mod.rs`.
+    C11,
 }
 
 /// How to search.
@@ -117,6 +131,8 @@ pub enum Strategy {
 /// What to explore, and how far.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The memory model; with [`Consistency::C11`] there are no buffers.
+    pub consistency: Consistency,
     /// The capacity S.
     pub buffer: Buffer,
     /// Whether an egress slot stands behind the buffer and coalesces (section 7.3).
@@ -127,6 +143,8 @@ pub struct Config {
     pub strategy: Strategy,
     /// What every history is checked against.
     pub spec: Option<Spec>,
+    /// How the orderings and fences of the code under test are played.
+    pub orderings: Orderings,
     /// Executions to run at most.
     pub max_executions: u64,
     /// States to keep at most; each takes about 40 bytes.
@@ -137,6 +155,14 @@ pub struct Config {
     pub max_time: Option<Duration>,
     /// Executions to look for a shorter counterexample when one is found.
     pub shorten: u64,
+    /// A panic of a model's thread that cannot unwind (a check of undefined behaviour of the standard library's, one that leaves
+    /// an `extern "C"` function, a second one in a destructor) is a violation like others, and not the end of the process.
+    ///
+    /// It is the last thing that this thread of the system explores: the counterexample has no more than the choices, which
+    /// another thread can replay, and further calls of [`explore`] answer with a violation that says so. And since that panic
+    /// never ends, [`std::panic::set_hook`] and [`take_hook`](std::panic::take_hook) wait for ever from then on, which Rust's
+    /// test harness calls in the end. Without this the violation and its choices are printed before the process ends.
+    pub outlives_aborts: bool,
     /// Set by anyone, ends the search; what was covered is reported.
     pub stop: Arc<AtomicBool>,
 }
@@ -145,16 +171,19 @@ impl Default for Config {
     /// Unbounded TSO without an egress slot, exhaustively.
     fn default() -> Self {
         Config {
+            consistency: Consistency::Tso,
             buffer: Buffer::Unbounded,
             egress: false,
             egress_entries: 1,
             strategy: Strategy::Exhaustive { preemptions: None, reduce: true, prune: true },
             spec: None,
+            orderings: Orderings::AsWritten,
             max_executions: u64::MAX,
             max_states: 50_000_000,
             max_steps: 10_000,
             max_time: None,
             shorten: 20_000,
+            outlives_aborts: false,
             stop: Arc::default(),
         }
     }
@@ -164,6 +193,11 @@ impl Config {
     /// Sequential consistency.
     pub fn sequential() -> Self {
         Config { buffer: Buffer::Bounded(0), ..Config::default() }
+    }
+
+    /// The memory model of C11.
+    pub fn c11() -> Self {
+        Config { consistency: Consistency::C11, ..Config::default() }
     }
 
     /// TSO\[S\] for S = `capacity`, with an egress slot or without.
@@ -179,6 +213,7 @@ impl Config {
 
     fn size(&self) -> machine::Size {
         let (capacity, egress) = match self.buffer {
+            _ if self.consistency == Consistency::C11 => (0, 0),
             Buffer::Bounded(0) => (0, 0),
             Buffer::Bounded(capacity) => {
                 let egress = if self.egress { self.egress_entries as usize } else { 0 };
@@ -316,6 +351,8 @@ pub struct Report {
     pub outcomes: BTreeSet<Vec<u64>>,
     /// Whether some operation of some execution took a task as a thief.
     pub stolen: bool,
+    /// What the accesses and fences asked for that executions took, if they were to be [listed](Orderings::Listed).
+    pub demands: BTreeSet<Weakening>,
     /// Executions in which a task was returned more than once, where the specification allows it.
     pub duplicates: u64,
     /// The shortest violation found.

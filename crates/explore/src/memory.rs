@@ -8,18 +8,19 @@ use std::panic::Location;
 use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, Unfenced, Word};
 
 use crate::engine;
-use crate::machine::{Change, Loc, MAX_THREADS, Op, Touch};
+use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
 
 /// The simulated machine's memory: only to be used inside of [`explore`](crate::explore), and in the execution in which
 /// it was made. A word that is kept for another execution panics when it is used.
 ///
-/// TSO orders loads with loads and stores with stores, so no ordering argument changes anything but
-/// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`).
+/// TSO orders loads with loads and stores with stores, so there no ordering argument changes anything but
+/// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`). With
+/// [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say, up to acquire and release.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated;
 
 // SAFETY: the machine executes one step of one thread at a time, and `full` and `heavy` are steps that drain the store
-// buffers in question; it is TSO[S], and has the process-wide barrier, always.
+// buffers in question, or fences of C11; it has the process-wide barrier, always, and says whether it is TSO[S].
 unsafe impl Memory for Simulated {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
@@ -43,7 +44,7 @@ unsafe impl Memory for Simulated {
     }
 
     fn total_store_order() -> bool {
-        true
+        !engine::is_weak()
     }
 
     #[track_caller]
@@ -93,29 +94,35 @@ impl Drop for SimulatedWord {
 
 impl SimulatedWord {
     #[track_caller]
-    fn step(&self, op: Op) -> u64 {
-        engine::step_of(self.execution, op, Location::caller())
+    fn step(&self, op: Op, access: Access) -> u64 {
+        engine::step_of(self.execution, op, access, Location::caller())
+    }
+
+    /// A read-modify-write that changes the word, or one that acquires nothing if it does not.
+    #[track_caller]
+    fn change(&self, change: Change, order: Ordering) -> u64 {
+        self.exchange(change, order, Ordering::Relaxed)
     }
 
     #[track_caller]
-    fn change(&self, change: Change) -> u64 {
-        self.step(Op::Change(self.loc, change))
+    fn exchange(&self, change: Change, success: Ordering, failure: Ordering) -> u64 {
+        self.step(Op::Change(self.loc, change), Access::new(success, failure))
     }
 
     #[track_caller]
-    fn get(&self) -> u64 {
-        self.step(Op::Load(self.loc))
+    fn get(&self, order: Ordering) -> u64 {
+        self.step(Op::Load(self.loc), Access::new(order, order))
     }
 
     #[track_caller]
     fn put(&self, value: u64, order: Ordering) {
         match order {
             // Another thread can tell an exchange from a store and a fence as little as this one can.
-            Ordering::SeqCst => {
-                self.change(Change::Swap(value));
+            Ordering::SeqCst if !engine::is_weak() => {
+                self.change(Change::Swap(value), order);
             }
             _ => {
-                self.step(Op::Store(self.loc, value));
+                self.step(Op::Store(self.loc, value), Access::new(order, order));
             }
         }
     }
@@ -125,7 +132,9 @@ fn compared(old: u64, current: u64) -> Result<u64, u64> {
     if old == current { Ok(old) } else { Err(old) }
 }
 
-// SAFETY: each method is one step of the machine, whose words are stronger than any ordering asks for: TSO.
+// SAFETY: each method is one step of the machine. Under TSO words are stronger than any ordering asks for; else the
+// ordering goes with the step, and only of `SeqCst` is less kept than was asked for: a checker's memory, which is to see
+// what that does.
 unsafe impl Word for SimulatedWord {
     #[track_caller]
     fn new(value: u64) -> Self {
@@ -136,7 +145,7 @@ unsafe impl Word for SimulatedWord {
     #[track_caller]
     fn load(&self, order: Ordering) -> u64 {
         check_load(order);
-        self.get()
+        self.get(order)
     }
 
     #[track_caller]
@@ -146,28 +155,28 @@ unsafe impl Word for SimulatedWord {
     }
 
     #[track_caller]
-    fn swap(&self, value: u64, _: Ordering) -> u64 {
-        self.change(Change::Swap(value))
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.change(Change::Swap(value), order)
     }
 
     #[track_caller]
-    fn fetch_add(&self, value: u64, _: Ordering) -> u64 {
-        self.change(Change::Add(value))
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.change(Change::Add(value), order)
     }
 
     #[track_caller]
-    fn fetch_sub(&self, value: u64, _: Ordering) -> u64 {
-        self.change(Change::Add(value.wrapping_neg()))
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.change(Change::Add(value.wrapping_neg()), order)
     }
 
     #[track_caller]
-    fn fetch_or(&self, value: u64, _: Ordering) -> u64 {
-        self.change(Change::Or(value))
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.change(Change::Or(value), order)
     }
 
     #[track_caller]
-    fn fetch_and(&self, value: u64, _: Ordering) -> u64 {
-        self.change(Change::And(value))
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        self.change(Change::And(value), order)
     }
 
     #[track_caller]
@@ -175,11 +184,11 @@ unsafe impl Word for SimulatedWord {
         &self,
         current: u64,
         new: u64,
-        _: Ordering,
+        success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
         check_load(failure);
-        compared(self.change(Change::CompareExchange(current, new)), current)
+        compared(self.exchange(Change::CompareExchange(current, new), success, failure), current)
     }
 }
 
@@ -225,7 +234,7 @@ unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
     #[track_caller]
     fn load(&self, order: Ordering) -> *mut T {
         check_load(order);
-        pointer(self.word.get())
+        pointer(self.word.get(order))
     }
 
     #[track_caller]
@@ -235,8 +244,8 @@ unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
     }
 
     #[track_caller]
-    fn swap(&self, value: *mut T, _: Ordering) -> *mut T {
-        pointer(self.word.change(Change::Swap(number(value))))
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
+        pointer(self.word.change(Change::Swap(number(value)), order))
     }
 
     #[track_caller]
@@ -244,12 +253,12 @@ unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
         &self,
         current: *mut T,
         new: *mut T,
-        _: Ordering,
+        success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
         check_load(failure);
         let (current, new) = (number(current), number(new));
-        let old = self.word.change(Change::CompareExchange(current, new));
+        let old = self.word.exchange(Change::CompareExchange(current, new), success, failure);
         compared(old, current).map(pointer).map_err(pointer)
     }
 }

@@ -222,12 +222,13 @@ mod tests {
     use crate::history::History;
     use crate::spec::check;
 
-    const SPECS: [Spec; 8] = [
+    const SPECS: [Spec; 9] = [
         Spec::Deque,
         Spec::DequeWithAbort { margin: 1 },
         Spec::DequeWithAbort { margin: 2 },
         Spec::PartlyPrivate,
         Spec::PartlyPrivateLifo,
+        Spec::PartlyPrivateFifo,
         Spec::AtLeastOnce,
         Spec::Fifo,
         Spec::Pool,

@@ -29,6 +29,8 @@ pub enum Spec {
     PartlyPrivate,
     /// The same, whose thieves take from the same end as the owner.
     PartlyPrivateLifo,
+    /// The same, where all take the oldest task.
+    PartlyPrivateFifo,
     /// A bag that may give one task to several: never one that was not put in, and the owner's
     /// "empty" only if every task has been given to somebody.
     AtLeastOnce,
@@ -145,7 +147,7 @@ impl Spec {
 
     /// Whether a thief's answers "empty" and "abort" need no reason.
     pub(crate) fn private(self) -> bool {
-        matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo)
+        matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo | Spec::PartlyPrivateFifo)
     }
 
     /// The states that an operation with its outcome can lead to: none if it is not allowed here. A thief has to know
@@ -222,7 +224,7 @@ impl Spec {
         match self {
             Spec::AtLeastOnce | Spec::Pool => 0..last,
             Spec::PartlyPrivateLifo => last.saturating_sub(1)..last,
-            Spec::Fifo => 0..last.min(1),
+            Spec::Fifo | Spec::PartlyPrivateFifo => 0..last.min(1),
             _ if steals => 0..last.min(1),
             _ => last.saturating_sub(1)..last,
         }

@@ -6,7 +6,7 @@ use std::panic::Location;
 use crate::Violation;
 use crate::counterexample::{Column, Counterexample, Row};
 use crate::history::{Call, History, Outcome};
-use crate::machine::{Change, Entry, Loc, MAX_THREADS, Machine, Op, Size};
+use crate::machine::{Change, Entry, KINDS, Loc, MAX_THREADS, Machine, Op, Size};
 use crate::search::EAGER;
 
 /// What a word is called in a counterexample.
@@ -78,7 +78,7 @@ impl Recording {
 
     pub(crate) fn step(&mut self, machine: &Machine, thread: usize, op: Op, result: u64) {
         let at = place(machine.threads[thread].site);
-        let text = match op {
+        let mut text = match op {
             Op::Start | Op::Mark | Op::Finished => return,
             Op::Load(loc) => {
                 format!("{} = {}", self.name(loc), self.value(machine, loc, result))
@@ -114,6 +114,11 @@ impl Recording {
             Op::Pause => "waits".to_owned(),
             Op::Join(other) => format!("joins thread {other}"),
         };
+        if let (Some(weak), Op::Load(_) | Op::Store(..) | Op::Change(..)) = (&machine.weak, op)
+            && weak.newer > 0
+        {
+            let _ = write!(text, " ({} newer)", weak.newer);
+        }
         self.row_at(machine, Column::Thread(thread), text, at);
     }
 
@@ -121,6 +126,10 @@ impl Recording {
         let value = self.value(machine, entry.loc, entry.value);
         let text = format!("{} := {value} reaches memory", self.name(entry.loc));
         self.row(machine, Column::Buffer(thread), text);
+    }
+
+    pub(crate) fn barrier(&mut self, machine: &Machine, thread: usize) {
+        self.row(machine, Column::Buffer(thread), "the membarrier reaches it".to_owned());
     }
 
     pub(crate) fn coalesce(&mut self, machine: &Machine, thread: usize, entry: Entry) {
@@ -220,9 +229,13 @@ impl Recording {
     }
 }
 
+/// The letters of the first thread's events, by their kind.
+const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
+
 /// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing in
-/// it, `i` that the thread gives up waiting; `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because nobody can
-/// notice when it happens; a number repeats.
+/// it, `i` that the thread gives up waiting, and of weak memory `I` that its step concerns another message, `Q` that a
+/// process-wide barrier reaches it; `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because
+/// nobody can notice when it happens; a number repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = events;
@@ -232,7 +245,7 @@ pub fn write_choices(events: &[u8]) -> String {
         let event = usize::from(event & !EAGER);
         let thread = (event % MAX_THREADS) as u8;
         // A search has no other events; a `Strategy::Replay` may have been given some.
-        let letter = [b'a', b'A', b's', b'i'].get(event / MAX_THREADS).map(|first| first + thread);
+        let letter = FIRST.get(event / MAX_THREADS).map(|first| first + thread);
         text.push(letter.map_or('?', char::from));
         if forced {
             text.push('\'');
@@ -254,20 +267,21 @@ pub fn parse_choices(text: &str) -> Result<Vec<u8>, String> {
     let mut events = Vec::new();
     let mut characters = text.char_indices().peekable();
     while let Some((at, letter)) = characters.next() {
-        let mut event = match letter {
-            'a'..='h' => letter as u8 - b'a',
-            'A'..='H' => MAX_THREADS as u8 + (letter as u8 - b'A'),
-            's'..='z' => 2 * MAX_THREADS as u8 + (letter as u8 - b's'),
-            'i'..='p' => 3 * MAX_THREADS as u8 + (letter as u8 - b'i'),
-            _ => {
-                return Err(format!(
-                    "character {} of the choice string is {letter:?}; it should be a letter a-h (a \
-                     thread's step), A-H (its buffer drains), s-z (its egress slot coalesces) or i-p (it \
-                     gives up waiting)",
-                    at + 1
-                ));
-            }
+        let kind = |first: &u8| {
+            let thread = u8::try_from(letter).ok()?.checked_sub(*first)?;
+            (usize::from(thread) < MAX_THREADS).then_some(thread)
         };
+        let mut kinds = FIRST.iter().enumerate();
+        let found = kinds.find_map(|(number, first)| Some((number, kind(first)?)));
+        let Some((number, thread)) = found else {
+            return Err(format!(
+                "character {} of the choice string is {letter:?}; it should be a letter a-h (a \
+                 thread's step), A-H (its buffer drains), s-z (its egress slot coalesces), i-p (it \
+                 gives up waiting), I-P (another message) or Q-X (a barrier reaches it)",
+                at + 1
+            ));
+        };
+        let mut event = (number * MAX_THREADS) as u8 + thread;
         if characters.next_if(|(_, next)| *next == '\'').is_some() {
             event |= EAGER;
         }
@@ -289,9 +303,9 @@ mod tests {
 
     #[test]
     fn a_choice_string_says_what_it_was_made_of() {
-        let events = [0, 0, 0x80, 1, 8, 8, 8, 9, 16, 17, 7, 15, 23, 24, 31, 0x81, 0x81];
+        let events = [0, 0, 0x80, 1, 8, 8, 8, 9, 16, 17, 7, 15, 23, 24, 31, 32, 47, 0x81, 0x81];
         let text = write_choices(&events);
-        assert_eq!(text, "a2a'bA3BsthHzipb'2");
+        assert_eq!(text, "a2a'bA3BsthHzipIXb'2");
         assert_eq!(parse_choices(&text), Ok(events.to_vec()));
     }
 

@@ -18,7 +18,7 @@ use poach_explore::loom::{self, model};
 use poach_explore::queues::alone::{Fate, Law, five_runs};
 use poach_explore::queues::matrix::{self, Case, Named, PolicyKind};
 use poach_explore::queues::{
-    self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared,
+    self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared, taken,
 };
 use poach_explore::{
     Config, Counterexample, Coverage, Incomplete, Kind, MAX_THREADS, Naming, Report, Simulated,
@@ -284,7 +284,7 @@ fn plays_of_any_numbers() {
     assert!(!panics(|| run(Play::Emptiness, fifo, &none)).is_empty());
     let make = || poach_deque::Fifo::<u64, Simulated>::starting_at(4, 0).unwrap();
     let four = Scenario::drain(4, 0, 1, 1);
-    let halves = plays::halves(&four, make);
+    let halves = taken::halves(&four, make);
     assert_eq!(explore(&config, &halves).verdict.word(), "clean");
     assert_eq!(explore(&config, &plays::late_request).verdict.word(), "clean");
     let asks = |threads: &mut Threads| plays::late_request_of(threads, make, |_| ());

@@ -8,12 +8,14 @@
 
 use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
-use poach_explore::queues::plays::{halves, late_request_of};
+use poach_explore::queues::plays::late_request_of;
 use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
+use poach_explore::queues::stack::{Exposes, forks};
+use poach_explore::queues::taken::{Taken, Then, halves, singles};
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
 use poach_explore::{
-    Buffer, Config, Coverage, Kind, Report, Simulated, Strategy, Threads, Verdict, Violation,
-    explore,
+    Buffer, Config, Consistency, Coverage, Kind, Report, Simulated, Spec, Strategy, Threads,
+    Verdict, Violation, explore,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 use poach_pool::Retention;
@@ -74,10 +76,9 @@ macro_rules! subject {
             use $at::$room::Biased as Made;
             let make = |n| {
                 let policy = Asymmetric::<Simulated>::new();
-                Deque(Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER))
+                Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER)
             };
-            let specification = spec(Algorithm::Biased, Policy::Asymmetric);
-            explore(&config.clone().against(specification), &model(scenario, &[], make))
+            deque(scenario, config, spec(Algorithm::Biased, Policy::Asymmetric), make)
         }
     };
     ($at:ident, $room:ident, Injector) => {
@@ -123,6 +124,13 @@ macro_rules! subject {
     ($at:ident, $room:ident, Fifo) => {
         sized!($at::$room::Fifo, Algorithm::Fifo, starting_at(0))
     };
+    ($at:ident, $room:ident, ClosedFifo) => {
+        |_, scenario, config| {
+            use $at::$room::Fifo as Made;
+            let make = |n| Made::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER);
+            deque(scenario, config, spec(Algorithm::ClosedFifo, Policy::Full), make)
+        }
+    };
     ($at:ident, $room:ident, IdempotentLifo) => {
         sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo)
     };
@@ -152,6 +160,12 @@ macro_rules! subject {
             })
         }
     };
+    ($at:ident, $room:ident, Forks) => {
+        |scene, scenario, config| {
+            poach_explore::stack_of_forks!(Made, crate::$at::$room);
+            explore(config, &forks::<Made>(scenario, scene.exposes()))
+        }
+    };
     ($at:ident, bag, ConcBag) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |chunk| $at::bag::ConcBag::<u32, Simulated>::new(chunk))
@@ -177,6 +191,26 @@ macro_rules! subject {
             pool(scene, scenario, config, |_| $at::stack::WsLifo::<u32, Simulated>::new())
         }
     };
+}
+
+/// A deque: its history is checked, or under C11 what was taken in the end.
+fn deque<O: Owner<u64, Thief: 'static> + 'static>(
+    scenario: &Scenario,
+    config: &Config,
+    specification: Spec,
+    make: impl Fn(usize) -> O,
+) -> Report {
+    match config.consistency {
+        Consistency::Tso => {
+            let config = config.clone().against(specification);
+            explore(&config, &model(scenario, &[], |n| Deque(make(n))))
+        }
+        Consistency::C11 => {
+            let often = specification == Spec::AtLeastOnce;
+            let taken = if often { Taken::AtLeastOnce } else { Taken::Once };
+            explore(config, &singles(scenario, || make(scenario.capacity), taken, Then::Goes))
+        }
+    }
 }
 
 /// A pool, whose chunks have as many slots as the scene wants.
@@ -214,9 +248,8 @@ macro_rules! with {
     ($queue:path, $policy:expr, $algorithm:expr, $named:expr) => {
         |_, scenario, config| {
             use $queue as Made;
-            let make =
-                |n| Deque(Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER));
-            explore(&config.clone().against(spec($algorithm, $named)), &model(scenario, &[], make))
+            let make = |n| Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER);
+            deque(scenario, config, spec($algorithm, $named), make)
         }
     };
 }
@@ -233,11 +266,7 @@ macro_rules! sized {
             if scene == Scene::Halves {
                 return explore(config, &halves(scenario, || make(scenario.capacity)));
             }
-            let make = |n| Deque(make(n));
-            explore(
-                &config.clone().against(spec($algorithm, Policy::Full)),
-                &model(scenario, &[], make),
-            )
+            deque(scenario, config, spec($algorithm, Policy::Full), make)
         }
     };
 }
@@ -291,11 +320,8 @@ macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
         |_, scenario, config| {
             use $queue as Made;
-            let make = |_| Deque(Made::<u64, Simulated>::default());
-            explore(
-                &config.clone().against(spec($algorithm, Policy::Full)),
-                &model(scenario, &[], make),
-            )
+            let make = |_| Made::<u64, Simulated>::default();
+            deque(scenario, config, spec($algorithm, Policy::Full), make)
         }
     };
 }
@@ -322,8 +348,13 @@ impl Queue {
             Queue::FfThep => subject!(poach_deque, thep, FfThep),
             Queue::Split => subject!(poach_deque, split, Split),
             Queue::Exposed => subject!(poach_deque, split, Exposed),
+            Queue::Forks => |scene, scenario, config| {
+                poach_explore::stack_of_forks!(Made, poach_deque::split);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            },
             Queue::Private => subject!(poach_deque, private, Private),
             Queue::Fifo => subject!(poach_deque, fifo, Fifo),
+            Queue::ClosedFifo => subject!(poach_deque, fifo, ClosedFifo),
             Queue::Mutex => subject!(poach_deque, mutex, Mutex),
             Queue::Injector => subject!(poach_deque, injector, Injector),
             Queue::IdempotentLifo => subject!(poach_deque, idempotent, IdempotentLifo),
@@ -346,7 +377,7 @@ impl Queue {
 impl Scene {
     fn scenario(self, stores: u32) -> Scenario {
         match self {
-            Scene::Drain => Scenario::drain(3, stores, 1, 2),
+            Scene::Drain | Scene::WeakThree => Scenario::drain(3, stores, 1, 2),
             // All but the first have a model of their own, without a scenario.
             Scene::Once
             | Scene::Pass
@@ -361,11 +392,17 @@ impl Scene {
             Scene::Hands => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
             }
-            Scene::Pair => Scenario::drain(2, stores, 1, 2),
+            Scene::Pair | Scene::WeakPair => Scenario::drain(2, stores, 1, 2),
+            Scene::WeakTwo => Scenario::drain(2, stores, 2, 1),
+            Scene::Exposes | Scene::WeakExposes => Scenario::drain(1, stores, 1, 1),
+            Scene::Forks | Scene::WeakForks => Scenario::drain(1, stores, 1, 2),
+            Scene::WeakFed => {
+                Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(1, stores, 1, 1) }
+            }
             Scene::Four => Scenario::drain(4, stores, 1, 2),
             Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
-            Scene::Brief => Scenario::brief(stores, 1, 2),
+            Scene::Brief | Scene::WeakBrief => Scenario::brief(stores, 1, 2),
             Scene::Short => Scenario::brief(stores, 1, 1),
             Scene::Returns => Scenario {
                 script: vec![Step::Pop, Step::Push, Step::PopAll],
@@ -395,7 +432,7 @@ impl Scene {
             Scene::Leaving => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
             }
-            Scene::Leaves => {
+            Scene::Leaves | Scene::WeakRobbed => {
                 Scenario { script: vec![Step::Pop], ..Scenario::drain(2, stores, 1, 1) }
             }
         }
@@ -484,7 +521,37 @@ impl Scene {
         }
     }
 
+    /// When the thieves of a stack of forks expose.
+    fn exposes(self) -> Exposes {
+        if matches!(self, Scene::Exposes | Scene::WeakExposes) {
+            Exposes::AtOnce
+        } else {
+            Exposes::Later
+        }
+    }
+
+    /// Whether it is played under the memory model of C11.
+    fn is_weak(self) -> bool {
+        use Scene::{
+            WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed, WeakThree, WeakTwo,
+        };
+        matches!(
+            self,
+            WeakPair
+                | WeakThree
+                | WeakTwo
+                | WeakBrief
+                | WeakRobbed
+                | WeakFed
+                | WeakForks
+                | WeakExposes
+        )
+    }
+
     fn machine(self) -> Config {
+        if self.is_weak() {
+            return Config { shorten: 0, ..Config::c11() };
+        }
         // What is wanted is whether there is a counterexample, not the shortest.
         let machine = Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
         let (preemptions, max_executions) = match *self.coverage() {

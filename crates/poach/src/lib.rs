@@ -29,20 +29,23 @@
 //!
 //! # Coming from another library
 //!
-//! | rayon | crossbeam | tokio | Poach | what differs |
-//! |---|---|---|---|---|
-//! | `join` | | | [`join`]; [`Worker::join`], chili's and Lace's form, with a token | a fork costs a nanosecond or two, so no cut-off is needed; a call from outside runs on the caller's own thread, always |
-//! | `scope`, `s.spawn` | `thread::scope` | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
-//! | `spawn` | | `task::spawn_blocking` | [`spawn`], [`spawn_detached`] | the handle is a future, and may be [joined](JoinHandle::join) |
-//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | what runs is not stopped: it asks |
-//! | `install` | | `Runtime::enter` | [`ThreadPool::install`] | on the pool's own threads, always; [`ThreadPool::run`] on the caller's |
-//! | `par_iter().for_each`, `.map().collect()` | | | [`par_for`], [`par_map`] | a dozen loops, no iterators: where adaptors are wanted take rayon, over Poach's scheduler (`compat/rayon-core`) |
-//! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
-//! | `ThreadPoolBuilder`, `RAYON_NUM_THREADS` | | `runtime::Builder` | [`ThreadPool::builder`], `POACH_THREADS` | |
-//! | `yield_now` | | `task::yield_now` | [`yield_now`] | runs another task on top of this one |
-//! | | | `block_in_place` | [`blocking`] | needs [spare](Builder::spares) threads, else it only keeps other work away |
-//! | | `deque::{Worker, Stealer, Injector}` | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | no fence in the owner's pop |
-//! | | `channel` | `mpsc` | [`pool::TaskPool`], where order does not matter | |
+//! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
+//! |---|---|---|---|---|---|
+//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; a call from outside begins on the caller's own thread, always |
+//! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the one that it is given |
+//! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
+//! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future, and may be [joined](JoinHandle::join) |
+//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | what runs is not stopped: it asks |
+//! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`] | on the pool's own threads, always; [`ThreadPool::run`] on the caller's |
+//! | `par_iter().for_each`, `.map().collect()` | | | | [`par_for`], [`par_map`] | a dozen loops, no iterators: where adaptors are wanted take rayon, over Poach's scheduler (`compat/rayon-core`) |
+//! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
+//! | `ThreadPoolBuilder`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::with_config`; `lace_start` | [`ThreadPool::builder`], `POACH_THREADS` | nothing has to be started: the global pool is made when it is first used |
+//! | `yield_now` | | `task::yield_now` | | [`yield_now`] | runs another task on top of this one |
+//! | | | `block_in_place` | | [`blocking`] | needs [spare](Builder::spares) threads, else it only keeps other work away |
+//! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | no fence in the owner's pop |
+//! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], where order does not matter; its async gets (feature `async`) and handles in any `select!` | disconnected when one side is gone |
+//!
+//! A program for each stands in the crate's `examples/`.
 //!
 //! In an async program: await a [`spawn`]'s handle; do not call [`join`] on a thread of the executor, which would work for Poach meanwhile.
 //!
@@ -69,3 +72,8 @@ pub use poach_runtime::{
 pub use poach_deque as deque;
 /// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool).
 pub use poach_pool as pool;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../README.md")]
+mod readmes {}

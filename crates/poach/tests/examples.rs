@@ -2,25 +2,36 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../examples/from_crossbeam.rs"]
-mod from_crossbeam;
-#[path = "../examples/from_rayon.rs"]
-mod from_rayon;
-#[path = "../examples/from_tokio.rs"]
-mod from_tokio;
+use std::fmt::Debug;
 
 macro_rules! runs {
-    ($($name:ident)*) => {$(
+    ($($name:ident in $path:literal)*) => {$(
+        #[path = $path]
+        mod $name;
+
         #[test]
         fn $name() {
-            $name::main();
+            ends_well(&$name::main());
         }
     )*};
 }
 
-runs! { from_crossbeam from_rayon }
+runs! {
+    cancellation in "../examples/cancellation.rs"
+    first_of_several in "../examples/first_of_several.rs"
+    frame_loop in "../examples/frame_loop.rs"
+    from_chili in "../examples/from_chili.rs"
+    from_crossbeam in "../examples/from_crossbeam.rs"
+    from_rayon in "../examples/from_rayon.rs"
+    from_tokio in "../examples/from_tokio.rs"
+    in_async_program in "../examples/in_async_program.rs"
+    own_scheduler in "../examples/own_scheduler.rs"
+    pipeline in "../examples/pipeline.rs"
+    worker_state in "../examples/worker_state.rs"
+}
 
-#[test]
-fn from_tokio() {
-    from_tokio::main().unwrap();
+/// Some return a result.
+fn ends_well(answer: &dyn Debug) {
+    let answer = format!("{answer:?}");
+    assert!(answer == "()" || answer == "Ok(())", "{answer}");
 }

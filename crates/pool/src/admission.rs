@@ -243,11 +243,17 @@ impl<M: Memory> Admission<M> {
 
     /// Closes the pool. Returns whether this call was the first.
     pub(crate) fn close(&self) -> bool {
-        let first = self.tasks.close();
-        if let Some(room) = &self.room {
-            room.gate.close();
+        /// Producers are told even if a consumer's waker panics.
+        struct Producers<'a, M: Memory>(&'a Option<Room<M>>);
+        impl<M: Memory> Drop for Producers<'_, M> {
+            fn drop(&mut self) {
+                if let Some(room) = self.0 {
+                    room.gate.close();
+                }
+            }
         }
-        first
+        let _producers = Producers(&self.room);
+        self.tasks.close()
     }
 
     /// Whether the pool is closed and no put is under way: what is not in the pool now will never be.
@@ -409,6 +415,24 @@ mod tests {
         };
         let (lost, places) = lost_while_a_put_stops(put, EVERYWHERE);
         assert!(lost > 0, "of {places:?} places");
+    }
+
+    #[test]
+    fn a_consumers_waker_that_panics_at_the_close_leaves_no_producer_asleep() {
+        struct Loud;
+        impl Wake for Loud {
+            fn wake(self: Arc<Self>) {
+                panic!("foreign code");
+            }
+        }
+        let admission = Admission::<Stopping>::new(Some(1));
+        let room = admission.room.as_ref().expect("it has a capacity");
+        let flag = Arc::new(Flag::default());
+        let _producer = room.gate.enter(&Waker::from(Arc::clone(&flag)));
+        let _consumer = admission.tasks.enter(&Waker::from(Arc::new(Loud)));
+        let closed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| admission.close()));
+        assert!(closed.is_err());
+        assert!(room.gate.is_closed() && flag.0.load(SeqCst));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::admission::Side;
 use crate::error::{Closed, GetTimeoutError, TryGetError};
 use crate::policy::Taker;
 use crate::salsa::Salsa;
-use crate::task_pool::Shared;
+use crate::shared::Shared;
 
 /// How often a get that finds nothing looks again before it sleeps.
 const POLLS: u32 = 64;
@@ -69,6 +69,10 @@ impl<T: Send> Consumer<T> {
     /// # Errors
     ///
     /// [`Closed`], once the pool is closed, or all that could put are gone, and all its tasks are taken.
+    ///
+    /// # Panics
+    ///
+    /// If the waker of a producer's future does, which is told that there is room. The task that was taken is dropped then.
     #[inline]
     pub fn get(&mut self) -> Result<T, Closed> {
         match self.take() {

@@ -13,11 +13,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
-use crate::gate::Entry;
+use crate::gate::{Entry, Woken};
 use crate::producer::Producer;
 
 impl<T: Send> Consumer<T> {
@@ -52,9 +53,14 @@ impl<T: Send> Future for Get<'_, T> {
         let this = &mut *self;
         if let Some(entry) = this.entry.take() {
             // Woken for something, or polled by chance.
-            this.consumer.shared.admission.tasks.leave(&entry);
-        }
-        if let Some(found) = this.consumer.look() {
+            let shared = Arc::clone(&this.consumer.shared);
+            let woken = shared.admission.tasks.leave_to_look(&entry);
+            let found = this.consumer.look();
+            woken.into_iter().for_each(Woken::looked);
+            if let Some(found) = found {
+                return Poll::Ready(found);
+            }
+        } else if let Some(found) = this.consumer.look() {
             return Poll::Ready(found);
         }
         // Kept before the look, which may panic: then `drop` gives the entry up.
@@ -124,11 +130,13 @@ impl<T: Send> Future for Put<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        if let (Some(entry), Some(room)) = (this.entry.take(), this.producer.room()) {
-            // Woken for room, or polled by chance.
-            room.gate.leave(&entry);
-        }
-        if let Some(done) = this.try_put() {
+        let shared = Arc::clone(this.producer.shared());
+        let entry = this.entry.take().zip(shared.admission.room.as_ref());
+        // Woken for room, or polled by chance.
+        let woken = entry.and_then(|(entry, room)| room.gate.leave_to_look(&entry));
+        let done = this.try_put();
+        woken.into_iter().for_each(Woken::looked);
+        if let Some(done) = done {
             return Poll::Ready(done);
         }
         this.entry = this.producer.room().map(|room| room.gate.enter(context.waker()));

@@ -16,7 +16,7 @@
 //! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped after it is
 //! released, so that a waker may use the pool. If one panics while all are woken, the others are woken while
 //! that panic unwinds. A sleeper whose look panics gives up its entry: a wake-up that went to it goes to the
-//! next.
+//! next, and so does one that it was going to look for ([`Woken`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +45,23 @@ pub(crate) struct Gate<M: Memory> {
 struct Sleepers {
     entries: VecDeque<(u64, Waker)>,
     next: u64,
+}
+
+/// A wake-up that a sleeper has had, and for which it is going to look. Dropped before, as by a panic, it goes to the next.
+#[must_use]
+pub(crate) struct Woken<'a, M: Memory>(&'a Gate<M>);
+
+impl<M: Memory> Woken<'_, M> {
+    /// The sleeper has looked.
+    pub(crate) fn looked(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl<M: Memory> Drop for Woken<'_, M> {
+    fn drop(&mut self) {
+        self.0.wake_sleepers(1);
+    }
 }
 
 /// An entry that must be given up by [`Gate::leave`].
@@ -168,6 +185,11 @@ impl<M: Memory> Gate<M> {
         removed.is_none()
     }
 
+    /// As [`leave`](Gate::leave), by a sleeper that looks next for what it was woken for.
+    pub(crate) fn leave_to_look(&self, entry: &Entry) -> Option<Woken<'_, M>> {
+        self.leave(entry).then_some(Woken(self))
+    }
+
     /// Sleeps until `look` finds something or `deadline` has passed, in which case it looks once
     /// more.
     #[cold]
@@ -177,10 +199,16 @@ impl<M: Memory> Gate<M> {
         mut look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         let waker = Waker::from(Arc::new(Parked(thread::current())));
+        let mut woken = None;
+        let mut looks = |woken: Option<Woken<'_, M>>| {
+            let found = look();
+            woken.into_iter().for_each(Woken::looked);
+            found
+        };
         loop {
             let mut entered = Entered { gate: self, entry: Some(self.enter(&waker)) };
             // If it panics, or finds something, `entered` passes on a wake-up that was for this sleeper.
-            if let Some(found) = look() {
+            if let Some(found) = looks(woken) {
                 return Some(found);
             }
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
@@ -188,11 +216,11 @@ impl<M: Memory> Gate<M> {
                 Some(left) if !left.is_zero() => thread::park_timeout(left),
                 Some(_) => {
                     // If it was woken at the last moment, for something, this finds it.
-                    return if entered.leave() { look() } else { None };
+                    return entered.leave().and_then(|woken| looks(Some(woken)));
                 }
             }
             // Woken for something, in time or too late, or woken by nobody.
-            entered.leave();
+            woken = entered.leave();
         }
     }
 
@@ -210,10 +238,10 @@ struct Entered<'a, M: Memory> {
     entry: Option<Entry>,
 }
 
-impl<M: Memory> Entered<'_, M> {
-    /// Takes the entry away. Whether it was gone.
-    fn leave(&mut self) -> bool {
-        self.entry.take().is_some_and(|entry| self.gate.leave(&entry))
+impl<'a, M: Memory> Entered<'a, M> {
+    /// Takes the entry away. What it was woken with, if that was gone.
+    fn leave(&mut self) -> Option<Woken<'a, M>> {
+        self.entry.take().and_then(|entry| self.gate.leave_to_look(&entry))
     }
 }
 
@@ -282,6 +310,23 @@ mod tests {
         gate.wake(1);
         assert_eq!(next.rung.load(Ordering::Relaxed), 1);
         assert!(gate.leave(&entry));
+    }
+
+    #[test]
+    fn a_wake_up_is_not_lost_by_who_was_woken_and_panics_at_its_next_look() {
+        let gate = Gate::<Machine>::new(false);
+        let (next, waker) = bell(false);
+        let mut second = false;
+        let looks = || -> Option<()> {
+            assert!(!second, "foreign code, at the look of one that was woken");
+            second = true;
+            // Behind this sleeper, which is the one that is woken.
+            let _entry = gate.enter(&waker);
+            gate.wake(1);
+            None
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| gate.sleep(None, looks))).is_err());
+        assert_eq!(next.rung.load(Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -62,6 +62,9 @@ mod admission;
 pub mod bag;
 #[cfg(doctest)]
 mod compile_fail;
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 mod consumer;
 mod error;
 mod extent;
@@ -75,6 +78,7 @@ pub mod policy;
 mod producer;
 mod registry;
 pub mod salsa;
+mod shared;
 mod shared_queue;
 pub mod stack;
 mod task_pool;

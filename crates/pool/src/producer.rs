@@ -13,7 +13,7 @@ use crate::admission::{Admission, Busy, Putting, Refused, Side};
 use crate::error::{PutError, PutManyError};
 use crate::policy::Feeder;
 use crate::salsa::Salsa;
-use crate::task_pool::Shared;
+use crate::shared::Shared;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
@@ -76,6 +76,11 @@ impl<T: Send> Producer<T> {
     #[inline]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
         self.put_or(task, false)
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
     }
 
     /// The capacity, if the pool has one.

@@ -4,8 +4,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use poach_memory::Machine;
-
 use crate::admission::{Admission, Room, Side};
 use crate::consumer::Consumer;
 use crate::error::BuildError;
@@ -13,16 +11,10 @@ use crate::mechanism::NoHandle;
 use crate::policy::{Feeder, Policy, Taker};
 use crate::producer::Producer;
 use crate::salsa::Salsa;
+use crate::shared::Shared;
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;
-
-/// What the handles of one pool share.
-pub(crate) struct Shared<T: Send> {
-    pub(crate) pools: Arc<Salsa<T>>,
-    pub(crate) admission: Admission<Machine>,
-    policy: Policy,
-}
 
 /// A pool of tasks between threads that make them and threads that do them.
 ///
@@ -71,6 +63,13 @@ impl<T: Send> TaskPool<T> {
     pub fn builder() -> Builder<T> {
         let policy = Policy::default();
         Builder { capacity: None, chunk: CHUNK_LENGTH, policy, task: PhantomData }
+    }
+
+    /// One more handle.
+    fn of(shared: Arc<Shared<T>>) -> Self {
+        shared.admission.join(Side::Puts);
+        shared.admission.join(Side::Takes);
+        TaskPool { shared }
     }
 
     /// A handle to put tasks. Thread-safe; takes a lock.
@@ -174,7 +173,7 @@ impl<T: Send> Default for TaskPool<T> {
 
 impl<T: Send> Clone for TaskPool<T> {
     fn clone(&self) -> Self {
-        self.shared.new_handle()
+        TaskPool::of(Arc::clone(&self.shared))
     }
 }
 
@@ -182,14 +181,6 @@ impl<T: Send> Drop for TaskPool<T> {
     fn drop(&mut self) {
         self.shared.admission.leave(Side::Puts);
         self.shared.admission.leave(Side::Takes);
-    }
-}
-
-impl<T: Send> Shared<T> {
-    fn new_handle(self: &Arc<Self>) -> TaskPool<T> {
-        self.admission.join(Side::Puts);
-        self.admission.join(Side::Takes);
-        TaskPool { shared: Arc::clone(self) }
     }
 }
 
@@ -287,6 +278,6 @@ impl<T: Send> Builder<T> {
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
         let admission = Admission::new(self.capacity);
         let shared = Shared { pools: Arc::new(pools), admission, policy: self.policy };
-        Ok(Arc::new(shared).new_handle())
+        Ok(TaskPool::of(Arc::new(shared)))
     }
 }

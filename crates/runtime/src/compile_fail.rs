@@ -22,6 +22,17 @@
 //! poach_runtime::worker(|w| kept = Some(w.index()));
 //! ```
 //!
+//! A worker made of an address is a promise:
+//!
+//! ```compile_fail,E0133
+//! use poach_runtime::foreign::{slot_of, worker_at};
+//! poach_runtime::worker(|w| worker_at(slot_of(&w)).index());
+//! ```
+//! ```
+//! use poach_runtime::foreign::slot_of;
+//! poach_runtime::worker(|w| slot_of(&w).is_aligned());
+//! ```
+//!
 //! Nobody implements what loops count with, or what a token lacks to be sent:
 //!
 //! ```compile_fail,E0603
@@ -32,7 +43,7 @@
 //! ```
 //! ```compile_fail,E0603
 //! struct Mine;
-//! impl poach_runtime::job::fork::UsesTheWorkerItIsGiven for Mine {}
+//! impl poach_runtime::job::token::UsesTheWorkerItIsGiven for Mine {}
 //! ```
 //! ```
 //! struct Mine;

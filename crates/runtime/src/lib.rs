@@ -34,6 +34,9 @@
 mod api;
 #[cfg(doctest)]
 mod compile_fail;
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 mod job;
 mod observe;
 pub mod on_queue;
@@ -63,7 +66,9 @@ pub use api::sort::{
     par_sort_unstable_by_key,
 };
 pub use api::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
-pub use job::fork::Worker;
+#[doc(hidden)]
+pub use job::foreign;
+pub use job::token::Worker;
 pub use observe::stats::{Stats, WorkerStats};
 pub use observe::trace;
 pub use pool::build_error::{BuildError, MAX_THREADS};

@@ -71,17 +71,34 @@ fn tasks_that_each_wait_for_one_of_many_handles() {
     });
 }
 
+/// A chain of tasks that each wait for the one before, begun at its end.
+fn chain(pool: &ThreadPool) {
+    let last = pool.install(|| {
+        let first = spawn(|| 0);
+        (1..TASKS)
+            .fold(first, |before: JoinHandle<usize>, _| spawn(move || before.join().unwrap() + 1))
+    });
+    assert_eq!(last.join().unwrap(), TASKS - 1, "{pool:?}");
+}
+
 #[test]
 fn tasks_that_each_wait_for_the_one_before() {
     alone("tasks_that_each_wait_for_the_one_before", || {
-        // Begun at its end, which needs the whole chain on the stack, or else the oldest to be begun first.
-        let last = pool(1).install(|| {
-            let first = spawn(|| 0);
-            (1..TASKS).fold(first, |before: JoinHandle<usize>, _| {
-                spawn(move || before.join().unwrap() + 1)
-            })
-        });
-        assert_eq!(last.join().unwrap(), TASKS - 1);
+        // It needs the whole chain on the stack, or else the oldest to be begun first, and by one whose stack has none that waits for it.
+        for threads in [1, 2] {
+            chain(&pool(threads));
+        }
+    });
+}
+
+/// With more workers one that waits may take a task that waits for what stands below it; not so with this choice.
+#[test]
+fn tasks_that_each_wait_for_the_one_before_and_take_nothing_else() {
+    alone("tasks_that_each_wait_for_the_one_before_and_take_nothing_else", || {
+        for threads in [2, 3, 4, 8] {
+            let builder = ThreadPool::builder().threads(threads).stack_size(1 << 20);
+            chain(&builder.waiting(Waiting::Sleep).build().unwrap());
+        }
     });
 }
 

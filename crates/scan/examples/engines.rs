@@ -17,6 +17,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -116,8 +117,18 @@ impl Found for MadeUpEntry {
     }
 }
 
-const META: Meta =
-    Meta { kind: Kind::Directory, device: 1, inode: 1, links: 2, apparent: 1, disk: 1 };
+const META: Meta = Meta {
+    kind: Kind::Directory,
+    device: 1,
+    inode: 1,
+    links: 2,
+    apparent: 1,
+    disk: 1,
+    modified: 0,
+    mode: 0,
+    owner: 0,
+    group: 0,
+};
 
 impl Sys for MadeUp {
     /// The level.
@@ -159,10 +170,12 @@ impl Sys for MadeUp {
         &self,
         directory: &usize,
         _buffer: &mut (),
-        each: &mut impl FnMut(&MadeUpEntry),
+        each: &mut impl FnMut(&MadeUpEntry) -> ControlFlow<()>,
     ) -> io::Result<()> {
         for number in 0..WIDTH[*directory] {
-            each(&MadeUpEntry(NAMES[number % NAMES.len()]));
+            if each(&MadeUpEntry(NAMES[number % NAMES.len()])).is_break() {
+                break;
+            }
         }
         Ok(())
     }

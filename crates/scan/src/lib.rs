@@ -25,20 +25,29 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
+pub mod choice;
 mod control;
+pub mod diff;
+pub mod document;
+pub mod duplicates;
 pub mod engine;
+mod id;
 pub mod report;
 mod roots;
+pub mod survey;
 pub mod sys;
 mod tree;
+mod visit;
 mod walk;
 
 pub use control::{Control, Progress};
 pub use engine::Engine;
 pub use sys::Kind;
-pub use tree::{Node, Tree};
+pub use tree::{Facts, Link, Node, Tree};
+pub use visit::{Seen, Visitor, Within};
 
 use sys::{Native, Sys};
 use walk::{Handles, Walk, Worker};
@@ -48,6 +57,7 @@ pub const MAX_THREADS: usize = 1024;
 
 /// How to scan.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each of them is a choice of its own")]
 pub struct Options {
     /// Who shares the work among the threads.
     pub engine: Engine,
@@ -60,6 +70,13 @@ pub struct Options {
     pub follow_paths: bool,
     /// Whether the tree is to hold every file, and not only the directories.
     pub keep_files: bool,
+    /// Whether the tree is to hold times, modes and owners of what it holds: 16 bytes more an entry.
+    pub keep_facts: bool,
+    /// Whether to ask for no sizes, but for names and kinds alone, which directories hold themselves: the fastest way to count.
+    /// Sizes, times and owners are 0 then, and each name of a file that has several counts.
+    pub without_sizes: bool,
+    /// Which entries count.
+    pub choice: Option<Arc<choice::Choice>>,
     /// How many directories may be held open at a time, beside those being read; as many as the
     /// process's limit comfortably allows, if not said. Zero is slow but works.
     pub handles: Option<usize>,
@@ -142,7 +159,7 @@ pub struct Failure {
 }
 
 /// What a scan found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Scan {
     /// Counts and bytes.
     pub totals: Totals,
@@ -150,6 +167,10 @@ pub struct Scan {
     pub tree: Tree,
     /// What could not be read, by path.
     pub errors: Vec<Failure>,
+    /// How it was scanned.
+    pub options: Options,
+    /// When it began, in seconds since 1970.
+    pub taken: u64,
     /// Given paths that were not scanned by themselves: they name, or lie within, another one.
     pub repeated: Vec<PathBuf>,
     /// Whether [`Control::stop`] ended it early, so that the totals are those of a part.
@@ -193,6 +214,21 @@ pub fn scan_on<S: Sys>(
     options: &Options,
     control: &Control,
 ) -> Result<Scan, Error> {
+    Ok(scan_with(sys, paths, options, control, &())?.0)
+}
+
+/// [`scan_on`], with a listener. Returns what each of the workers collected, too; never nothing.
+///
+/// # Errors
+///
+/// As [`scan`].
+pub fn scan_with<S: Sys, V: Visitor>(
+    sys: &S,
+    paths: &[PathBuf],
+    options: &Options,
+    control: &Control,
+    visitor: &V,
+) -> Result<(Scan, Vec<V::Part>), Error> {
     let began = Instant::now();
     if paths.is_empty() {
         return Err(Error::NoPath);
@@ -206,16 +242,22 @@ pub fn scan_on<S: Sys>(
     }
     control.begin(threads);
 
-    let mut roots = roots::Roots::gather(sys, paths, options.follow_paths);
+    let mut roots = roots::Roots::gather(sys, paths, options, control);
     let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
-    let walk = Walk::new(sys, options, control, &handles, &roots.directories, &roots.files);
-    let workers = (0..threads).map(|number| Worker::new(sys, number)).collect();
-    let (found, stats) = walk::run(&walk, options.engine, workers)?;
+    let walk = Walk::new(sys, visitor, options, control, &handles, roots.start());
+    let worker = |number| Worker::new(sys, visitor, options.keep_facts, number);
+    let (done, stats) = walk::run(&walk, options.engine, (0..threads).map(worker).collect())?;
     drop(walk);
-    let mut scan = roots.finish(found);
+    let (found, mut parts): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    let mut scan = roots.finish(found, options, visitor, &mut parts[0]);
+    scan.options = options.clone();
+    scan.tree.index_links(options.keep_files);
+    scan.taken = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs().saturating_sub(began.elapsed().as_secs()));
     scan.elapsed = began.elapsed();
     (scan.engine, scan.threads, scan.stats) = (options.engine, threads, stats);
-    Ok(scan)
+    Ok((scan, parts))
 }
 
 fn available() -> usize {

@@ -1,50 +1,35 @@
 //! The tree that a scan leaves behind, held by index in arenas.
 //!
 //! Each worker writes into an [`Arena`] of its own, so that nothing is shared while the walk runs:
-//! an [`Entry`] of 24 bytes for what is kept, its name in one string of bytes, and a [`Listing`] for
+//! an [`Entry`] of 24 bytes for what is kept (and [`Facts`] of 16 if they are asked for), its name in one string of bytes, and a [`Listing`] for
 //! each directory that was read. A directory's entries are written by the one worker that reads it
 //! and while it reads nothing else, so they lie in one stretch. When the walk is done [`build()`] turns
 //! the listings into [`Directory`]s of 40 bytes, links them, and sums them up from the leaves. So an
-//! entry takes at most 64 bytes beside its name, and a file that nobody asks about takes none.
+//! entry takes at most 64 bytes beside its name without its facts, and a file that nobody asks about
+//! takes none; with facts a file takes 40 and a directory 80.
 //!
 //! Nothing here recurses: a tree may be as deep as memory allows.
 
 use std::ffi::CStr;
 
-use crate::sys::Kind;
+pub(crate) use crate::id::Id;
+use crate::sys::{Kind, Meta};
+use crate::visit::{Seen, Within};
 
 mod build;
+mod facts;
+mod import;
+mod own;
 
 pub(crate) use build::{Alias, HardLink, Root, build};
-
-/// Where an entry or a listing lies: the arena in the upper 16 bits, the index in the lower 48.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Id(u64);
-
-impl Id {
-    /// No entry: the parent of a root.
-    pub(crate) const NONE: Id = Id(u64::MAX);
-
-    #[inline]
-    pub(crate) fn new(arena: u16, index: usize) -> Id {
-        Id(u64::from(arena) << 48 | index as u64)
-    }
-
-    #[inline]
-    fn arena(self) -> usize {
-        (self.0 >> 48) as usize
-    }
-
-    #[inline]
-    fn index(self) -> usize {
-        (self.0 & ((1 << 48) - 1)) as usize
-    }
-}
+pub use facts::Facts;
+pub(crate) use import::{Imported, Importer};
+pub use own::Link;
 
 /// One entry: its name's place and kind in one word, and its sizes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`].
+    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`] and [`UNREAD`].
     name: u64,
     /// Bytes; of a directory, once built, with all that is in it.
     apparent: u64,
@@ -53,6 +38,8 @@ pub(crate) struct Entry {
 
 /// Set in [`Entry::name`]: another name of the same file bears its size.
 const SPENT: u64 = 1 << 56;
+/// Set in [`Entry::name`]: it could not be read, or not to its end.
+const UNREAD: u64 = 1 << 57;
 
 impl Entry {
     fn kind(&self) -> Kind {
@@ -90,11 +77,23 @@ pub(crate) struct Arena {
     /// Names, each ended by a NUL.
     names: Vec<u8>,
     listings: Vec<Listing>,
+    /// Of each entry, if they are kept: of a directory once it is built. And those of the listed directories.
+    facts: Vec<Facts>,
+    listed: Vec<Facts>,
+    keep_facts: bool,
 }
 
 impl Arena {
-    pub(crate) fn new(number: u16) -> Arena {
-        Arena { number, entries: Vec::new(), names: Vec::new(), listings: Vec::new() }
+    pub(crate) fn new(number: u16, keep_facts: bool) -> Arena {
+        Arena {
+            number,
+            entries: Vec::new(),
+            names: Vec::new(),
+            listings: Vec::new(),
+            facts: Vec::new(),
+            listed: Vec::new(),
+            keep_facts,
+        }
     }
 
     /// How many entries are kept so far.
@@ -105,7 +104,24 @@ impl Arena {
 
     /// Keeps an entry. Amortised constant time.
     #[inline]
-    pub(crate) fn keep(&mut self, name: &CStr, kind: Kind, apparent: u64, disk: u64) -> Id {
+    pub(crate) fn keep(&mut self, name: &CStr, meta: &Meta) -> Id {
+        if self.keep_facts {
+            self.facts.push(Facts::of(meta));
+        }
+        self.keep_entry(name, meta.kind, meta.apparent, meta.disk)
+    }
+
+    /// Keeps a directory that is yet to be read. Amortised constant time.
+    #[inline]
+    pub(crate) fn keep_directory(&mut self, name: &CStr) -> Id {
+        if self.keep_facts {
+            self.facts.push(Facts::default());
+        }
+        self.keep_entry(name, Kind::Directory, 0, 0)
+    }
+
+    #[inline]
+    fn keep_entry(&mut self, name: &CStr, kind: Kind, apparent: u64, disk: u64) -> Id {
         let at = self.names.len() as u64;
         self.names.extend_from_slice(name.to_bytes_with_nul());
         self.entries.push(Entry { name: at | (kind as u64) << 48, apparent, disk });
@@ -116,12 +132,15 @@ impl Arena {
     /// listing is what it is held as, and those are shown by no view of the tree.
     #[cold]
     pub(crate) fn keep_name(&mut self, name: &CStr) -> Id {
-        self.keep(name, Kind::Directory, 0, 0)
+        self.keep_directory(name)
     }
 
     /// Begins the listing of a directory, to be completed through [`listing`](Self::listing).
     #[inline]
-    pub(crate) fn list(&mut self, entry: Id, parent: Id) -> Id {
+    pub(crate) fn list(&mut self, entry: Id, parent: Id, meta: &Meta) -> Id {
+        if self.keep_facts {
+            self.listed.push(Facts::of(meta));
+        }
         let first = self.entries.len();
         let (kept, leaves, apparent, disk) = (0, 0, 0, 0);
         self.listings.push(Listing { entry, parent, first, kept, leaves, apparent, disk });
@@ -158,11 +177,27 @@ const _: () = assert!(size_of::<Entry>() + size_of::<Directory>() <= 64);
 ///
 /// Sizes of a directory include all that is in it. A file with several names is counted once, under
 /// the name that comes first in byte order, so that the answer is the same whoever found it first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tree {
     arenas: Vec<Arena>,
     directories: Vec<Directory>,
     roots: Vec<Place>,
+    /// Whether files are shown; if not, some may be kept all the same, for they have several names.
+    keep_files: bool,
+    /// The names of files that have several, by entry.
+    links: Vec<HardLink>,
+    /// Where each arena's listings begin among the directories.
+    bases: Bases,
+}
+
+/// Where each arena's listings begin among the directories.
+#[derive(Debug, Default)]
+struct Bases(Vec<u32>);
+
+impl Bases {
+    fn directory(&self, listing: Id) -> u32 {
+        if listing == Id::NONE { ABSENT } else { self.0[listing.arena()] + listing.index() as u32 }
+    }
 }
 
 /// An entry of the tree and, if it is a directory that could be listed, its index.
@@ -201,6 +236,72 @@ impl Tree {
         CStr::from_bytes_until_nul(&arena.names[at..]).expect("each name was kept with its NUL")
     }
 
+    /// Tells of each directory that is listed in the tree, in no particular order.
+    pub(crate) fn each_directory<'t>(&'t self, mut tell: impl FnMut(Node<'t>)) {
+        for (index, directory) in self.directories.iter().enumerate() {
+            let Directory { entry, parent, .. } = *directory;
+            tell(Node { tree: self, place: Place { entry, directory: index as u32, parent } });
+        }
+    }
+
+    /// The path of something that a [`Visitor`](crate::Visitor) was told of, beginning with a path as it was given.
+    /// Linear in the depth.
+    pub fn path_within(&self, within: Within, name: &[u8]) -> Vec<u8> {
+        let directory = self.bases.directory(within.0);
+        match self.directories.get(directory as usize) {
+            None => name.to_vec(),
+            Some(above) => joined(self.path(above.entry, above.parent), name),
+        }
+    }
+
+    /// The way to something that a [`Visitor`](crate::Visitor) was told of: the given path, and the names of the directories
+    /// below it. Nothing for a given path itself.
+    pub(crate) fn way(&self, within: Within) -> Vec<&CStr> {
+        let mut names = Vec::new();
+        let mut above = self.bases.directory(within.0);
+        while let Some(directory) = self.directories.get(above as usize) {
+            names.push(self.name(directory.entry));
+            above = directory.parent;
+        }
+        names.reverse();
+        names
+    }
+
+    /// Tells of each name of a file that has several, in no particular order.
+    pub(crate) fn each_link(&self, mut tell: impl FnMut(&Seen<'_>)) {
+        for link in &self.links {
+            let entry = self.entry(link.entry);
+            let meta = Meta {
+                kind: entry.kind(),
+                device: link.device,
+                inode: link.inode,
+                links: link.links.into(),
+                apparent: entry.apparent,
+                disk: entry.disk,
+                modified: link.facts.modified(),
+                mode: link.facts.mode().into(),
+                owner: link.facts.owner(),
+                group: link.facts.group(),
+            };
+            tell(&Seen {
+                name: self.name(link.entry).to_bytes(),
+                meta: &meta,
+                within: Within(link.parent),
+                depth: self.depth_in(self.bases.directory(link.parent)),
+                bears: entry.name & SPENT == 0,
+            });
+        }
+    }
+
+    /// How deep the entries of a directory lie.
+    fn depth_in(&self, directory: u32) -> u32 {
+        let (mut depth, mut above) = (0, directory);
+        while above != ABSENT {
+            (depth, above) = (depth + 1, self.directories[above as usize].parent);
+        }
+        depth
+    }
+
     /// The bytes of an entry's path, from the path that the user gave. Linear in the depth.
     pub(crate) fn path(&self, entry: Id, parent: u32) -> Vec<u8> {
         let mut names = vec![self.name(entry).to_bytes()];
@@ -210,15 +311,18 @@ impl Tree {
             names.push(self.name(directory.entry).to_bytes());
             above = directory.parent;
         }
-        let mut path = Vec::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        for name in names.into_iter().rev() {
-            if !path.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
-                path.push(std::path::MAIN_SEPARATOR as u8);
-            }
-            path.extend_from_slice(name);
-        }
-        path
+        let path = Vec::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+        names.into_iter().rev().fold(path, joined)
     }
+}
+
+fn joined(mut path: Vec<u8>, name: &[u8]) -> Vec<u8> {
+    const SEPARATOR: u8 = std::path::MAIN_SEPARATOR as u8;
+    if !path.is_empty() && path.last() != Some(&SEPARATOR) {
+        path.push(SEPARATOR);
+    }
+    path.extend_from_slice(name);
+    path
 }
 
 impl<'t> Node<'t> {
@@ -249,6 +353,22 @@ impl<'t> Node<'t> {
         if entry.name & SPENT == 0 { entry.disk } else { 0 }
     }
 
+    /// When it was changed and whose it is, if [`Options::keep_facts`](crate::Options) says so.
+    pub fn facts(&self) -> Option<Facts> {
+        let Place { entry, .. } = self.place;
+        self.tree.arenas[entry.arena()].facts.get(entry.index()).copied()
+    }
+
+    /// Whether another name of the same file bears its size.
+    pub fn counts_elsewhere(&self) -> bool {
+        self.tree.entry(self.place.entry).name & SPENT != 0
+    }
+
+    /// Whether it is a directory that could not be read, or not to its end: more may lie in it.
+    pub fn is_unread(&self) -> bool {
+        self.tree.entry(self.place.entry).name & UNREAD != 0
+    }
+
     /// How many entries lie below it, at any depth.
     pub fn entries(&self) -> u64 {
         self.directory().map_or(0, |directory| directory.entries)
@@ -272,12 +392,13 @@ impl<'t> Node<'t> {
         })
     }
 
-    /// What else was kept of it: every other entry if [`Options::keep_files`](crate::Options) says
-    /// so, in the order the system listed them.
+    /// Every other entry in it, in the order the system listed them, if
+    /// [`Options::keep_files`](crate::Options) says so; otherwise none.
     pub fn files(&self) -> impl Iterator<Item = Node<'t>> + use<'t> {
         let tree = self.tree;
         let parent = self.place.directory;
-        let (first, kept) = self.directory().map_or((Id::new(0, 0), 0), |it| (it.first, it.kept));
+        let directory = self.directory().filter(|_| tree.keep_files);
+        let (first, kept) = directory.map_or((Id::new(0, 0), 0), |it| (it.first, it.kept));
         let index = first.index();
         (index..index + kept as usize)
             .map(move |index| Id::new(first.arena() as u16, index))

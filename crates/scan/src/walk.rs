@@ -8,37 +8,48 @@
 //! directories hands them on in portions, so that other workers need not wait for its end.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use poach_runtime::Stats;
 
+use crate::choice::{self, Choice, Rules};
 use crate::control::Control;
 use crate::engine::{self, Engine, Job};
 use crate::sys::{Found, Kind, Meta, Sys};
 use crate::tree::{Alias, HardLink, Id};
+use crate::visit::{Seen, Visitor, Within};
 use crate::{Error, Options};
 
 mod family;
 mod findings;
+mod known;
 
 use family::Task;
+use known::Claim;
 
 pub(crate) use family::Handles;
 pub(crate) use findings::{Failure, Findings};
+pub(crate) use known::Known;
 
 /// How many directories of one directory are handed on at once.
 const PORTION: usize = 256;
 
+/// After how many entries of one directory a worker tells its progress and looks whether to stop.
+const BATCH: u32 = 64;
+
 /// A walk over some roots on some system.
-pub(crate) struct Walk<'a, S: Sys> {
+pub(crate) struct Walk<'a, S: Sys, V> {
     sys: &'a S,
+    visitor: &'a V,
     options: &'a Options,
     control: &'a Control,
     handles: &'a Handles,
     roots: &'a [RootDirectory],
     root_files: &'a [RootFile],
+    known: &'a Known,
     deferred: Mutex<Vec<Task<'a, S>>>,
 }
 
@@ -60,45 +71,68 @@ pub(crate) struct RootFile {
     pub(crate) covered: AtomicBool,
 }
 
+/// Where a walk begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) directories: &'a [RootDirectory],
+    pub(crate) files: &'a [RootFile],
+    /// The directories that are to be counted once, whatever leads to them.
+    pub(crate) known: &'a Known,
+}
+
 /// What one worker has to itself.
-pub(crate) struct Worker<S: Sys> {
+pub(crate) struct Worker<S: Sys, V: Visitor> {
     number: usize,
     buffer: S::Buffer,
     found: Findings,
+    part: V::Part,
     /// Directories of the directory being read: their names, and where each begins.
     names: Vec<u8>,
     children: Vec<(u32, Id)>,
+    /// The path of the directory being read below its root, if the choice wants it, with an entry's name at its end.
+    path: Vec<u8>,
 }
 
-impl<S: Sys> Worker<S> {
+impl<S: Sys, V: Visitor> Worker<S, V> {
     /// The worker of a number, which writes into the arena of that number plus one.
-    pub(crate) fn new(sys: &S, number: usize) -> Worker<S> {
+    pub(crate) fn new(sys: &S, visitor: &V, keep_facts: bool, number: usize) -> Self {
         Worker {
             number,
             buffer: sys.buffer(),
-            found: Findings::new(number as u16 + 1),
+            found: Findings::new(number as u16 + 1, keep_facts),
+            part: visitor.part(),
             names: Vec::new(),
             children: Vec::new(),
+            path: Vec::new(),
         }
     }
 }
 
-impl<'a, S: Sys> Job for Walk<'a, S> {
+impl<'a, S: Sys, V: Visitor> Job for Walk<'a, S, V> {
     type Task = Task<'a, S>;
-    type Worker = Worker<S>;
+    type Worker = Worker<S, V>;
 
     #[inline]
-    fn visit(&self, worker: &mut Worker<S>, task: Task<'a, S>, sink: &mut impl FnMut(Task<'a, S>)) {
-        if self.control.is_stopped() {
-            worker.found.interrupted = true;
+    fn visit(
+        &self,
+        worker: &mut Worker<S, V>,
+        task: Task<'a, S>,
+        sink: &mut impl FnMut(Task<'a, S>),
+    ) {
+        if self.control.is_asked() && self.answer(worker, &task) {
             return;
         }
         let directory = match self.open(&task) {
             Ok(directory) => directory,
             Err(error) => return self.unopened(worker, &task, error),
         };
-        match self.sys.meta_of(&directory) {
-            Ok(meta) => self.visit_open(worker, &task, directory, &meta, sink),
+        let meta = if self.names_suffice() {
+            Ok(Meta::of(Kind::Directory))
+        } else {
+            self.sys.meta_of(&directory)
+        };
+        match meta {
+            Ok(meta) => self.visit_open(worker, &task, directory, &self.wanted(meta), sink),
             Err(error) => {
                 worker.found.fail(&task, "cannot ask for the size of the directory", error);
             }
@@ -106,16 +140,69 @@ impl<'a, S: Sys> Job for Walk<'a, S> {
     }
 }
 
-impl<'a, S: Sys> Walk<'a, S> {
+impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
     pub(crate) fn new(
         sys: &'a S,
+        visitor: &'a V,
         options: &'a Options,
         control: &'a Control,
         handles: &'a Handles,
-        roots: &'a [RootDirectory],
-        root_files: &'a [RootFile],
+        start: Start<'a>,
     ) -> Self {
-        Walk { sys, options, control, handles, roots, root_files, deferred: Mutex::default() }
+        let Start { directories, files, known } = start;
+        let deferred = Mutex::default();
+        Walk {
+            sys,
+            visitor,
+            options,
+            control,
+            handles,
+            roots: directories,
+            root_files: files,
+            known,
+            deferred,
+        }
+    }
+
+    /// Does what the control asks for. Whether that is to end.
+    #[cold]
+    fn answer(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>) -> bool {
+        self.control.tell_path(|| {
+            let mut path = self.roots[task.root()].path.as_os_str().as_encoded_bytes().to_vec();
+            task.path(&mut worker.path);
+            if !worker.path.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
+                path.push(std::path::MAIN_SEPARATOR as u8);
+            }
+            path.extend_from_slice(&worker.path);
+            path
+        });
+        worker.found.interrupted |= self.control.is_stopped();
+        self.control.is_stopped()
+    }
+
+    /// Whether nothing is to be known of a directory but that it is one.
+    #[inline]
+    fn names_suffice(&self) -> bool {
+        let by_device = self.options.one_file_system
+            || self.options.choice.as_ref().is_some_and(|choice| choice.exclude_pseudo);
+        self.options.without_sizes && self.known.is_empty() && !by_device
+    }
+
+    /// What is wanted of what the system says.
+    #[inline]
+    fn wanted(&self, meta: Meta) -> Meta {
+        if self.options.without_sizes { meta.without_sizes() } else { meta }
+    }
+
+    /// Tells the visitor of a directory.
+    #[inline]
+    fn tell(&self, part: &mut V::Part, task: &Task<'a, S>, meta: &Meta) {
+        let name = match task.place() {
+            Some((_, name)) => name.to_bytes(),
+            None => self.roots[task.root()].path.as_os_str().as_encoded_bytes(),
+        };
+        let (within, depth) = (Within(task.parent()), task.depth());
+        self.visitor.entry(part, &Seen { name, meta, within, depth, bears: true });
     }
 
     #[inline]
@@ -135,44 +222,78 @@ impl<'a, S: Sys> Walk<'a, S> {
     #[inline]
     fn visit_open(
         &self,
-        worker: &mut Worker<S>,
+        worker: &mut Worker<S, V>,
         task: &Task<'a, S>,
         directory: S::Directory,
         meta: &Meta,
         sink: &mut impl FnMut(Task<'a, S>),
     ) {
-        let Worker { number, buffer, found, names, children } = worker;
+        let Worker { number, buffer, found, part, names, children, path } = worker;
         let parent = task.parent();
         if self.is_elsewhere(task, meta) {
             return;
         }
-        if (self.roots.len() > 1 || !self.root_files.is_empty())
-            && self.is_claimed(found, task, meta)
-        {
+        let choice = self.options.choice.as_deref();
+        if choice.is_some_and(|choice| self.is_left_out(choice, task, &directory, meta)) {
             return;
         }
-        let listing = found.arena.list(task.entry(), parent);
-        if task.is_root() {
-            found.listings.push((task.root(), listing));
+        let claim = if self.known.is_empty() { Claim::None } else { self.claim(found, task, meta) };
+        if let Claim::Elsewhere(_) = claim {
+            return;
         }
-        found.totals.directories += 1;
+        let listing = found.arena.list(task.entry(), parent, meta);
+        match claim {
+            Claim::Here(mount) => found.listings.push((mount, listing)),
+            _ if task.is_root() => found.listings.push((task.root(), listing)),
+            _ => {}
+        }
+        if choice.is_none_or(Choice::counts_directories) {
+            found.totals.directories += 1;
+            self.tell(part, task, meta);
+        }
+        let rules = choice.and_then(|choice| self.prepare(choice, task, &directory, path));
 
         let first = found.arena.kept();
-        let (mut apparent, mut disk, mut leaves) = (meta.apparent, meta.disk, 0_u32);
+        let own =
+            if choice.is_some_and(Choice::selects) { (0, 0) } else { (meta.apparent, meta.disk) };
+        let ((mut apparent, mut disk), mut leaves) = (own, 0_u32);
+        let path_length = path.len();
+        let mut until_look = BATCH;
+        let depth = task.depth() + 1;
         names.clear();
         children.clear();
         let read = self.sys.read(&directory, buffer, &mut |entry| {
+            until_look -= 1;
+            if until_look == 0 {
+                until_look = BATCH;
+                let bytes = found.totals.disk_bytes.saturating_add(disk);
+                self.control.advance(*number, found.totals.entries(), bytes);
+                if self.control.is_stopped() {
+                    found.interrupted = true;
+                    return ControlFlow::Break(());
+                }
+            }
+            if let Some(choice) = choice {
+                path.truncate(path_length);
+                if choice.wants_paths() {
+                    path.extend_from_slice(entry.name().to_bytes());
+                }
+                if !admits(choice, rules.as_deref(), entry, path) {
+                    return ControlFlow::Continue(());
+                }
+            }
             let meta = match entry.kind() {
                 Some(Kind::Directory) => None,
+                Some(kind) if self.options.without_sizes => Some(Meta::of(kind)),
                 kind => match entry.meta() {
                     // A file of an unlisted kind, or one that became a directory since.
                     Ok(meta) if meta.kind == Kind::Directory => None,
-                    Ok(meta) => Some(meta),
+                    Ok(meta) => Some(self.wanted(meta)),
                     Err(error) => {
                         let entry = found.arena.keep_name(entry.name());
                         let doing = doing(kind);
                         found.failures.push(Failure { entry, parent: listing, doing, error });
-                        return;
+                        return ControlFlow::Continue(());
                     }
                 },
             };
@@ -180,30 +301,37 @@ impl<'a, S: Sys> Walk<'a, S> {
                 if children.len() == PORTION {
                     let again = self.sys.duplicate(&directory).ok();
                     let held = again.and_then(|again| self.handles.hold(*number, again));
-                    task.hand_on(held, listing, names, children, sink);
+                    task.hand_on(held, listing, rules.as_ref(), names, children, sink);
                 }
-                let id = found.arena.keep(entry.name(), Kind::Directory, 0, 0);
+                let id = found.arena.keep_directory(entry.name());
                 children.push((names.len() as u32, id));
                 names.extend_from_slice(entry.name().to_bytes_with_nul());
-                return;
+                return ControlFlow::Continue(());
             };
+            if let Some(choice) = choice
+                && !(choice.may_count(entry.name(), path, Some(meta.kind)) && choice.counts(&meta))
+            {
+                return ControlFlow::Continue(());
+            }
             leaves += 1;
             found.totals.count(meta.kind);
             if meta.links > 1 {
-                let entry = found.arena.keep(entry.name(), meta.kind, meta.apparent, meta.disk);
-                let Meta { device, inode, .. } = meta;
-                found.links.push(HardLink { device, inode, entry, parent: listing });
+                let entry = found.arena.keep(entry.name(), &meta);
+                found.links.push(HardLink::new(&meta, entry, listing));
             } else {
+                let (name, within) = (entry.name().to_bytes(), Within(listing));
+                self.visitor.entry(part, &Seen { name, meta: &meta, within, depth, bears: true });
                 apparent = apparent.saturating_add(meta.apparent);
                 disk = disk.saturating_add(meta.disk);
                 if self.options.keep_files {
-                    found.arena.keep(entry.name(), meta.kind, meta.apparent, meta.disk);
+                    found.arena.keep(entry.name(), &meta);
                 }
             }
+            ControlFlow::Continue(())
         });
         if !children.is_empty() {
             let held = self.handles.hold(*number, directory);
-            task.hand_on(held, listing, names, children, sink);
+            task.hand_on(held, listing, rules.as_ref(), names, children, sink);
         }
         if let Err(error) = read {
             found.fail(task, "cannot read the directory", error);
@@ -212,8 +340,44 @@ impl<'a, S: Sys> Walk<'a, S> {
         let listing = found.arena.listing();
         (listing.kept, listing.leaves) = (kept, leaves);
         (listing.apparent, listing.disk) = (apparent, disk);
-        found.totals.disk_bytes += disk;
+        found.totals.disk_bytes = found.totals.disk_bytes.saturating_add(disk);
         self.control.advance(*number, found.totals.entries(), found.totals.disk_bytes);
+    }
+
+    /// Whether a directory that was found in another one is not to be there.
+    #[cold]
+    fn is_left_out(
+        &self,
+        choice: &Choice,
+        task: &Task<'a, S>,
+        directory: &S::Directory,
+        meta: &Meta,
+    ) -> bool {
+        if task.is_root() {
+            return false;
+        }
+        let mounted = meta.device != self.roots[task.root()].device;
+        choice.exclude_caches && choice::is_cache(self.sys, directory)
+            || choice.exclude_pseudo && mounted && self.sys.is_pseudo(directory)
+    }
+
+    /// Makes the path of a directory, if it is wanted, and the rules that hold in it.
+    #[cold]
+    fn prepare(
+        &self,
+        choice: &Choice,
+        task: &Task<'a, S>,
+        directory: &S::Directory,
+        path: &mut Vec<u8>,
+    ) -> Option<Arc<Rules>> {
+        path.clear();
+        if choice.wants_paths() {
+            task.path(path);
+        }
+        if !choice.ignore_files {
+            return None;
+        }
+        Rules::of(self.sys, directory, path, task.rules())
     }
 
     /// Whether a directory lies on another file system, and is to be left out for it.
@@ -222,32 +386,29 @@ impl<'a, S: Sys> Walk<'a, S> {
         self.options.one_file_system && meta.device != self.roots[task.root()].device
     }
 
-    /// Whether a directory is another of the roots, which counts it; notes whose files it holds.
+    /// Who reads a directory, where several paths may lead to it; notes which of the files given by path it holds.
     #[cold]
-    fn is_claimed(&self, found: &mut Findings, task: &Task<'a, S>, meta: &Meta) -> bool {
+    fn claim(&self, found: &mut Findings, task: &Task<'a, S>, meta: &Meta) -> Claim {
         let identity = (meta.device, meta.inode);
         if meta.inode == 0 {
-            return false;
+            return Claim::None;
         }
-        if !task.is_root() {
-            let same = |root: &RootDirectory| (root.device, root.inode) == identity;
-            if let Some(root) = self.roots.iter().position(same) {
-                found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });
-                return true;
-            }
+        let claim = self.known.claim(identity, task.is_root());
+        if let Claim::Elsewhere(root) | Claim::Here(root) = claim {
+            found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });
         }
-        for file in self.root_files {
-            if (file.device, file.inode) == identity {
+        if !matches!(claim, Claim::Elsewhere(_)) {
+            for &file in self.known.files(identity) {
                 // Relaxed: read after the workers have been joined.
-                file.covered.store(true, Ordering::Relaxed);
+                self.root_files[file].covered.store(true, Ordering::Relaxed);
             }
         }
-        false
+        claim
     }
 
     /// Sets a task aside if only handles were lacking; else counts what its parent knows of it.
     #[cold]
-    fn unopened(&self, worker: &mut Worker<S>, task: &Task<'a, S>, error: io::Error) {
+    fn unopened(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>, error: io::Error) {
         if self.sys.exhausted(&error) && !self.handles.is_alone() {
             let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
             return deferred.push(task.set_aside());
@@ -258,28 +419,45 @@ impl<'a, S: Sys> Walk<'a, S> {
             }
             None => self.sys.meta(&self.roots[task.root()].path, true),
         };
-        if let Ok(meta) = meta.as_ref() {
-            self.count_unread(worker, task, meta);
+        if let Ok(meta) = meta {
+            self.count_unread(worker, task, &self.wanted(meta));
         }
         worker.found.fail(task, "cannot open the directory", error);
     }
 
     /// Counts a directory of which only its own size is known.
     #[cold]
-    fn count_unread(&self, worker: &mut Worker<S>, task: &Task<'a, S>, meta: &Meta) {
+    fn count_unread(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>, meta: &Meta) {
         if meta.kind != Kind::Directory || self.is_elsewhere(task, meta) {
             return;
         }
         let found = &mut worker.found;
         let parent = task.parent();
-        let listing = found.arena.list(task.entry(), parent);
+        let listing = found.arena.list(task.entry(), parent, meta);
         if task.is_root() {
             found.listings.push((task.root(), listing));
         }
         let listing = found.arena.listing();
-        (listing.apparent, listing.disk) = (meta.apparent, meta.disk);
-        found.totals.directories += 1;
+        let choice = self.options.choice.as_deref();
+        if choice.is_none_or(|choice| !choice.selects()) {
+            (listing.apparent, listing.disk) = (meta.apparent, meta.disk);
+        }
+        if choice.is_none_or(Choice::counts_directories) {
+            found.totals.directories += 1;
+            self.tell(&mut worker.part, task, meta);
+        }
     }
+}
+
+/// Whether an entry is there and, if it is known to be no directory, may count.
+#[cold]
+fn admits(choice: &Choice, rules: Option<&Rules>, entry: &impl Found, path: &[u8]) -> bool {
+    let directory = entry.kind() == Some(Kind::Directory);
+    !choice.excludes(entry.name(), path)
+        && !rules.is_some_and(|rules| rules.exclude(path, directory))
+        && (directory
+            || entry.kind().is_none()
+            || choice.may_count(entry.name(), path, entry.kind()))
 }
 
 #[cold]
@@ -291,12 +469,15 @@ fn doing(kind: Option<Kind>) -> &'static str {
     }
 }
 
+/// What each worker found and collected, and what the runtime counted.
+type Outcome<V> = (Vec<(Findings, <V as Visitor>::Part)>, Option<Stats>);
+
 /// Walks all roots and returns what each worker found, and what it counted.
-pub(crate) fn run<S: Sys>(
-    walk: &Walk<'_, S>,
+pub(crate) fn run<S: Sys, V: Visitor>(
+    walk: &Walk<'_, S, V>,
     engine: Engine,
-    mut workers: Vec<Worker<S>>,
-) -> Result<(Vec<Findings>, Option<Stats>), Error> {
+    mut workers: Vec<Worker<S, V>>,
+) -> Result<Outcome<V>, Error> {
     let root = |(number, root): (usize, &RootDirectory)| Task::of_root(number, root.entry);
     let mut tasks: Vec<_> = walk.roots.iter().enumerate().map(root).collect();
     let (mut engine, mut stats) = (engine, None);
@@ -307,5 +488,5 @@ pub(crate) fn run<S: Sys>(
         walk.handles.go_alone();
         engine = Engine::Sequential;
     }
-    Ok((workers.into_iter().map(|worker| worker.found).collect(), stats))
+    Ok((workers.into_iter().map(|worker| (worker.found, worker.part)).collect(), stats))
 }

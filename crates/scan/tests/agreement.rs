@@ -5,16 +5,17 @@
 
 mod rig;
 
-use poach_scan::report::{Extent, json};
+use poach_scan::document::json;
+use poach_scan::report::Extent;
 use poach_scan::{Control, Engine, Error, Kind, Node, Options, Scan, scan};
 
-/// Everything that a scan found but the time it took.
+/// Everything that a scan found but when, and the time it took.
 fn portrait(scan: &Scan) -> serde_json::Value {
     let mut out = Vec::new();
     json(scan, &Extent::default(), &mut out).expect("a vector can be written to");
     let mut document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
     let members = document.as_object_mut().expect("it is an object");
-    for name in ["engine", "threads", "elapsed_s", "entries_per_s"] {
+    for name in ["engine", "threads", "taken", "elapsed_s", "entries_per_s"] {
         assert!(members.remove(name).is_some(), "{name} is missing");
     }
     // What the runtime's workers did: only engines that have some say it.
@@ -137,6 +138,59 @@ fn a_scan_stops_when_asked_and_says_so() {
         assert!(scan.totals.directories >= 1, "{engine} kept nothing");
         assert!(scan.totals.entries() < rig::second_opinion(tree.path()).entries(), "{engine}");
         assert_eq!(control.progress().entries, scan.totals.entries(), "{engine}");
+    }
+}
+
+#[test]
+fn a_scan_stops_and_tells_its_progress_in_the_midst_of_a_directory() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for number in 0..1000 {
+        std::fs::write(tree.path().join(format!("{number}")), b"1").expect("a file");
+    }
+    for engine in Engine::ALL {
+        let control = Control::new();
+        let asked = std::sync::atomic::AtomicU64::new(0);
+        let seen = std::sync::atomic::AtomicU64::new(0);
+        let at_200 = |deed, _: &std::ffi::CStr| {
+            use std::sync::atomic::Ordering::Relaxed;
+            if deed == rig::Deed::Meta && asked.fetch_add(1, Relaxed) == 200 {
+                seen.store(control.progress().entries, Relaxed);
+                control.stop();
+            }
+            None
+        };
+        let rigged = rig::Rigged::new(&at_200);
+        let options = Options { engine, ..Options::default() };
+        let scan = poach_scan::scan_on(&rigged, &[tree.path().into()], &options, &control)
+            .expect("threads can be had");
+        assert!(scan.interrupted, "{engine}");
+        assert!((200..300).contains(&scan.totals.files), "{engine}: {:?}", scan.totals);
+        assert!((100..=200).contains(&seen.into_inner()), "{engine}: progress stood still");
+    }
+}
+
+#[test]
+fn names_of_a_file_that_has_several_are_kept_like_any_other() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    std::fs::write(path("b"), [1; 10_000]).expect("a file");
+    std::fs::hard_link(path("b"), path("a")).expect("a link");
+    std::fs::write(path("single"), vec![1; 20_000]).expect("a file");
+    for way in rig::ways() {
+        let named = |keep_files| {
+            let options = Options { keep_files, ..Options::default() };
+            let scan = way.scan(&[tree.path().into()], &options);
+            let root = scan.tree.roots().next().expect("a root");
+            let mut found: Vec<_> = root
+                .files()
+                .map(|it| (it.name().to_vec(), it.apparent_bytes(), it.counts_elsewhere()))
+                .collect();
+            found.sort();
+            found
+        };
+        assert_eq!(named(false), [], "{way:?}");
+        let all = [("a", 10_000, false), ("b", 0, true), ("single", 20_000, false)];
+        assert_eq!(named(true), all.map(|(name, size, other)| (name.into(), size, other)));
     }
 }
 

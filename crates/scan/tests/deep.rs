@@ -101,10 +101,10 @@ fn a_small_stack_is_enough() {
             let scan = scan_deep(&path, &options);
             assert_eq!(scan.totals.directories, 2 * LEVELS as u64 + 1);
             let mut out = Vec::new();
-            let look = poach_scan::report::Look { width: 80, colour: true };
+            let look = poach_scan::report::Look { width: 80, colour: true, ..Default::default() };
             let extent = poach_scan::report::Extent::default();
             poach_scan::report::text(&scan, &extent, look, &mut out).expect("a vector");
-            poach_scan::report::json(&scan, &extent, &mut out).expect("a vector");
+            poach_scan::document::json(&scan, &extent, &mut out).expect("a vector");
             drop(scan);
         })
         .expect("a thread")

@@ -56,6 +56,10 @@ fn an_unreadable_directory_counts_itself_and_is_listed() {
         let scan = Rigged::new(&hook).scan(&[tree.path().into()], engine);
         assert_eq!(paths(&scan), slice::from_ref(&unreadable), "{engine}");
         assert!(scan.errors[0].message.contains("Permission denied"), "{}", scan.errors[0].message);
+        let root = scan.tree.roots().next().expect("a root");
+        for node in root.directories() {
+            assert_eq!(node.is_unread(), node.name() == b"outer-7", "{engine}");
+        }
         let expected = Totals { errors: 1, ..without(tree.path(), slice::from_ref(&unreadable)) };
         assert_eq!(scan.totals, expected, "{engine}");
     }
@@ -70,6 +74,9 @@ fn a_directory_that_fails_halfway_keeps_what_it_gave() {
         let scan = Rigged::new(&hook).scan(&[tree.path().into()], engine);
         assert_eq!(paths(&scan), [tree.path().join("outer-7")], "{engine}");
         assert_eq!(scan.totals, Totals { errors: 1, ..rig::second_opinion(tree.path()) });
+        let root = scan.tree.roots().next().expect("a root");
+        let unread = root.directories().filter(poach_scan::Node::is_unread);
+        assert_eq!(unread.map(|it| it.name()).collect::<Vec<_>>(), [b"outer-7"], "{engine}");
     }
 }
 

@@ -5,11 +5,15 @@
 
 mod rig;
 
+use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_scan::Options;
+use poach_scan::sys::Linux;
+use poach_scan::{Control, Engine, Options, scan_on};
+use rig::Deed;
 
 struct Tree(tempfile::TempDir);
 
@@ -124,4 +128,97 @@ fn another_file_system_is_left_out_when_asked() {
         let scan = way.scan(&["/proc/self/fd".into(), "/proc/sys/fs/inotify".into()], &options);
         assert!(scan.totals.directories == 2 && scan.totals.entries() > 2, "{:?}", scan.totals);
     }
+}
+
+/// A directory mounted below another one (a bind mount) is a second path to the same entries.
+fn mounted(tree: &Tree, point: &str, seen: &str) -> rig::Rigged<'static, Linux> {
+    fs::create_dir(tree.path(point)).expect("a mount point");
+    let mounts = vec![(tree.path(point), tree.path(seen))];
+    rig::Rigged { mounts, ..rig::Rigged::new(&|_, _| None) }
+}
+
+#[test]
+fn what_two_mounts_show_counts_once_with_one_path_and_with_two() {
+    // Seen within itself; and beside itself, at names before and after.
+    for (point, seen) in [
+        ("empty/self", ""),
+        ("outer-1/self", "outer-1"),
+        ("a-mount", "outer-4"),
+        ("z-mount", "outer-4"),
+    ] {
+        let tree = Tree::new();
+        let before = rig::second_opinion(tree.0.path());
+        let rigged = mounted(&tree, point, seen);
+        // The mount point itself is covered; its parent may have grown by its name.
+        let own = |path: PathBuf| fs::metadata(path).expect("it is there");
+        let bytes = own(tree.path(point)).len();
+        let expected = rig::second_opinion(tree.0.path()).apparent_bytes - bytes;
+        for engine in Engine::ALL {
+            let roots = [vec![tree.path("")], vec![tree.path(""), tree.path("outer-4")]];
+            for roots in roots {
+                let scan = rigged.scan(&roots, engine);
+                let found = (scan.totals.entries(), scan.totals.apparent_bytes);
+                assert_eq!(
+                    found,
+                    (before.entries(), expected),
+                    "{engine}: {point} of {seen}, {roots:?}"
+                );
+                let root = scan.tree.roots().next().expect("a root");
+                assert_eq!((scan.tree.roots().count(), root.entries() + 1), (1, before.entries()));
+                // Whoever came first: it stands at the name that comes first in byte order.
+                let at = |name: &str| root.directories().find(|it| it.name() == name.as_bytes());
+                if seen == "outer-4" {
+                    assert_eq!(at("a-mount").is_some(), point == "a-mount", "{engine}");
+                    assert_eq!(at("outer-4").is_some(), point == "z-mount", "{engine}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_given_before_a_directory_hides_no_overlap() {
+    let tree = Tree::new();
+    let elsewhere = tempfile::tempdir().expect("a directory for the test");
+    fs::write(elsewhere.path().join("file"), b"1").expect("a file");
+    let paths = [elsewhere.path().join("file"), tree.path("outer-3"), tree.path("")];
+    for way in rig::ways() {
+        let scan = way.scan(&paths, &Options::default());
+        assert_eq!(scan.tree.roots().count(), 2, "{way:?}");
+        assert_eq!(scan.repeated, [tree.path("outer-3")], "{way:?}");
+    }
+}
+
+#[test]
+fn the_directory_of_many_given_files_is_looked_up_once() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let file = |number: usize| tree.path().join(format!("{number}"));
+    (0..3000).for_each(|number| fs::write(file(number), b"").expect("a file"));
+    let paths: Vec<PathBuf> = (0..3000).map(file).collect();
+    let asked = AtomicUsize::new(0);
+    let hook = |deed, _: &CStr| {
+        asked.fetch_add(usize::from(deed == Deed::Find), Ordering::Relaxed);
+        None
+    };
+    let scan = rig::Rigged::new(&hook).scan(&paths, Engine::Sequential);
+    assert_eq!(scan.totals.files, 3000);
+    assert_eq!(asked.into_inner(), 3001);
+}
+
+#[test]
+fn gathering_ends_when_it_is_asked_to() {
+    let tree = Tree::new();
+    let paths = vec![tree.path("hole"), tree.path("empty"), tree.path("outer-1")];
+    let control = Control::new();
+    let asked = AtomicUsize::new(0);
+    let hook = |deed, _: &CStr| {
+        asked.fetch_add(usize::from(deed == Deed::Find), Ordering::Relaxed);
+        control.stop();
+        None
+    };
+    let rigged = rig::Rigged::new(&hook);
+    let scan = scan_on(&rigged, &paths, &Options::default(), &control).expect("a scan");
+    assert!(scan.interrupted);
+    // The first path, and the directory that it is in.
+    assert_eq!((asked.into_inner(), scan.totals.files), (2, 1));
 }

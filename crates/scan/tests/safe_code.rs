@@ -3,14 +3,21 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use poach_scan::report::{Extent, Look, Measure, bytes, count, escape, json, text};
+use poach_scan::choice::Choice;
+use poach_scan::document::json;
+use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
+use poach_scan::survey::{Report, Settings, Survey, Text, Told};
 use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
-use poach_scan::{Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, scan, scan_on};
+use poach_scan::{
+    Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, scan, scan_on, scan_with,
+};
 
 /// A system whose answers have nothing to do with each other.
 #[derive(Default)]
@@ -29,7 +36,10 @@ impl Liar {
         let kind =
             [Kind::Directory, Kind::File, Kind::Symlink, Kind::Other][self.lie() as usize % 4];
         let [device, inode, links] = [(); 3].map(|()| self.lie() % 3);
-        Meta { kind, device, inode, links, apparent: self.lie(), disk: self.lie() }
+        let modified = self.lie().wrapping_shl(30) as i64;
+        let [mode, owner, group] = [(); 3].map(|()| self.lie() as u32);
+        let (apparent, disk) = (self.lie(), self.lie());
+        Meta { kind, device, inode, links, apparent, disk, modified, mode, owner, group }
     }
 }
 
@@ -82,13 +92,31 @@ impl Sys for Liar {
         &self,
         directory: &u32,
         (): &mut (),
-        each: &mut impl FnMut(&Any<'_>),
+        each: &mut impl FnMut(&Any<'_>) -> ControlFlow<()>,
     ) -> io::Result<()> {
         // Whatever depth it says, the whole has an end.
         if *directory < 6 && self.0.load(Ordering::Relaxed) < 20_000 {
-            (0..5).for_each(|_| each(&Any(self)));
+            // It goes on where it is told to stop, too.
+            for _ in 0..5 {
+                let _ = each(&Any(self));
+            }
         }
         self.maybe(())
+    }
+    fn read_file(&self, _: &u32, _: &CStr, _: usize) -> io::Result<Vec<u8>> {
+        self.maybe(b"[\n*\n!a/".to_vec())
+    }
+    fn open_file(&self, _: &u32, _: &CStr) -> io::Result<(File, Meta)> {
+        self.maybe((File::open("Cargo.toml")?, self.any_meta()))
+    }
+    fn data_after(&self, _: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
+        self.maybe(Some(offset..self.lie()))
+    }
+    fn is_pseudo(&self, _: &u32) -> bool {
+        self.lie().is_multiple_of(5)
+    }
+    fn mounted_twice(&self) -> Vec<PathBuf> {
+        vec!["/".into(), "no/such/mount".into()]
     }
     fn exhausted(&self, _: &io::Error) -> bool {
         self.lie().is_multiple_of(9) && self.0.load(Ordering::Relaxed) < 40_000
@@ -99,11 +127,29 @@ fn all_of(scan: &Scan) {
     assert!(scan.entries_per_second() >= 0.0);
     for measure in [Measure::Disk, Measure::Apparent, Measure::Entries] {
         for limit in [None, Some(0), Some(usize::MAX)] {
-            let extent = Extent { measure, depth: limit, top: limit };
+            let directories_only = limit.is_none();
+            let extent = Extent {
+                measure,
+                depth: limit,
+                top: limit,
+                directories_only,
+                at_least: u64::from(directories_only) << 20,
+                order: if directories_only { Order::Entries } else { Order::Time },
+                reverse: directories_only,
+            };
             let mut written = Vec::new();
+            for node in scan.tree.roots() {
+                assert!(!Look::default().amount(measure, measure.of(&node)).is_empty());
+            }
             json(scan, &extent, &mut written).unwrap();
-            text(scan, &extent, Look { width: usize::MAX, colour: true }, &mut written).unwrap();
-            text(scan, &extent, Look { width: 0, colour: false }, &mut written).unwrap();
+            text(scan, &extent, Look { colour: true, ..Look::default() }, &mut written).unwrap();
+            text(
+                scan,
+                &extent,
+                Look { width: 0, height: Some(1), ..Look::default() },
+                &mut written,
+            )
+            .unwrap();
             assert!(!written.is_empty());
         }
     }
@@ -120,17 +166,47 @@ fn a_system_that_lies() {
                     threads,
                     handles,
                     keep_files,
-                    one_file_system: true,
+                    keep_facts: keep_files,
+                    choice: keep_files.then(|| {
+                        Choice {
+                            ignore_files: true,
+                            exclude_caches: true,
+                            exclude_pseudo: true,
+                            ..Choice::default()
+                        }
+                        .into()
+                    }),
+                    one_file_system: keep_files,
+                    without_sizes: handles == Some(0),
                     follow_paths: true,
                 };
                 let control = Control::new();
                 let paths = ["a".into(), "a".into(), "../a".into()];
                 let found = scan_on(&Liar::default(), &paths, &options, &control).unwrap();
-                assert!(found.totals.entries() > 0 && !control.is_stopped(), "{engine}");
+                // One lie in seven is an error, so that every root may be one.
+                let told = found.totals.entries() + found.totals.errors;
+                assert!(told > 0 && !control.is_stopped(), "{engine}");
                 assert!(control.progress() != Progress::default());
                 all_of(&found);
             }
         }
+    }
+}
+
+#[test]
+fn reports_on_a_system_that_lies() {
+    let survey = Survey::new(&Report::ALL, Settings::default());
+    for engine in Engine::ALL {
+        let options = Options { engine, ..Options::default() };
+        let (liar, control) = (Liar::default(), Control::new());
+        let (found, parts) = scan_with(&liar, &["a".into()], &options, &control, &survey).unwrap();
+        let (mut text, mut out) = (Text::new(Look::default()), Vec::new());
+        let made = survey.finish_each(&liar, &found, parts, &control, &mut |told: Told<'_>| {
+            text.write(told, &mut out).unwrap();
+        });
+        assert!(!made.unwrap().interrupted && !out.is_empty());
+        let path = control.path();
+        assert!(path.is_empty() || path.starts_with(b"a"));
     }
 }
 
@@ -154,8 +230,12 @@ fn options_of_any_value() {
 
 #[test]
 fn names_and_numbers_of_any_kind() {
+    assert_eq!(Meta::of(Kind::Other).links, 1);
     assert_eq!(escape(b"\xff\\\0"), r"\xff\\\x00");
     for number in [0, 1, u64::MAX] {
         assert!(!bytes(number).is_empty() && !count(number).is_empty());
+        for units in [Units::Binary, Units::Si, Units::Plain] {
+            assert!(units.show(number).ends_with('B'));
+        }
     }
 }

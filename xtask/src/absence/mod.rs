@@ -133,6 +133,11 @@ mod tests {
         assert_eq!(found("crates/runtime/src/job/slot.rs", source), NOTHING);
         assert_eq!(found("crates/memory/src/a.rs", source), NOTHING);
         assert_eq!(found("crates/explore/src/memory.rs", source), NOTHING);
+        assert_eq!(found("far/src/mpi/raw.rs", source), NOTHING);
+        assert_eq!(
+            found("far/src/mpi/mod.rs", source),
+            ["far/src/mpi/mod.rs:2 unsafe-in-listed-modules"]
+        );
         assert_eq!(
             found("crates/explore/src/engine.rs", source),
             ["crates/explore/src/engine.rs:2 unsafe-in-listed-modules"]
@@ -190,6 +195,7 @@ mod tests {
             let there = found("crates/scan/src/walk.rs", source);
             assert_eq!(there, [format!("crates/scan/src/walk.rs:1 {rule}")], "{source}");
             assert_eq!(found("crates/cli/src/main.rs", source), NOTHING, "{source}");
+            assert_eq!(found("far/src/program/mod.rs", source), NOTHING, "{source}");
             assert_eq!(found("crates/scan/tests/walk.rs", source), NOTHING, "{source}");
         }
         let piped = "fn f(c: &mut Command) { c.stdout(Stdio::piped()); env!(\"A\"); }";

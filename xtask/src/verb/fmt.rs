@@ -5,13 +5,13 @@ use anyhow::Result;
 use crate::run::{Step, need_component};
 
 /// The packages that are no members of the workspace.
-const COMPAT: [&str; 3] = ["rayon-core", "original", "patched"];
+const APART: [&str; 4] = ["compat/rayon-core", "compat/original", "compat/patched", "far"];
 
 pub(crate) fn run() -> Result<()> {
     need_component("fmt", "rustfmt")?;
     Step::cargo("fmt --all --check").run("some file is not formatted (cargo fmt mends it)")?;
-    for package in COMPAT {
-        Step::cargo(&format!("fmt --manifest-path compat/{package}/Cargo.toml --check"))
+    for package in APART {
+        Step::cargo(&format!("fmt --manifest-path {package}/Cargo.toml --check"))
             .run("some file of a package of its own is not formatted")?;
     }
     eprintln!("fmt: every file is formatted");

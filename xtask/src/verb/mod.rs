@@ -1,13 +1,16 @@
 //! One file a verb.
 
 pub(crate) mod asm;
+pub(crate) mod capi;
 pub(crate) mod ci;
 pub(crate) mod cross;
 pub(crate) mod docs;
+pub(crate) mod documents;
 pub(crate) mod fmt;
 pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod miri;
+pub(crate) mod mpi;
 pub(crate) mod mutate;
 pub(crate) mod rayon_bench;
 pub(crate) mod rayon_programs;

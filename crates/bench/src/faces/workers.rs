@@ -81,6 +81,54 @@ fn served(
     Ok(Sample::from(tasks as f64 / seconds / 1e6).count("stolen", stolen as f64 / tasks as f64))
 }
 
+macro_rules! owner_names {
+    ($prefix:literal) => {
+        [concat!($prefix, "-empty-pop"), concat!($prefix, "-alternate"), concat!($prefix, "-owner")]
+    };
+}
+
+/// What an owner does without thieves.
+fn owner_alone<W: 'static>(
+    add: &mut impl FnMut(&'static str, Box<dyn FnMut() -> Sample>),
+    [empty_pop, alternate, owner]: [&'static str; 3],
+    tasks: u64,
+    new: impl Fn() -> W + Copy + 'static,
+    push: impl Fn(&W, u64) + Copy + 'static,
+    pop: impl Fn(&W) -> Option<u64> + Copy + 'static,
+) {
+    add(
+        empty_pop,
+        Box::new(move || {
+            let worker = new();
+            each(tasks, || (0..tasks).for_each(|_| see(pop(&worker))))
+        }),
+    );
+    add(
+        alternate,
+        Box::new(move || {
+            let worker = new();
+            each(tasks, || {
+                for task in 0..tasks {
+                    push(&worker, task);
+                    black_box(pop(&worker));
+                }
+            })
+        }),
+    );
+    add(
+        owner,
+        Box::new(move || {
+            let worker = new();
+            each(tasks, || {
+                for _ in 0..tasks / BATCH {
+                    (0..BATCH).for_each(|task| push(&worker, task));
+                    (0..BATCH).for_each(|_| see(pop(&worker)));
+                }
+            })
+        }),
+    );
+}
+
 macro_rules! crossbeam {
     ($cases:ident, $system:literal, $source:ident, $new:ident, $prefix:literal) => {
         fn $cases(cases: &mut Vec<Case>, size: Size) {
@@ -90,36 +138,14 @@ macro_rules! crossbeam {
                 |worker: &$source::Worker<u64>| (0..BATCH).for_each(|task| worker.push(task));
             let mut add =
                 |workload, run: Box<dyn FnMut() -> Sample>| case(cases, workload, $system, run);
-            add(
-                concat!($prefix, "-empty-pop"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || (0..tasks).for_each(|_| see(worker.pop())))
-                }),
-            );
-            add(
-                concat!($prefix, "-alternate"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || {
-                        for task in 0..tasks {
-                            worker.push(task);
-                            black_box(worker.pop());
-                        }
-                    })
-                }),
-            );
-            add(
-                concat!($prefix, "-owner"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || {
-                        for _ in 0..tasks / BATCH {
-                            fill(&worker);
-                            (0..BATCH).for_each(|_| see(worker.pop()));
-                        }
-                    })
-                }),
+            let names = owner_names!($prefix);
+            owner_alone(
+                &mut add,
+                names,
+                tasks,
+                new,
+                |worker: &$source::Worker<u64>, task| worker.push(task),
+                |worker| worker.pop(),
             );
             add(
                 concat!($prefix, "-empty-steal"),
@@ -261,37 +287,7 @@ macro_rules! st3 {
             };
             let mut add =
                 |workload, run: Box<dyn FnMut() -> Sample>| case(cases, workload, $system, run);
-            add(
-                concat!($prefix, "-empty-pop"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || (0..tasks).for_each(|_| see(worker.pop())))
-                }),
-            );
-            add(
-                concat!($prefix, "-alternate"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || {
-                        for task in 0..tasks {
-                            push(&worker, task);
-                            black_box(worker.pop());
-                        }
-                    })
-                }),
-            );
-            add(
-                concat!($prefix, "-owner"),
-                Box::new(move || {
-                    let worker = new();
-                    each(tasks, || {
-                        for _ in 0..tasks / BATCH {
-                            (0..BATCH).for_each(|task| push(&worker, task));
-                            (0..BATCH).for_each(|_| see(worker.pop()));
-                        }
-                    })
-                }),
-            );
+            owner_alone(&mut add, owner_names!($prefix), tasks, new, push, |worker| worker.pop());
             add(
                 concat!($prefix, "-extend-drain"),
                 Box::new(move || {

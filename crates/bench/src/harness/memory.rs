@@ -17,12 +17,12 @@ const SPARE: u64 = 64 << 20;
 
 /// What can be had, and what keeps it from being more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Room {
+struct Limit {
     bytes: u64,
     by: &'static str,
 }
 
-const NO_LIMIT: Room = Room { bytes: u64::MAX, by: "on this machine" };
+const NO_LIMIT: Limit = Limit { bytes: u64::MAX, by: "on this machine" };
 
 /// Asked by a case before it makes an input of so many bytes.
 ///
@@ -31,12 +31,12 @@ const NO_LIMIT: Room = Room { bytes: u64::MAX, by: "on this machine" };
 /// If that cannot be had; the message says how much there is, what limits it, and what can be done. Where it
 /// cannot be told there is no error.
 pub fn need_memory(bytes: u64) -> Result<()> {
-    let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Room { bytes, ..NO_LIMIT });
+    let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Limit { bytes, ..NO_LIMIT });
     let group = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
-    let room = [machine, group, address_space()].into_iter().min_by_key(|room| room.bytes);
+    let limit = [machine, group, address_space()].into_iter().min_by_key(|limit| limit.bytes);
     let instead = "choose a smaller size (--quick is the smallest, --paper the largest) or other \
                    workloads";
-    ask("its input needs", bytes, room.unwrap_or(NO_LIMIT), instead)
+    ask("its input needs", bytes, limit.unwrap_or(NO_LIMIT), instead)
 }
 
 /// Asked by a system before it starts threads with call stacks of so many bytes together: those are
@@ -50,21 +50,21 @@ pub(crate) fn need_stacks(bytes: u64) -> Result<()> {
     ask("the stacks of its workers need", bytes, address_space(), instead)
 }
 
-fn ask(what: &str, bytes: u64, room: Room, instead: &str) -> Result<()> {
-    let (needed, there) = (bytes.saturating_add(SPARE) >> 20, room.bytes >> 20);
+fn ask(what: &str, bytes: u64, limit: Limit, instead: &str) -> Result<()> {
+    let (needed, there) = (bytes.saturating_add(SPARE) >> 20, limit.bytes >> 20);
     ensure!(
         needed <= there,
         "{what} {} MiB of memory and {} MiB beside that, and {there} MiB are available {}: give it more, \
          or {instead}",
         bytes >> 20,
         SPARE >> 20,
-        room.by
+        limit.by
     );
     Ok(())
 }
 
 /// What the limit of the address space leaves.
-fn address_space() -> Room {
+fn address_space() -> Limit {
     let left = || {
         let limit = limit_of(&read("/proc/self/limits"))?;
         let used = field(&read("/proc/self/status"), "VmSize")?;
@@ -72,7 +72,7 @@ fn address_space() -> Room {
         Some(limit.saturating_sub(used))
     };
     let by = "in its address space (`ulimit -v`)";
-    left().map_or(NO_LIMIT, |bytes| Room { bytes, by })
+    left().map_or(NO_LIMIT, |bytes| Limit { bytes, by })
 }
 
 /// The soft limit of the address space in the form of `/proc/self/limits`; none if it is unlimited.
@@ -98,7 +98,7 @@ const FIRST: Files = Files {
 
 /// What the limits of the control group leave, and of those that it is in. `listed` has the form of
 /// `/proc/self/cgroup`: the second version's line begins with `0::`, the first has one that names `memory`.
-fn control_group(root: &Path, listed: &str) -> Room {
+fn control_group(root: &Path, listed: &str) -> Limit {
     let left = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
@@ -113,7 +113,7 @@ fn control_group(root: &Path, listed: &str) -> Room {
         groups.filter_map(|group| left_in(&root.join(group), &files)).min()
     };
     let by = "in its control group";
-    listed.lines().filter_map(left).min().map_or(NO_LIMIT, |bytes| Room { bytes, by })
+    listed.lines().filter_map(left).min().map_or(NO_LIMIT, |bytes| Limit { bytes, by })
 }
 
 fn left_in(group: &Path, files: &Files) -> Option<u64> {
@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_said_with_what_to_do() {
-        let room = Room { bytes: 100 << 20, by: "here" };
-        let ask = |bytes, room| ask("its input needs", bytes, room, "choose another");
-        ask(36 << 20, room).unwrap();
-        let error = ask(37 << 20, room).unwrap_err().to_string();
+        let limit = Limit { bytes: 100 << 20, by: "here" };
+        let ask = |bytes, limit| ask("its input needs", bytes, limit, "choose another");
+        ask(36 << 20, limit).unwrap();
+        let error = ask(37 << 20, limit).unwrap_err().to_string();
         assert_eq!(
             error,
             "its input needs 37 MiB of memory and 64 MiB beside that, and 100 MiB are available \
              here: give it more, or choose another"
         );
-        assert!(ask(u64::MAX, room).is_err());
+        assert!(ask(u64::MAX, limit).is_err());
         assert!(ask(u64::MAX, NO_LIMIT).is_ok());
     }
 

@@ -98,6 +98,8 @@ mod tests {
         fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync) {
             Poach::scope(tasks, make);
         }
+        fn sort(_numbers: &mut [u64], _stable: bool) {}
+
         fn worker() -> Option<usize> {
             Poach::worker()
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
+use rayon::slice::ParallelSliceMut;
 
 use crate::need_stacks;
 
@@ -26,6 +27,9 @@ pub(super) trait Library: Sized + Sync + 'static {
 
     /// A scope with `tasks` tasks, each made by `make` from its number, and the wait for their end. In a pool.
     fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync);
+
+    /// Sorts with the function of that name, or the unstable one. In a pool.
+    fn sort(numbers: &mut [u64], stable: bool);
 
     /// Which worker of the pool this is.
     fn worker() -> Option<usize>;
@@ -110,6 +114,11 @@ impl Library for Poach {
         });
     }
 
+    fn sort(numbers: &mut [u64], stable: bool) {
+        let sort = if stable { poach_runtime::par_sort } else { poach_runtime::par_sort_unstable };
+        sort(numbers);
+    }
+
     fn worker() -> Option<usize> {
         poach_runtime::current_thread_index()
     }
@@ -162,6 +171,10 @@ impl Library for Rayon {
                 scope.spawn(move |_| task());
             }
         });
+    }
+
+    fn sort(numbers: &mut [u64], stable: bool) {
+        if stable { numbers.par_sort() } else { numbers.par_sort_unstable() }
     }
 
     fn worker() -> Option<usize> {

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `spawn-1k` to `spawn-1m` | that many empty tasks in a scope, and the wait for their end | ns a task |
 //! | `small-tree` | the sum of a tree of 999 nodes, again and again, from within the pool | ns a call |
+//! | `sort-10k`, `sort-1m`, `sort-unstable-10k`, `-1m` | that many random numbers sorted by `par_sort` or `par_sort_unstable`, and by the standard library's | ns a number |
 //! | `call-asleep` | an empty call from outside into a pool whose workers sleep | ns, median of many |
 //! | `call-hot` | the same, called just now | ns, median of many |
 //! | `install-asleep`, `install-hot` | the same two, handed to a thread of the pool | ns, median of many |
@@ -23,6 +24,7 @@ mod idle;
 mod library;
 pub(crate) mod region;
 mod small_tree;
+mod sorts;
 mod spawns;
 mod waits;
 
@@ -50,7 +52,7 @@ impl Suite for Runtime {
     }
 
     fn about(&self) -> &'static str {
-        "what a runtime costs apart from programs: spawns, small calls, wake-ups, long leaves, short regions, idle workers"
+        "what a runtime costs apart from programs: spawns, sorts, small calls, wake-ups, long leaves, short regions, idle workers"
     }
 
     fn cases(&self, request: &Request) -> Vec<Case> {
@@ -62,6 +64,7 @@ impl Suite for Runtime {
             }
         }
         small_tree::cases(request, &mut cases);
+        sorts::cases::<Poach, Rayon>(request, &mut cases);
         for workload in calls::WORKLOADS {
             for workers in &request.workers {
                 cases.push(calls::case::<Poach>(workload, request.size, *workers));
@@ -121,11 +124,11 @@ mod tests {
         assert!(document.failures.is_empty(), "{:?}", document.failures);
         let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
         // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two; the
-        // tree by three of them, and once sequentially; two that take two workers; regions
-        // from outside and inside by three systems, and installed by two.
+        // tree by three of them, and once sequentially; four sorts by two, and once sequentially; two that take two
+        // workers; regions from outside and inside by three systems, and installed by two.
         assert_eq!(
             document.rows.len(),
-            (4 + 4) * 2 * 2 + 3 * 2 + 1 + 2 * 2 + (3 + 2 + 3) * 2 + idle
+            (4 + 4) * 2 * 2 + 3 * 2 + 1 + 4 * (2 * 2 + 1) + 2 * 2 + (3 + 2 + 3) * 2 + idle
         );
         for row in &document.rows {
             // A pool that sleeps well takes none.

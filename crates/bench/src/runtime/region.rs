@@ -15,8 +15,9 @@
 //! rayon has one way in from outside, which stands in the first two; chili's runs on the calling thread.
 //!
 //! A leaf is a fixed number of dependent operations, calibrated once, not a time: a leaf that is kept from its
-//! processor takes longer. Sequential and parallel regions come in turn, in groups of some milliseconds; of each
-//! group of parallel ones the first quarter is not timed, since a runtime may learn from it.
+//! processor takes longer. Sequential and parallel regions come in turn, in groups of some milliseconds, with the same gaps:
+//! a region after a pause finds its caches colder, whoever runs it. The first quarter of each group is not timed, since a
+//! runtime may learn from it.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -105,7 +106,7 @@ impl Group {
 /// All cells, each by groups of parallel and of sequential regions in turn.
 fn sample(size: Size, parallel: impl Fn(&Group) -> Result<Duration>) -> Result<Sample> {
     // The regions of a group take about so long with their gaps, and a cell has so many groups.
-    let (span, groups) = size.pick((1, 1), (12_000, 1), (20_000, 3), (20_000, 3));
+    let (span, groups) = size.pick((1, 1), (12_000, 1), (50_000, 4), (50_000, 4));
     let mut sample = Sample::default();
     let mut relative = Vec::new();
     for gap in GAPS {
@@ -117,10 +118,9 @@ fn sample(size: Size, parallel: impl Fn(&Group) -> Result<Duration>) -> Result<S
                 untimed: timed / 4,
                 timed,
             };
-            let alone = Group { gap: Duration::ZERO, untimed: 0, ..group };
             let (mut sequential, mut time) = (Duration::ZERO, Duration::ZERO);
             for _ in 0..groups {
-                sequential += alone.each(|region| region.run(Sequential))?;
+                sequential += group.each(|region| region.run(Sequential))?;
                 time += parallel(&group)?;
             }
             let speed_up = sequential.as_secs_f64() / time.as_secs_f64();

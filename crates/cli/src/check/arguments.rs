@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use poach_explore::Consistency;
 use poach_explore::queues::matrix::PolicyKind;
 
 /// Run a queue's own source on a simulated machine with bounded store buffers, in every order.
@@ -13,6 +14,7 @@ use poach_explore::queues::matrix::PolicyKind;
   poach check ff-cl --delta 1 --svg race.svg         the same, drawn
   poach check all --quick                            the matrix of queues, policies and bounds
   poach check litmus                                 the machine against the x86-TSO paper
+  poach check chase-lev --memory c11                 under the memory model of C11, where orderings count
   poach check laws                                   a thief alone with a queue of one task
   poach check SB.litmus --store-buffer 1             a litmus file of herd's, with a bound
 
@@ -21,6 +23,9 @@ pub(crate) struct Arguments {
     /// The queue, or `all`, `litmus` or `laws`, or a litmus file of herd's for x86.
     #[arg(value_name = "ALGORITHM")]
     pub(super) subject: String,
+    /// The memory model: `c11` lets a load return what is no longer the newest, and each ordering counts.
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryModel::Tso)]
+    pub(super) memory: MemoryModel,
     /// Entries of each thread's store buffer; 0 is sequential consistency, and `unbounded` is for litmus
     /// files [default: 2, for a litmus file unbounded].
     #[arg(long, value_name = "S")]
@@ -107,6 +112,24 @@ pub(super) enum Switch {
 impl Switch {
     pub(super) fn on(self) -> bool {
         self == Switch::On
+    }
+}
+
+/// A memory model's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum MemoryModel {
+    /// Total store order, with store buffers.
+    Tso,
+    /// C11's and Rust's, without load buffering.
+    C11,
+}
+
+impl MemoryModel {
+    pub(super) fn consistency(self) -> Consistency {
+        match self {
+            MemoryModel::Tso => Consistency::Tso,
+            MemoryModel::C11 => Consistency::C11,
+        }
     }
 }
 

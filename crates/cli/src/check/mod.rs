@@ -18,9 +18,10 @@ use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 
 pub(crate) use arguments::Arguments;
 
-use arguments::{Entries, SceneName};
+use arguments::{Entries, MemoryModel, SceneName};
 
 use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
+use crate::signals::on_interrupt;
 use report::{CaseRow, Document, LitmusRow, Run};
 
 /// Executions beyond which a search is refused unless it is bounded: some ten minutes.
@@ -59,13 +60,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<bool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
+    on_interrupt(move || {
         // Relaxed: the flag is all there is to see. The second time there is no waiting.
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED);
         }
-    })
-    .context("could not listen for Ctrl-C")?;
+    })?;
+    let queue = QUEUES.iter().any(|queue| queue.name == arguments.subject);
+    if arguments.memory == MemoryModel::C11 && !queue {
+        usage!("--memory is for one queue: {} has its own", arguments.subject);
+    }
     match arguments.subject.as_str() {
         "all" => all(arguments, &stop),
         "litmus" => litmus(arguments, &stop),
@@ -101,6 +105,19 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         Some(policy) => policy.kind(),
         None => queue.policy,
     };
+    let weak = arguments.memory == MemoryModel::C11;
+    if weak && kind.bounded() {
+        usage!(
+            "the policy {} is for total store order, and this is C11: add --policy full, asymmetric or \
+             unbounded",
+            kind.name()
+        );
+    }
+    if weak && arguments.store_buffer.is_some() {
+        usage!(
+            "--store-buffer is for total store order: under C11 there are messages in its place"
+        );
+    }
     if arguments.delta.is_some() && !kind.bounded() {
         usage!("--delta is for the policies bounded and resolved, and this is {}", kind.name());
     }
@@ -170,6 +187,7 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     let head = report::Head {
         algorithm: name,
         policy: kind.name(),
+        consistency: config.consistency,
         store_buffer: buffer,
         egress: arguments.egress.on(),
         delta: bounded.then_some(delta.get()),
@@ -231,11 +249,13 @@ fn config(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<Config> {
         Strategy::Exhaustive { preemptions: arguments.preemptions, reduce: true, prune: true }
     };
     Ok(Config {
+        consistency: arguments.memory.consistency(),
         buffer: Buffer::Bounded(entries(arguments)?),
         egress: arguments.egress.on(),
         strategy,
         max_time: arguments.seconds.map(Duration::from_secs),
         stop: Arc::clone(stop),
+        outlives_aborts: true,
         ..Config::default()
     })
 }
@@ -343,8 +363,10 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
 }
 
 fn run_case(case: &Case, stop: &Arc<AtomicBool>) -> CaseRow {
-    let report = case.run(&Config { stop: Arc::clone(stop), ..case.config() });
-    CaseRow::of(case, &report)
+    let config = Config { stop: Arc::clone(stop), outlives_aborts: true, ..case.config() };
+    // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
+    let report = std::thread::scope(|scope| scope.spawn(|| case.run(&config)).join());
+    CaseRow::of(case, &report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {

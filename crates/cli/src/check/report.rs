@@ -6,7 +6,7 @@ use anyhow::Result;
 use poach_explore::litmus::{Found, Litmus};
 use poach_explore::queues::alone::Law;
 use poach_explore::queues::matrix::Case;
-use poach_explore::{Kind, Report, Verdict};
+use poach_explore::{Consistency, Kind, Report, Verdict};
 use serde_json::{Value, json};
 
 /// The documents' version.
@@ -22,6 +22,7 @@ pub(super) struct Run {
 pub(super) struct Head<'a> {
     pub(super) algorithm: &'a str,
     pub(super) policy: &'a str,
+    pub(super) consistency: Consistency,
     pub(super) store_buffer: u32,
     pub(super) egress: bool,
     pub(super) delta: Option<u64>,
@@ -34,6 +35,14 @@ pub(super) struct Head<'a> {
 pub(super) struct Document {
     value: Value,
     head: String,
+}
+
+/// A memory model's name.
+fn memory(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Tso => "tso",
+        Consistency::C11 => "c11",
+    }
 }
 
 fn statistics(report: &Report) -> Value {
@@ -71,6 +80,7 @@ impl Document {
             "schema": SCHEMA,
             "algorithm": head.algorithm,
             "policy": head.policy,
+            "memory": memory(head.consistency),
             "store_buffer": head.store_buffer,
             "egress": head.egress,
             "delta": head.delta,
@@ -82,9 +92,14 @@ impl Document {
             "complete": runs.iter().all(|run| run.report.complete),
             "runs": runs.iter().map(run_value).collect::<Vec<_>>(),
         });
-        let mut text =
-            format!("{}, policy {}, S = {}", head.algorithm, head.policy, head.store_buffer);
-        text.push_str(if head.egress { " and an egress slot" } else { ", no egress slot" });
+        let mut text = format!("{}, policy {}", head.algorithm, head.policy);
+        match head.consistency {
+            Consistency::C11 => text.push_str(", C11"),
+            Consistency::Tso => {
+                let _ = write!(text, ", S = {}", head.store_buffer);
+                text.push_str(if head.egress { " and an egress slot" } else { ", no egress slot" });
+            }
+        }
         if let Some(delta) = head.delta {
             let _ = write!(text, ", delta {delta}");
         }
@@ -166,6 +181,7 @@ impl CaseRow {
         let mut value = statistics(report);
         value["algorithm"] = json!(case.name);
         value["policy"] = json!(case.policy.name());
+        value["memory"] = json!(memory(case.consistency));
         value["store_buffer"] = json!(case.store_buffer);
         value["stores_between"] = json!(case.stores);
         value["delta"] = json!(delta);
@@ -178,11 +194,14 @@ impl CaseRow {
         value["stolen"] = json!(report.stolen);
         value["ok"] = json!(ok);
         let line = format!(
-            "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7.2}",
+            "{:4} {:16} {:10} {:>3} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7.2}",
             if ok { "ok" } else { "BAD" },
             case.name,
             case.policy.name(),
-            case.store_buffer,
+            match case.consistency {
+                Consistency::Tso => case.store_buffer.to_string(),
+                Consistency::C11 => "c11".to_owned(),
+            },
             case.stores,
             delta.map_or_else(|| "-".to_owned(), |delta| delta.to_string()),
             case.scene,
@@ -201,7 +220,7 @@ impl CaseRow {
 /// The matrix for people.
 pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String {
     let mut text = format!(
-        "{:4} {:16} {:10} {:>2} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7}\n",
+        "{:4} {:16} {:10} {:>3} {:>2} {:>5} {:9} {:>5} {:11} {:11} {:17} {:>10} {:>9} {:>7}\n",
         "",
         "algorithm",
         "policy",

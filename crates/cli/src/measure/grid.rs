@@ -18,7 +18,7 @@ use poach_measure::place::{CannotPlace, Placement, Topology};
 use poach_measure::report::Run;
 use poach_memory::delta::Processor;
 
-use super::Usage;
+use super::usage::Usage;
 use crate::output::complain;
 
 #[derive(Debug, clap::Args)]

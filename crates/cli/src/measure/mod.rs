@@ -4,6 +4,7 @@
 
 mod grid;
 mod out;
+mod usage;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,6 +17,7 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use clap::Subcommand;
 use poach_measure::capacity::{self, Capacity, Plan};
+use poach_measure::coherence;
 use poach_measure::cost;
 use poach_measure::litmus::{classic, program, soak};
 use poach_measure::place::{self, CannotPlace, Placement, Topology};
@@ -27,6 +29,7 @@ use serde_json::json;
 
 use self::grid::Grid;
 use self::out::Out;
+use self::usage::Usage;
 use crate::output::{AMISS, USAGE, complain, print};
 
 /// Measure this processor's store buffer, and how many stores a load may overtake.
@@ -38,6 +41,7 @@ use crate::output::{AMISS, USAGE, complain, print};
                                            a million rounds a point, to be cut short and taken up again
   poach measure litmus --point 72:1,4:17:one --runs 1000000
                                            two points: 72 stores and delta 1; 4 to one word and 17
+  poach measure coherence --out here.json  what a line, a fence and an exchange cost, to simulate with
   poach measure stores ./program --queue The::pop
   poach measure soak --profile here/profile.txt
 
@@ -75,6 +79,12 @@ enum What {
     },
     /// A worker and a thief on the FF-THE queue, over stores between pops and delta.
     Litmus(Grid),
+    /// What accesses cost, as a machine for `poach bench simulate --memory FILE`.
+    Coherence {
+        /// Write the machine into this file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// SB, MP, LB and IRIW.
     Classic {
         /// Runs of each.
@@ -115,18 +125,6 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         }
     }
 }
-
-/// Marks an error of the arguments.
-#[derive(Debug)]
-struct Usage(String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
 
 fn measure(arguments: &Arguments) -> Result<bool> {
     if let What::Stores { binary, queue } = &arguments.what {
@@ -171,6 +169,22 @@ fn measure(arguments: &Arguments) -> Result<bool> {
                 &Document::conclude(host, None, litmus, Vec::new(), arguments.seed),
                 arguments.json,
             )
+        }
+        What::Coherence { out } => {
+            let entries = sweep(&topology, arguments.seed, false)?.entries;
+            // Its threads are bound, and this one is to stay free.
+            let measured = thread::scope(|scope| {
+                scope.spawn(|| coherence::measure(&topology, entries)).join()
+            });
+            let machine =
+                measured.map_err(|_| anyhow!("the thread that measures has panicked"))??;
+            let text = format!("{}\n", machine.to_json());
+            match out {
+                Some(path) => fs::write(path, text)
+                    .map_err(|error| Usage(format!("--out: {}: {error}", path.display())))?,
+                None => print(text.as_bytes())?,
+            }
+            Ok(true)
         }
         What::Classic { runs } => {
             let counts = classic::run(runs.get(), &topology.processors)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use poach_measure::report::Document;
 
-use super::Usage;
+use super::usage::Usage;
 use crate::output::complain;
 
 /// A directory that can be written to. What was made of it goes away again if nothing is written.

@@ -1,7 +1,7 @@
 //! What several tests of the program do to it.
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,18 +13,40 @@ pub(crate) fn interrupt(child: &Child) {
     kill_process(pid, Signal::INT).expect("it runs");
 }
 
-/// Waits until the program catches the signal, as the kernel lists it.
-fn wait_for_handler(pid: i32) {
+/// Waits until the program catches Ctrl-C, as the kernel lists it. Returns which signals it ignores then;
+/// bit 0 is signal 1.
+pub(crate) fn wait_for_handler(pid: i32) -> u64 {
     loop {
-        let status = fs::File::open(format!("/proc/{pid}/status")).expect("it runs");
-        let caught = BufReader::new(status)
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok())
-            .expect("a mask of caught signals");
-        if caught & 1 << (2 - 1) != 0 {
-            return;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let mask = |name| {
+            let mask = status.lines().find_map(|line| line.strip_prefix(name)).expect("a mask");
+            u64::from_str_radix(mask.trim(), 16).expect("hexadecimal")
+        };
+        // The shell that starts it may catch Ctrl-C itself, before it has ignored what it is to ignore.
+        let begun = status.starts_with("Name:\tpoach\n");
+        if begun && mask("SigCgt:") & 1 << (2 - 1) != 0 {
+            return mask("SigIgn:");
         }
         std::thread::yield_now();
     }
+}
+
+/// Whether a program that a test needs is installed. If not the test says so, and is left out, but where
+/// `cargo xtask documents` has set `POACH_NOTHING_LEFT_OUT`.
+pub(crate) fn has(program: &str, version: &str) -> bool {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let mut asked = Command::new(program);
+    let asked = asked.arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let has = asked.is_ok();
+    assert!(has || std::env::var_os("POACH_NOTHING_LEFT_OUT").is_none(), "{program} is not here");
+    if !has {
+        // Not by a macro, whose output the harness keeps to itself.
+        let stderr = &mut std::io::stderr();
+        let _ = writeln!(
+            stderr,
+            "left out: {program} is not installed; `cargo xtask documents` installs it"
+        );
+    }
+    has
 }

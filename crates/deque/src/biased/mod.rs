@@ -64,6 +64,7 @@
 //! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
 //! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
 
+mod faces;
 mod stealer;
 
 use core::cell::Cell;
@@ -74,7 +75,7 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 
 use crate::handles::handles;
 use crate::owned::Owned;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory, Rings, Room};
+use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
 use crate::{ExactlyOnce, OutOfMemory, Owner};
 
 /// Above any index: these start below 2^32, and 2^62 pushes take a century.
@@ -83,10 +84,13 @@ const RAISED: u64 = 1 << 62;
 /// How often a thief looks whether the owner has opened something, before it pays for a barrier.
 const LOOKS: u32 = 64;
 
-/// Operations for which an owner is eager after it was away, the first time; each time without an answer in between it is
-/// twice as many, up to `LONGEST`.
+/// Pushes for which an owner is eager after it was away, the first time; each time without an answer in between it is twice as
+/// many, up to `LONGEST`: what they cost more then is about what a thief's looks and barrier cost.
 const SHORTEST: u32 = 64;
-const LONGEST: u32 = 1 << 16;
+const LONGEST: u32 = 1 << 14;
+
+/// How many eager pushes an eager pop is worth: it has a compare-and-swap.
+const POP: u32 = 8;
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -104,13 +108,24 @@ struct OwnerLine<T, M: Memory, P> {
 
 /// What only the owner touches.
 struct Private<T, M: Memory> {
-    room: Room<T, M>,
-    /// What the owner itself has opened last.
+    buffer: Buffer<T, M>,
+    /// What the owner itself has opened last, or another under the same tag, which is the head's.
     opened: Cell<u64>,
-    /// Operations for which it stays eager.
+    /// For how many pushes it stays eager.
     eager: Cell<u32>,
     /// For how many it will be eager next time.
     next_eager: Cell<u32>,
+    /// Whether it was eager last, so that the alarm is raised whether a thief has asked or not.
+    was_eager: Cell<bool>,
+}
+
+impl<T, M: Memory> Private<T, M> {
+    /// An eager operation at this price.
+    #[inline(always)]
+    fn spend(&self, price: u32) {
+        self.eager.set(self.eager.get().saturating_sub(price));
+        self.was_eager.set(true);
+    }
 }
 
 /// What thieves write, and an owner that meets them.
@@ -240,16 +255,17 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         looks: u32,
     ) -> Result<Self, CapacityError> {
         let index = u64::from(index as u32);
-        let (rings, room) = Rings::new(capacity, index)?;
+        let (rings, buffer) = Rings::new(capacity, index)?;
         let open = pack(0, index);
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
                 private: Owned::new(Private {
-                    room,
+                    buffer,
                     opened: Cell::new(open),
                     eager: Cell::new(0),
                     next_eager: Cell::new(SHORTEST),
+                    was_eager: Cell::new(false),
                 }),
                 policy,
             }),
@@ -280,21 +296,14 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = &*self.shared;
         // Relaxed: only the owner stores it.
         let tail = shared.owner.tail.load(Ordering::Relaxed);
-        let room = &self.private().room;
-        if !room.has(tail)
-            && let Err(NoMemory) = room.make(&shared.thieves.rings, tail)
+        let buffer = &self.private().buffer;
+        if !buffer.has(tail)
+            && let Err(NoMemory) = buffer.make(&shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { room.write(tail, task) };
-        let next = tail.wrapping_add(1);
-        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
-        shared.owner.tail.store(next, Ordering::Release);
-        // Relaxed: a request that is seen late is answered late, or by the thief itself.
-        if next <= shared.alarm.load(Ordering::Relaxed) {
-            self.answer(next);
-        }
+        // SAFETY: there is a free slot at `tail`, which is the owner's.
+        unsafe { self.put(tail, task) };
         Ok(())
     }
 
@@ -306,36 +315,28 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         }
     }
 
-    /// Adds a task if there is a free slot in the ring as it is.
-    #[inline]
-    pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        let room = &self.private().room;
-        if !room.has(tail) && !room.find(&self.shared.thieves.rings, tail) {
-            return Err(task);
-        }
-        self.try_push(task).map_err(|OutOfMemory(task)| task)
+    /// Writes a task to `tail` and shows it to thieves.
+    ///
+    /// # Safety
+    ///
+    /// `tail` is the owner's tail, and there is a free slot.
+    #[inline(always)]
+    unsafe fn put(&self, tail: u64, task: T) {
+        // SAFETY: by this function's contract, and `shared` keeps the rings.
+        unsafe { self.private().buffer.write(tail, task) };
+        self.publish(tail.wrapping_add(1));
     }
 
-    /// Free slots in the ring as it is.
-    pub(crate) fn free(&self) -> usize {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        self.private().room.free(&self.shared.thieves.rings, tail)
-    }
-
-    /// Opens all tasks.
-    pub(crate) fn open_all(&self) {
+    /// Shows thieves what has been written below `tail`.
+    #[inline(always)]
+    fn publish(&self, tail: u64) {
         let shared = &*self.shared;
-        // Relaxed, all: as in `answer`; the alarm is above any index before anything is open (see "Opened by the owner").
-        let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
-        let tail = shared.owner.tail.load(Ordering::Relaxed);
-        shared.alarm.store(RAISED, Ordering::Relaxed);
-        let open = pack(tag, tail);
-        // Release: pairs with the acquire in `claim`.
-        shared.thieves.open.store(open, Ordering::Release);
-        self.private().opened.set(open);
+        // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
+        shared.owner.tail.store(tail, Ordering::Release);
+        // Relaxed: a request that is seen late is answered late, or by the thief itself.
+        if tail <= shared.alarm.load(Ordering::Relaxed) {
+            self.answer(tail);
+        }
     }
 
     /// Takes the youngest task.
@@ -344,8 +345,10 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = &*self.shared;
         // Relaxed: only the owner stores it.
         let tail = shared.owner.tail.load(Ordering::Relaxed);
-        // Relaxed: a hint, so that an empty queue is left alone.
-        if tail <= shared.alarm.load(Ordering::Relaxed) && self.is_empty() {
+        // Relaxed, both: hints, so that an empty queue is left alone.
+        if tail <= shared.alarm.load(Ordering::Relaxed)
+            && count(tail, unpack(shared.thieves.head.load(Ordering::Relaxed)).1) == 0
+        {
             return None;
         }
         let index = tail.wrapping_sub(1);
@@ -358,7 +361,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             return self.pop_alarmed(tail);
         }
         // SAFETY: the alarm is at or below `index`, so no thief takes it before the owner closes (module comment).
-        Some(unsafe { self.private().room.read(index) })
+        Some(unsafe { self.private().buffer.read(index) })
     }
 
     /// Steps 4 and 5 of a pop: thieves have asked, or the task may be open, or there is none.
@@ -374,7 +377,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             return None;
         }
         // SAFETY: closed with `index` in the queue, and opened again at most up to `index`.
-        Some(unsafe { self.private().room.read(index) })
+        Some(unsafe { self.private().buffer.read(index) })
     }
 
     /// A push to `tail - 1` that has met a raised alarm.
@@ -382,16 +385,23 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     #[inline(never)]
     fn answer(&self, tail: u64) {
         let private = self.private();
-        let thieves = &self.shared.thieves;
-        // Relaxed, both: only for the tag, and what a stale one opens is not open.
-        let (tag, _) = unpack(thieves.head.load(Ordering::Relaxed));
-        if self.is_eager(tag) {
-            private.eager.set(private.eager.get() - 1);
-            // Release: pairs with the acquire in `claim`. The alarm stays raised.
-            thieves.open.store(pack(tag, tail), Ordering::Release);
-            private.opened.set(pack(tag, tail));
-        } else {
-            self.close(tail, tail);
+        let head = &self.shared.thieves.head;
+        if private.eager.get() == 0 {
+            // Relaxed: only for the tag, which the owner alone changes.
+            let (tag, _) = unpack(head.load(Ordering::Relaxed));
+            if !self.is_eager(tag) {
+                self.close(tail, tail);
+                return;
+            }
+        }
+        let open = pack(unpack(private.opened.get()).0, tail);
+        // Release: pairs with the acquire in `claim`. The alarm stays raised.
+        self.shared.thieves.open.store(open, Ordering::Release);
+        private.opened.set(open);
+        private.spend(1);
+        // Relaxed: a hint. An owner whose thieves take all that it pushes stays eager.
+        if private.eager.get() == 0 && count(tail, unpack(head.load(Ordering::Relaxed)).1) <= 1 {
+            private.eager.set(SHORTEST);
         }
     }
 
@@ -449,10 +459,11 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             ) {
                 Ok(_) => {
                     if eager {
-                        private.eager.set(private.eager.get() - 1);
-                    } else if asked {
+                        private.spend(if end == tail { 1 } else { POP });
+                    } else if !private.was_eager.take() && asked {
                         private.next_eager.set(SHORTEST);
                     }
+                    private.opened.set(pack(tag.wrapping_add(1), bound));
                     if bound == first {
                         return true;
                     }
@@ -463,7 +474,6 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         };
         // Release: pairs with the acquire in `claim`, which then sees the tasks.
         shared.thieves.open.store(pack(tag, bound), Ordering::Release);
-        private.opened.set(pack(tag, bound));
         true
     }
 
@@ -487,7 +497,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
     pub fn capacity(&self) -> usize {
-        self.private().room.capacity()
+        self.private().buffer.capacity()
     }
 }
 

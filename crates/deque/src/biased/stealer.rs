@@ -5,7 +5,7 @@ use std::sync::Arc;
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
 use super::{Biased, RAISED, Stealer, opened, pack, unpack};
-use crate::ring::Claimed;
+use crate::ring::{Claimed, Rings};
 use crate::{Owner, Steal, Thief};
 
 /// How far the tail is above the index of `head`.
@@ -24,15 +24,39 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             .map(|(top, count)| unsafe { self.shared.thieves.rings.claimed(u64::from(top), count) })
     }
 
+    /// Whether there is a task: `Empty` is said without a fence, so nobody who pushes and then looks for sleepers may count on it.
+    #[inline]
+    pub(crate) fn look(&self) -> Steal<()> {
+        // Acquire, both: as in `move_top`.
+        let head = self.shared.thieves.head.load(Ordering::Acquire);
+        match tasks(self.shared.owner.tail.load(Ordering::Acquire), head) {
+            1.. => Steal::Success(()),
+            _ => self.none_above(head),
+        }
+    }
+
+    /// `Empty`, if the owner is not just popping a task that is open: that may go to a thief.
+    ///
+    /// The head was read first, then a tail at or below it, and then this reads what is open. Only the owner's pop of the last task
+    /// could have stored that tail while the task was still there, and if the task was open then, it was so under the head's tag. If
+    /// it no longer is, the pop is over, and between its end and the owner's next push there was nothing.
+    #[inline(always)]
+    fn none_above<R>(&self, head: u64) -> Steal<R> {
+        // Acquire: as in `move_top`.
+        let open = self.shared.thieves.open.load(Ordering::Acquire);
+        if opened(head, open) == 0 { Steal::Empty } else { Steal::Retry }
+    }
+
     /// As [`claim`](Stealer::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want
-    /// none.
+    /// none. `Empty` is said as by [`look`](Stealer::look).
+    #[inline]
     pub(crate) fn claim_of_all(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let thieves = &self.shared.thieves;
         // Acquire, here and below: as in `move_top`.
         let head = thieves.head.load(Ordering::Acquire);
         let all = tasks(self.shared.owner.tail.load(Ordering::Acquire), head);
         if all <= 0 {
-            return if self.nothing_above(head) { Steal::Empty } else { Steal::Retry };
+            return self.none_above(head);
         }
         let wanted = want(all as u32).min(all as u32);
         if wanted == 0 {
@@ -150,6 +174,11 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             );
         }
         false
+    }
+
+    #[inline(always)]
+    pub(crate) fn rings(&self) -> &Rings<T, M> {
+        &self.shared.thieves.rings
     }
 
     /// Whether `owner` owns this queue.

@@ -3,6 +3,7 @@
 use poach_memory::Memory;
 
 use super::{Block, Injector};
+use crate::ring::Claim;
 
 /// A run of indices of one block that a thief has claimed, as an iterator over the tasks.
 ///
@@ -29,6 +30,9 @@ impl<'a, T, M: Memory, const SLOTS: usize> Batch<'a, T, M, SLOTS> {
     }
 }
 
+// SAFETY: `next` moves bits out of a block, and `size_hint` is exact.
+unsafe impl<T, M: Memory, const SLOTS: usize> Claim for Batch<'_, T, M, SLOTS> {}
+
 impl<T, M: Memory, const SLOTS: usize> Iterator for Batch<'_, T, M, SLOTS> {
     type Item = T;
 
@@ -42,6 +46,7 @@ impl<T, M: Memory, const SLOTS: usize> Iterator for Batch<'_, T, M, SLOTS> {
         })
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.end.wrapping_sub(self.next) as usize;
         (left, Some(left))

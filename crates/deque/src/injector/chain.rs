@@ -119,11 +119,11 @@ impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
 }
 
 /// Room for a segment's blocks. Block `id` is made when its id is given out, in memory that is hot then.
-type Room<T, M, const SLOTS: usize> = MaybeUninit<Block<T, M, SLOTS>>;
+type Uninit<T, M, const SLOTS: usize> = MaybeUninit<Block<T, M, SLOTS>>;
 
 /// The blocks. `SLOTS` is a power of two.
 pub(super) struct Chain<T, M: Memory, const SLOTS: usize> {
-    segments: [M::Pointer<Room<T, M, SLOTS>>; SEGMENTS],
+    segments: [M::Pointer<Uninit<T, M, SLOTS>>; SEGMENTS],
     /// Ids given out.
     made: M::Word,
     /// The stack of free ids: a tag of 40 bits, and the topmost id plus 1.
@@ -165,7 +165,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
 
     /// The memory of block `id`, once its segment is there.
     #[inline(always)]
-    fn room(&self, id: u64) -> *mut Room<T, M, SLOTS> {
+    fn memory(&self, id: u64) -> *mut Uninit<T, M, SLOTS> {
         let (segment, offset) = segment(id);
         // Acquire: pairs with the release in `allocate`.
         let first = self.segments[segment].load(Ordering::Acquire);
@@ -180,7 +180,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
     /// The memory that `place` names. It stays as long as the chain.
     #[inline(always)]
     pub(super) fn block_at(&self, place: Place) -> *mut Block<T, M, SLOTS> {
-        self.room(place.id()).cast()
+        self.memory(place.id()).cast()
     }
 
     /// The memory that `place` names.
@@ -247,7 +247,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         let header = CachePadded::new(Header { next, below });
         let block = Block { slots: core::array::from_fn(slot), header };
         // SAFETY: there is room, and the id is this thread's alone until the caller names it, by a release.
-        unsafe { self.room(id).write(MaybeUninit::new(block)) };
+        unsafe { self.memory(id).write(MaybeUninit::new(block)) };
         Ok(id)
     }
 
@@ -272,7 +272,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
     fn allocate(&self, segment: usize) -> Result<(), NoMemory> {
         // Acquire: pairs with the release of the exchange.
         if self.segments[segment].load(Ordering::Acquire).is_null() {
-            let mut new: Vec<Room<T, M, SLOTS>> = Vec::new();
+            let mut new: Vec<Uninit<T, M, SLOTS>> = Vec::new();
             new.try_reserve_exact(1 << segment).map_err(|_| NoMemory)?;
             // SAFETY: reserved, and to be uninitialised is all right with a `MaybeUninit`.
             unsafe { new.set_len(1 << segment) };

@@ -62,9 +62,9 @@
 //! The owner never waits for a thief that was descheduled between its claim and its end: a lap later
 //! it moves to a ring twice as large, so all rings kept are together smaller than two of the last.
 
+mod buffer;
 mod capacity;
 mod claimed;
-mod room;
 mod storage;
 
 use core::mem::MaybeUninit;
@@ -72,10 +72,10 @@ use core::ptr::{self, NonNull};
 
 use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 
+pub(crate) use buffer::Buffer;
 pub use capacity::CapacityError;
 pub(crate) use capacity::{DEFAULT_CAPACITY, MAX_CAPACITY, check_capacity};
-pub(crate) use claimed::Claimed;
-pub(crate) use room::Room;
+pub(crate) use claimed::{Claim, Claimed};
 pub use storage::{Storage, Whole};
 
 /// A ring could not be had.
@@ -183,6 +183,9 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     /// There is none if it has no bytes.
     #[inline(always)]
     fn rest(&self, index: u64) -> Option<&Slot<S::Rest, M>> {
+        if size_of::<S::Rest>() == 0 {
+            return None;
+        }
         self.rests.get(index as usize & (self.heads.len() - 1))
     }
 
@@ -197,6 +200,9 @@ pub(crate) struct Rings<T, M: Memory, S: Storage<T> = Whole> {
     current: M::Pointer<Ring<T, M, S>>,
     /// All indices below are finished.
     finished: M::Word,
+    /// Not 0 while a drain of the queue goes on: see [`st3`](crate::st3). Only the owner writes it, and nothing rests on it but
+    /// what a thief answers.
+    draining: M::Word,
 }
 
 // SAFETY: a ring's slots are handed from thread to thread by the protocol that the module comment
@@ -207,13 +213,31 @@ unsafe impl<T: Send, M: Memory, S: Storage<T>> Sync for Rings<T, M, S> {}
 
 impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     /// A first ring, with `start` the index of the first task, and the owner's view of it.
-    pub(crate) fn new(capacity: usize, start: u64) -> Result<(Self, Room<T, M, S>), CapacityError> {
+    pub(crate) fn new(
+        capacity: usize,
+        start: u64,
+    ) -> Result<(Self, Buffer<T, M, S>), CapacityError> {
         check_capacity(capacity)?;
         let ring = Ring::<T, M, S>::allocate(capacity, start)
             .map_err(|NoMemory| CapacityError::OutOfMemory(capacity))?;
         // SAFETY: just allocated, and the caller keeps both together.
-        let room = unsafe { Room::new(ring, start) };
-        Ok((Rings { current: M::Pointer::new(ring), finished: M::Word::new(start) }, room))
+        let buffer = unsafe { Buffer::new(ring, start) };
+        let rings = Rings {
+            current: M::Pointer::new(ring),
+            finished: M::Word::new(start),
+            draining: M::Word::new(0),
+        };
+        Ok((rings, buffer))
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_draining(&self) -> bool {
+        // Relaxed, here and below: see the word.
+        self.draining.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn set_draining(&self, draining: bool) {
+        self.draining.store(draining.into(), Ordering::Relaxed);
     }
 
     /// A thief moves the task at `index` (its low 32 bits suffice) out. Wait-free.
@@ -224,7 +248,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     /// that the owner stored (with release) after it wrote the task.
     #[inline(always)]
     pub(crate) unsafe fn take(&self, index: u64) -> T {
-        // Acquire: pairs with the release in `Room::grow`, whose copies the slot below may be.
+        // Acquire: pairs with the release in `Buffer::grow`, whose copies the slot below may be.
         let ring_pointer = self.current.load(Ordering::Acquire);
         // SAFETY: the index is claimed and not finished, so the owner keeps every ring that a thief
         // could have loaded since ("Reclamation").
@@ -250,7 +274,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         let finished = self.finished.load(Ordering::Acquire);
         let ahead = (first as u32).wrapping_sub(finished as u32);
         if ahead == 0 {
-            // Release: pairs with the acquire in `Room::make`; the copies are over before it.
+            // Release: pairs with the acquire in `Buffer::make`; the copies are over before it.
             self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Release);
             return;
         }
@@ -258,7 +282,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
             let index = finished.wrapping_add(u64::from(ahead) + u64::from(step));
             // SAFETY: `index` is claimed and not finished: as in `take`.
             let ring = unsafe { &*ring };
-            // Release: pairs with the acquire in `Room::marked`; the copies are over before the mark.
+            // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark.
             ring.mark(index).store(index, Ordering::Release);
         }
     }
@@ -320,62 +344,62 @@ mod tests {
     use super::*;
     use poach_memory::Machine;
 
-    fn filled(start: u64) -> (Rings<u64, Machine>, Room<u64, Machine>) {
-        let (rings, room) = Rings::new(2, start).unwrap();
+    fn filled(start: u64) -> (Rings<u64, Machine>, Buffer<u64, Machine>) {
+        let (rings, buffer) = Rings::new(2, start).unwrap();
         for index in [start, start.wrapping_add(1)] {
-            assert!(room.has(index));
+            assert!(buffer.has(index));
             // SAFETY: there is room, and `rings` lives.
-            unsafe { room.write(index, index) };
+            unsafe { buffer.write(index, index) };
         }
-        assert!(!room.has(start.wrapping_add(2)));
-        (rings, room)
+        assert!(!buffer.has(start.wrapping_add(2)));
+        (rings, buffer)
     }
 
     #[test]
     fn what_thieves_finish_in_order_is_free() {
-        let (rings, room) = filled(0);
+        let (rings, buffer) = filled(0);
         for index in 0..2 {
             // SAFETY: claimed once, and written.
             assert_eq!(unsafe { rings.take(index) }, index);
         }
-        room.make(&rings, 2).unwrap();
-        assert!(room.has(2) && room.has(3) && !room.has(4));
-        assert_eq!(room.capacity(), 2);
+        buffer.make(&rings, 2).unwrap();
+        assert!(buffer.has(2) && buffer.has(3) && !buffer.has(4));
+        assert_eq!(buffer.capacity(), 2);
     }
 
     #[test]
     fn what_thieves_finish_out_of_order_is_free_when_all_below_is() {
         // The indices wrap, also those of 32 bits that some queues know.
         for start in [0, u64::from(u32::MAX), u64::MAX] {
-            let (rings, room) = filled(start);
+            let (rings, buffer) = filled(start);
             let at = |step: u64| start.wrapping_add(step);
             // SAFETY: claimed once, and written; the low half of an index suffices.
             let mut slow = unsafe { rings.claimed(u64::from(start as u32), 1) };
             // SAFETY: as above.
             assert_eq!(unsafe { rings.take(u64::from(at(1) as u32)) }, at(1));
-            room.make(&rings, at(2)).unwrap();
-            assert_eq!(room.capacity(), 4, "the slot of a claimed task was taken for free");
+            buffer.make(&rings, at(2)).unwrap();
+            assert_eq!(buffer.capacity(), 4, "the slot of a claimed task was taken for free");
             for index in [at(2), at(3)] {
-                assert!(room.has(index));
+                assert!(buffer.has(index));
                 // SAFETY: there is room, and `rings` lives.
-                unsafe { room.write(index, index) };
+                unsafe { buffer.write(index, index) };
             }
             // The slow thief has the old ring, in which the other has left its mark.
             assert_eq!(slow.next(), Some(start));
             drop(slow);
-            room.make(&rings, at(4)).unwrap();
-            assert_eq!(room.capacity(), 4);
-            assert!(room.has(at(4)) && room.has(at(5)) && !room.has(at(6)));
+            buffer.make(&rings, at(4)).unwrap();
+            assert_eq!(buffer.capacity(), 4);
+            assert!(buffer.has(at(4)) && buffer.has(at(5)) && !buffer.has(at(6)));
         }
     }
 
     #[test]
     fn several_are_finished_at_once_and_dropped_if_nobody_took_them() {
-        let (rings, room) = Rings::<std::rc::Rc<()>, Machine>::new(4, 7).unwrap();
+        let (rings, buffer) = Rings::<std::rc::Rc<()>, Machine>::new(4, 7).unwrap();
         let task = std::rc::Rc::new(());
         for index in 7..11 {
             // SAFETY: there is room, and `rings` lives.
-            unsafe { room.write(index, std::rc::Rc::clone(&task)) };
+            unsafe { buffer.write(index, std::rc::Rc::clone(&task)) };
         }
         // SAFETY: claimed once, and written.
         let mut claimed = unsafe { rings.claimed(7, 4) };
@@ -383,8 +407,8 @@ mod tests {
         drop((claimed.next(), claimed.next_back()));
         drop(claimed);
         assert_eq!(std::rc::Rc::strong_count(&task), 1);
-        room.make(&rings, 11).unwrap();
-        assert!(room.has(14) && !room.has(15));
-        assert_eq!(room.capacity(), 4);
+        buffer.make(&rings, 11).unwrap();
+        assert!(buffer.has(14) && !buffer.has(15));
+        assert_eq!(buffer.capacity(), 4);
     }
 }

@@ -40,7 +40,7 @@ use super::{Claim, Context};
 use crate::handles::methods;
 use crate::owned::Owned;
 use crate::ring::{
-    CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Room, Storage, Whole,
+    Buffer, CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Storage, Whole,
 };
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
 
@@ -65,7 +65,7 @@ struct OwnersLine<T, M: Memory, S: Storage<T>> {
     /// The index of the next task: those from the split up to it are private. The owner writes it, and a thief that
     /// exposes reads it. For the length of a pop it may stand one below the split.
     head: M::Word,
-    room: Owned<Room<T, M, S>>,
+    buffer: Owned<Buffer<T, M, S>>,
 }
 
 /// What thieves write, and an owner that meets them.
@@ -215,13 +215,13 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// As [`with_capacity`](Split::with_capacity).
     pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
         let index = u64::from(index as u32);
-        let (rings, room) = Rings::new(capacity, index)?;
+        let (rings, buffer) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             thieves: CachePadded::new(ThievesLine { sharing: Sharing::new(index as u32), rings }),
             alarm: CachePadded::new(Bell(M::Word::new(index))),
             owner: CachePadded::new(OwnersLine {
                 head: M::Word::new(index),
-                room: Owned::new(room),
+                buffer: Owned::new(buffer),
             }),
         });
         Ok(Split { shared, context, not_sync: PhantomData })
@@ -230,10 +230,10 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// The owner's view, and what it shares, found by one look at the handle: no compiler has to look it up again
     /// after a fence.
     #[inline(always)]
-    fn owned(&self) -> (&Shared<T, M, S>, &Room<T, M, S>) {
+    fn owned(&self) -> (&Shared<T, M, S>, &Buffer<T, M, S>) {
         let shared = &*self.shared;
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        (shared, unsafe { shared.owner.room.get() })
+        (shared, unsafe { shared.owner.buffer.get() })
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
@@ -325,7 +325,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[cold]
     #[inline(never)]
     fn pop_disturbed(&self, index: u64) -> Option<T> {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let bounds = &shared.thieves.sharing.bounds;
         let below = |split: u32| (index as u32).wrapping_sub(split).cast_signed() < 0;
         let at_the_split = below(bounds.settle());
@@ -334,7 +334,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             return None;
         }
         // SAFETY: the task at `index` is above the split, and the owner has settled since the head came down.
-        let task = unsafe { room.read(index) };
+        let task = unsafe { buffer.read(index) };
         let has_shared = self.attend(index);
         // Last, both: the context may use this queue.
         if at_the_split {
@@ -361,15 +361,15 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let index = shared.head();
-        if !room.has(index)
-            && let Err(NoMemory) = room.make(&shared.thieves.rings, index)
+        if !buffer.has(index)
+            && let Err(NoMemory) = buffer.make(&shared.thieves.rings, index)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is room at the head, above which there is no task, and `shared` keeps the rings.
-        unsafe { room.write(index, task) };
+        unsafe { buffer.write(index, task) };
         let next = index.wrapping_add(1);
         shared.set_head(next);
         if !shared.undisturbed(next) {
@@ -380,7 +380,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
 
     #[inline(always)]
     fn pop(&self) -> Option<T> {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let head = shared.head();
         let index = head.wrapping_sub(1);
         shared.set_head(index);
@@ -389,7 +389,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         }
         // SAFETY: a task of the owner's, and no thief can claim it: it is above the split, or a thief that exposes
         // has seen the head below it.
-        Some(unsafe { room.read(index) })
+        Some(unsafe { buffer.read(index) })
     }
 
     fn thief(&self) -> Stealer<T, M, S> {

@@ -31,6 +31,8 @@ pub use crate::ring::{Storage, Whole};
 pub use bounds::{Bounds, Claim};
 pub use growing::{Split, Stealer};
 pub use sharing::Exposure;
+#[doc(hidden)]
+pub use stack::layout;
 pub use stack::{
     Context, Head, MAX_SLOTS, PAYLOAD, Popped, PushError, Pushed, Slot, Stack, StackError, Status,
     Stolen,

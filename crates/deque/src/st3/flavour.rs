@@ -3,13 +3,11 @@
 
 macro_rules! flavour {
     ($end:literal) => {
-        use std::sync::Arc;
-
         use core::fmt;
         use core::iter::FusedIterator;
         use core::panic::{RefUnwindSafe, UnwindSafe};
 
-        use super::{Draining, StealError};
+        use super::StealError;
 
         #[doc = concat!("A worker's queue of fixed capacity, which pops the ", $end, " task.")]
         ///
@@ -27,8 +25,8 @@ macro_rules! flavour {
             /// If the capacity is above 2^30.
             pub fn new(min_capacity: usize) -> Self {
                 let queue = queue(min_capacity);
-                let shared = Shared { thief: queue.thief(), draining: Draining::new() };
-                Worker { queue, stealer: Stealer { shared: Arc::new(shared) } }
+                let thief = queue.thief();
+                Worker { queue, stealer: Stealer { thief } }
             }
 
             /// A handle for thieves.
@@ -67,19 +65,9 @@ macro_rules! flavour {
             }
 
             /// Adds tasks, as many as there is room for. No more are taken from the iterator than that.
+            #[inline]
             pub fn extend<I: IntoIterator<Item = T>>(&self, tasks: I) {
-                let mut tasks = tasks.into_iter();
-                loop {
-                    let room = self.spare_capacity();
-                    if room == 0 {
-                        return;
-                    }
-                    for _ in 0..room {
-                        let Some(task) = tasks.next() else { return };
-                        // There is room, unless the iterator itself has filled the queue: then the task is dropped.
-                        drop(self.push(task));
-                    }
-                }
+                self.queue.extend_within(tasks.into_iter());
             }
 
             #[doc = concat!("Takes the ", $end, " task.")]
@@ -99,14 +87,14 @@ macro_rules! flavour {
             where
                 C: FnMut(usize) -> usize,
             {
-                let Shared { thief, draining } = &*self.stealer.shared;
-                if draining.get() {
+                let thief = &self.stealer.thief;
+                if thief.rings().is_draining() {
                     return Err(StealError::Busy);
                 }
                 before_drain(&self.queue);
                 let claimed = claim(thief, &mut count_fn)?;
-                draining.set(true);
-                Ok(Drain { claimed: Some(claimed), draining })
+                thief.rings().set_draining(true);
+                Ok(Drain { claimed: Some(claimed) })
             }
         }
 
@@ -122,34 +110,34 @@ macro_rules! flavour {
         /// Tasks that a worker has taken from the thieves' end of its queue, the oldest first.
         pub struct Drain<'a, T> {
             claimed: Option<Claimed<'a, T, Machine>>,
-            draining: &'a Draining,
         }
 
-        impl<T> Drain<'_, T> {
-            /// What is left is dropped, and the slots are free; then thieves may come.
-            fn end(&mut self) {
-                /// Thieves may come even if a destructor panics.
-                struct Last<'a>(&'a Draining);
-                impl Drop for Last<'_> {
-                    fn drop(&mut self) {
-                        self.0.set(false);
-                    }
-                }
-                if let Some(claimed) = self.claimed.take() {
-                    let _last = Last(self.draining);
-                    drop(claimed);
+        /// What is left is dropped, and the slots are free; then thieves may come.
+        #[cold]
+        #[inline(never)]
+        fn end<T>(claimed: Claimed<'_, T, Machine>) {
+            /// Thieves may come even if a destructor panics.
+            struct Last<'a, T>(&'a Rings<T, Machine>);
+            impl<T> Drop for Last<'_, T> {
+                fn drop(&mut self) {
+                    self.0.set_draining(false);
                 }
             }
+            let _last = Last(claimed.rings());
+            drop(claimed);
         }
 
         impl<T> Iterator for Drain<'_, T> {
             type Item = T;
 
+            #[inline]
             fn next(&mut self) -> Option<T> {
                 let claimed = self.claimed.as_mut()?;
                 let task = claimed.next();
-                if claimed.size_hint().0 == 0 {
-                    self.end();
+                if claimed.size_hint().0 == 0
+                    && let Some(claimed) = self.claimed.take()
+                {
+                    end(claimed);
                 }
                 task
             }
@@ -163,8 +151,11 @@ macro_rules! flavour {
         impl<T> FusedIterator for Drain<'_, T> {}
 
         impl<T> Drop for Drain<'_, T> {
+            #[inline]
             fn drop(&mut self) {
-                self.end();
+                if let Some(claimed) = self.claimed.take() {
+                    end(claimed);
+                }
             }
         }
 
@@ -182,14 +173,9 @@ macro_rules! flavour {
             }
         }
 
-        struct Shared<T> {
-            thief: Thief<T>,
-            draining: Draining,
-        }
-
         /// A thief's handle to a [`Worker`]'s queue. Any thread; lock-free; may outlive the worker.
         pub struct Stealer<T> {
-            shared: Arc<Shared<T>>,
+            thief: Thief<T>,
         }
 
         impl<T> Stealer<T> {
@@ -199,14 +185,13 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none.
+            #[inline]
             pub fn steal<C>(&self, dest: &Worker<T>, mut count_fn: C) -> Result<usize, StealError>
             where
                 C: FnMut(usize) -> usize,
             {
-                let mut claimed = self.claim(|count| count_fn(count).min(dest.spare_capacity()))?;
-                let count = claimed.size_hint().0;
-                Self::hand_over(&mut claimed, count, dest);
-                Ok(count)
+                self.look()?;
+                self.steal_some(dest, |count| count_fn(count).min(dest.spare_capacity()))
             }
 
             /// As [`steal`](Stealer::steal), but the youngest of those tasks is returned, with the number of the others, which are
@@ -215,6 +200,7 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none. No room for the others is no error.
+            #[inline]
             pub fn steal_and_pop<C>(
                 &self,
                 dest: &Worker<T>,
@@ -223,43 +209,56 @@ macro_rules! flavour {
             where
                 C: FnMut(usize) -> usize,
             {
-                let mut claimed =
-                    self.claim(|count| count_fn(count).min(dest.spare_capacity() + 1))?;
-                let others = claimed.size_hint().0 - 1;
-                Self::hand_over(&mut claimed, others, dest);
-                claimed.next().map(|last| (last, others)).ok_or(StealError::Empty)
+                self.look()?;
+                self.steal_some_and_pop(dest, |count| {
+                    count_fn(count).min(dest.spare_capacity() + 1)
+                })
             }
 
-            fn claim(
+            /// Whether there is anything to steal: all that an attempt in vain executes.
+            #[inline(always)]
+            fn look(&self) -> Result<(), StealError> {
+                let thief = &self.thief;
+                if thief.rings().is_draining() { Err(StealError::Busy) } else { look(thief) }
+            }
+
+            // There are free slots: only the thread that has `dest` makes less of them, and it has asked after `count_fn` ran.
+
+            #[inline(never)]
+            fn steal_some(
                 &self,
+                dest: &Worker<T>,
                 want: impl FnOnce(usize) -> usize,
-            ) -> Result<Claimed<'_, T, Machine>, StealError> {
-                let Shared { thief, draining } = &*self.shared;
-                if draining.get() {
-                    return Err(StealError::Busy);
-                }
-                claim(thief, want)
+            ) -> Result<usize, StealError> {
+                let mut claimed = claim(&self.thief, want)?;
+                let count = claimed.size_hint().0;
+                dest.queue.push_all(count, &mut claimed);
+                Ok(count)
             }
 
-            /// There is room: only the thread that has `dest` makes less of it, and it has asked after `count_fn` ran.
-            #[inline]
-            fn hand_over(claimed: &mut Claimed<'_, T, Machine>, count: usize, dest: &Worker<T>) {
-                for task in claimed.take(count) {
-                    drop(dest.push(task));
-                }
+            #[inline(never)]
+            fn steal_some_and_pop(
+                &self,
+                dest: &Worker<T>,
+                want: impl FnOnce(usize) -> usize,
+            ) -> Result<(T, usize), StealError> {
+                let mut claimed = claim(&self.thief, want)?;
+                let others = claimed.size_hint().0 - 1;
+                dest.queue.push_all(others, &mut claimed);
+                claimed.next().map(|last| (last, others)).ok_or(StealError::Empty)
             }
         }
 
         impl<T> Clone for Stealer<T> {
             fn clone(&self) -> Self {
-                Stealer { shared: Arc::clone(&self.shared) }
+                Stealer { thief: self.thief.clone() }
             }
         }
 
         /// Whether they are of one queue.
         impl<T> PartialEq for Stealer<T> {
             fn eq(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.shared, &other.shared)
+                core::ptr::eq(self.thief.rings(), other.thief.rings())
             }
         }
 
@@ -269,7 +268,7 @@ macro_rules! flavour {
 
         impl<T> fmt::Debug for Stealer<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let len = self.shared.thief.len();
+                let len = self.thief.len();
                 f.debug_struct("Stealer").field("len", &len).finish_non_exhaustive()
             }
         }

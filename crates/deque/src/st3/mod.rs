@@ -19,9 +19,9 @@
 //! took tasks between its look and its exchange, or while a [`Drain`](lifo::Drain) of the queue is alive, which is kept so because
 //! programs count on it. A capacity is at most 2^30.
 
-use poach_memory::{Asymmetric, Machine, Memory, Ordering, Word};
+use poach_memory::{Asymmetric, Machine};
 
-use crate::ring::{Claimed, MAX_CAPACITY};
+use crate::ring::{Claimed, MAX_CAPACITY, Rings};
 use crate::{Biased, Fifo, biased};
 
 mod flavour;
@@ -50,6 +50,7 @@ impl fmt::Display for StealError {
 impl std::error::Error for StealError {}
 
 /// What a claim says, in this module's words.
+#[inline]
 fn claimed<T>(
     claim: crate::Steal<Claimed<'_, T, Machine>>,
 ) -> Result<Claimed<'_, T, Machine>, StealError> {
@@ -73,27 +74,9 @@ fn capacity(least: usize) -> usize {
     least.next_power_of_two()
 }
 
-/// Whether a drain of the queue is alive. Only its owner writes it, and nothing rests on it but what a thief answers.
-struct Draining(<Machine as Memory>::Word);
-
-impl Draining {
-    fn new() -> Self {
-        Draining(Word::new(0))
-    }
-
-    fn set(&self, draining: bool) {
-        // Relaxed, here and below: see above.
-        self.0.store(draining.into(), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
-    }
-}
-
 /// Workers that pop the youngest task.
 pub mod lifo {
-    use super::{Asymmetric, Biased, Claimed, Machine, biased, capacity, claimed};
+    use super::{Asymmetric, Biased, Claimed, Machine, Rings, biased, capacity, claimed};
 
     type Queue<T> = Biased<T, Asymmetric>;
     type Thief<T> = biased::Stealer<T, Asymmetric>;
@@ -105,7 +88,18 @@ pub mod lifo {
         }
     }
 
+    /// Whether there is anything to claim.
+    #[inline]
+    fn look<T>(thief: &Thief<T>) -> Result<(), super::StealError> {
+        match thief.look() {
+            crate::Steal::Success(()) => Ok(()),
+            crate::Steal::Empty => Err(super::StealError::Empty),
+            crate::Steal::Retry | crate::Steal::Abort => Err(super::StealError::Busy),
+        }
+    }
+
     /// As many of the oldest tasks as `want` says of their number.
+    #[inline]
     fn claim<T>(
         thief: &Thief<T>,
         want: impl FnOnce(usize) -> usize,
@@ -123,7 +117,7 @@ pub mod lifo {
 
 /// Workers that pop the oldest task.
 pub mod fifo {
-    use super::{Claimed, Fifo, Machine, capacity, claimed};
+    use super::{Claimed, Fifo, Machine, Rings, capacity, claimed};
 
     type Queue<T> = Fifo<T>;
     type Thief<T> = crate::fifo::Stealer<T>;
@@ -135,16 +129,25 @@ pub mod fifo {
         }
     }
 
+    /// Whether there is anything to claim.
+    #[inline]
+    fn look<T>(thief: &Thief<T>) -> Result<(), super::StealError> {
+        if thief.seems_empty() { Err(super::StealError::Empty) } else { Ok(()) }
+    }
+
     /// As many of the oldest tasks as `want` says of their number.
+    #[inline]
     fn claim<T>(
         thief: &Thief<T>,
         want: impl FnOnce(usize) -> usize,
     ) -> Result<Claimed<'_, T, Machine>, super::StealError> {
-        claimed(thief.shared().claim(|count| want(count as usize) as u64))
+        claimed(thief.claim_unfenced(|count| want(count as usize) as u64))
     }
 
-    /// All of its tasks may be claimed at any time.
-    fn before_drain<T>(_: &Queue<T>) {}
+    /// The owner's own claim: it opens the queue rather than ask itself to.
+    fn before_drain<T>(queue: &Queue<T>) {
+        queue.open();
+    }
 
     super::flavour!("oldest");
 }

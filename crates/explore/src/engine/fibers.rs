@@ -2,9 +2,11 @@
 //! ends.
 
 use super::{
-    Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End, Fiber, GivenUp,
-    Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Yielder, catch_unwind, with,
+    Aborts, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End, Engine,
+    Fiber, GivenUp, Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Violation, Yielder, catch_unwind,
+    with,
 };
+use crate::write_choices;
 
 mod slots {
     use super::Yielder;
@@ -69,18 +71,65 @@ pub(super) fn message(panic: &(dyn Any + Send)) -> Option<String> {
     Some(text.unwrap_or_else(|| "a value that is no text".to_owned()))
 }
 
-/// Keeps the panics of models, which are verdicts, off the standard error stream.
+/// Keeps the panics of models, which are verdicts, off the standard error stream, and stops a thread of a model whose panic
+/// would end the process.
 pub(super) fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let mode = ENGINE.try_with(|engine| engine.try_borrow().map(|engine| engine.mode));
-            if !matches!(mode, Ok(Ok(Mode::Run | Mode::Teardown | Mode::Unwind | Mode::After))) {
-                usual(info);
+            let state = |engine: &Engine| (engine.mode, engine.aborts);
+            let state = ENGINE.try_with(|engine| engine.try_borrow().map(|engine| state(&engine)));
+            let text = info.payload_as_str().unwrap_or_default();
+            let ends_all = CANNOT_UNWIND.iter().any(|start| text.starts_with(start));
+            match state {
+                Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind, aborts))) if ends_all => {
+                    let place = info.location().map(|place| format!(" at {place}"));
+                    let violation = panicked(&format!("{text}{}", place.unwrap_or_default()));
+                    if aborts == Aborts::AreViolations {
+                        go_no_further(violation);
+                    }
+                    let choices = with(|engine| write_choices(&engine.search.choices()));
+                    eprintln!("{violation}\nchoices: {choices}");
+                }
+                Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind | Mode::After, _)))
+                    if !ends_all => {}
+                _ => usual(info),
             }
         }));
     });
+}
+
+/// How the messages of panics begin after which the standard library ends the process: what its checks of undefined behaviour
+/// say, and panics that leave a function or a destructor that may not be left so.
+const CANNOT_UNWIND: [&str; 5] = [
+    "unsafe precondition(s) violated",
+    "null pointer dereference occurred",
+    "misaligned pointer dereference",
+    "panic in a function that cannot unwind",
+    "panic in a destructor during cleanup",
+];
+
+fn panicked(message: &str) -> Violation {
+    with(|engine| {
+        let name = engine.search.names[engine.current];
+        Violation::Panic(format!("{name} panicked: {message}"))
+    })
+}
+
+/// The running thread of the model is about to end the process: that is a violation. The thread is never resumed, with the panic
+/// hook on its stack. So to this thread of the system a panic is under way for ever, and it can explore no further.
+fn go_no_further(violation: Violation) -> ! {
+    let current = with(|engine| {
+        engine.search.violate(violation);
+        engine.aborts = Aborts::Met;
+        engine.keep_whole = true;
+        engine.next = None;
+        engine.current
+    });
+    loop {
+        slot(current).with(|yielder| yielder.suspend(()));
+    }
 }
 
 /// Ends the coroutines, and leaves the engine ready for the next search, however this one ends.
@@ -158,6 +207,9 @@ pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
                         with(|engine| engine.mode = Mode::Unwind);
                     }
                     None => resume(fiber),
+                }
+                if with(|engine| engine.aborts == Aborts::Met) {
+                    return leave(fibers);
                 }
             }
         }

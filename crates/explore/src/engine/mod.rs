@@ -10,7 +10,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Once;
 
 use corosensei::stack::DefaultStack;
@@ -18,24 +18,30 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::history::{Call, History, Outcome};
 use crate::machine::{
-    CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, Touch, decode,
+    Access, CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, Touch, decode,
 };
 use crate::search::{EAGER, End, Search};
 use crate::spec;
 use crate::trace::Recording;
-use crate::{Config, Report, Threads, Unexplained, Violation};
+use crate::weakening::{self, Orderings};
+use crate::{Config, Report, Threads, Violation};
 
 mod alone;
 mod dynamic;
 mod fibers;
 mod freed;
 mod run;
+mod said;
+mod steps;
 
 use alone::Alone;
 pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
 use fibers::{Closing, leave, message, need, quiet_panics, resume, slot, tear_down};
 pub(crate) use freed::{cell_dropped, free, new_cell, new_word, word_dropped};
 pub(crate) use run::run;
+pub use said::{fail, observe};
+pub(crate) use said::{forget, race, stole};
+pub(crate) use steps::{is_weak, step, step_of};
 
 /// What a model's thread runs.
 pub(crate) type Job = Box<dyn FnOnce()>;
@@ -67,6 +73,15 @@ enum Mode {
     After,
 }
 
+/// Panics of a model's thread that cannot unwind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aborts {
+    EndTheProcess,
+    AreViolations,
+    /// One has been met: this thread of the system can explore no more.
+    Met,
+}
+
 pub(crate) struct Engine {
     pub(crate) machine: Machine,
     pub(crate) search: Search,
@@ -85,6 +100,8 @@ pub(crate) struct Engine {
     closing: bool,
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
+    aborts: Aborts,
+    orderings: Orderings,
     pub(crate) observed: Vec<u64>,
     pub(crate) recording: Option<Recording>,
 }
@@ -104,50 +121,6 @@ thread_local! {
 
 fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(act)
-}
-
-/// Takes one step on behalf of the running model thread, when its turn comes.
-#[inline]
-pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
-    match with(|engine| engine.request(op, site)) {
-        Turn::Done(value) => value,
-        turn => wait(turn),
-    }
-}
-
-/// [`step`] of a word of this execution.
-///
-/// # Panics
-///
-/// If another one is on.
-#[inline]
-pub(crate) fn step_of(execution: u64, op: Op, site: &'static Location<'static>) -> u64 {
-    let turn = with(|engine| {
-        if engine.machine.register.execution != execution {
-            engine.foreign_word();
-        }
-        engine.request(op, site)
-    });
-    match turn {
-        Turn::Done(value) => value,
-        turn => wait(turn),
-    }
-}
-
-fn wait(mut turn: Turn) -> u64 {
-    loop {
-        match turn {
-            Turn::Done(value) => return value,
-            Turn::Suspend => {
-                let current = with(|engine| engine.current);
-                slot(current).with(|yielder| yielder.suspend(()));
-                turn = with(Engine::resumed);
-            }
-            // A destructor of a thread that is being unwound may not unwind again.
-            Turn::Unwind if std::thread::panicking() => return 0,
-            Turn::Unwind => resume_unwind(Box::new(GivenUp)),
-        }
-    }
 }
 
 /// A new word of the running execution, of which nobody asks whether it is dropped.
@@ -190,36 +163,6 @@ pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-/// Says that what the running thread does from here on depends on nothing that it has read: it has returned from an operation,
-/// to a loop and with handles that keep nothing. Executions in which it has read different things are one from here on.
-pub(crate) fn forget() {
-    with(|engine| {
-        if engine.mode == Mode::Run && !engine.probes() {
-            engine.machine.forget_reads(engine.current);
-        }
-    });
-}
-
-/// Takes note that a thief has got something, where no operation says so.
-pub(crate) fn stole() {
-    with(|engine| engine.search.stolen |= engine.mode == Mode::Run && !engine.probes());
-}
-
-/// Adds a value to what this execution has to show: [`Report::outcomes`] holds the distinct lists.
-/// `place` is the value's place in that list.
-pub fn observe(place: usize, value: u64) {
-    with(|engine| {
-        // A cut execution shows nothing.
-        if !matches!(engine.mode, Mode::Run | Mode::After) {
-            return;
-        }
-        if engine.observed.len() <= place {
-            engine.observed.resize(place + 1, 0);
-        }
-        engine.observed[place] = value;
-    });
-}
-
 /// The running thread uses what a cell holds.
 pub(crate) fn use_cell(cell: u32, writes: bool, before: Option<Touch>) {
     with(|engine| {
@@ -244,36 +187,6 @@ pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
     })
 }
 
-/// Says what is wrong with an execution, and ends it: for a model's threads and its final check, which know what no
-/// specification of operations says.
-///
-/// # Panics
-///
-/// Outside of an execution.
-pub fn fail(kind: crate::Kind, text: impl Into<String>) -> ! {
-    let found = Unexplained { kind, text: text.into() };
-    with(|engine| {
-        engine.need_execution();
-        // A cut execution shows nothing.
-        if matches!(engine.mode, Mode::Run | Mode::After) && !engine.probes() {
-            engine.search.violate(Violation::History(found));
-        }
-    });
-    resume_unwind(Box::new(GivenUp))
-}
-
-/// Ends the execution, and the thread: what it would read next means nothing.
-pub(crate) fn race(message: String) -> ! {
-    let keep_whole = with(|engine| {
-        engine.search.violate(Violation::Race(message));
-        engine.keep_whole
-    });
-    if keep_whole {
-        dynamic::stay();
-    }
-    resume_unwind(Box::new(GivenUp))
-}
-
 impl Engine {
     fn new() -> Self {
         Engine {
@@ -291,6 +204,8 @@ impl Engine {
             freeing: None,
             closing: false,
             keep_whole: false,
+            aborts: Aborts::EndTheProcess,
+            orderings: Orderings::AsWritten,
             observed: Vec::new(),
             recording: None,
         }
@@ -319,14 +234,16 @@ impl Engine {
     }
 
     #[inline]
-    fn request(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
+    fn request(&mut self, op: Op, access: Access, site: &'static Location<'static>) -> Turn {
         // A thread that unwinds has failed; to suspend it half-way would leave the others panicking.
         if self.mode != Mode::Run || std::thread::panicking() {
             return self.request_unscheduled(op);
         }
+        let Some(access) = self.access(op, access, site) else { return Turn::Done(0) };
         let current = self.current;
         let thread = &mut self.machine.threads[current];
         thread.pending = op;
+        thread.access = access;
         thread.site = site;
         if op == Op::Pause {
             self.machine.arrives_at_pause(current);
@@ -340,6 +257,24 @@ impl Engine {
                 self.next = next;
                 Turn::Suspend
             }
+        }
+    }
+
+    /// The access as the search plays it; `None` for a fence that is left out.
+    #[inline]
+    fn access(
+        &mut self,
+        op: Op,
+        access: Access,
+        site: &'static Location<'static>,
+    ) -> Option<Access> {
+        match &self.orderings {
+            Orderings::AsWritten => Some(access),
+            Orderings::Listed => {
+                self.search.demands.extend(weakening::demands(op, access, site));
+                Some(access)
+            }
+            Orderings::Without(demand) => weakening::weakened(demand, op, access, site),
         }
     }
 
@@ -384,6 +319,7 @@ impl Engine {
         let op = self.machine.threads[thread].pending;
         let looked = self.machine.has_looked(thread);
         let result = self.machine.perform(thread);
+        self.look_for_races(thread);
         if op == Op::Pause
             && looked
             && let Some(Alone::Rounds(left)) = &mut self.alone
@@ -453,6 +389,13 @@ impl Engine {
                         recording.coalesce(&self.machine, thread, entry);
                     }
                 }
+                Kind::Shift => self.machine.shift(thread),
+                Kind::Barrier => {
+                    self.machine.barrier(thread);
+                    if let Some(recording) = &mut self.recording {
+                        recording.barrier(&self.machine, thread);
+                    }
+                }
                 Kind::GiveUp => {
                     if chosen & EAGER == 0 {
                         self.settle(thread);
@@ -503,9 +446,16 @@ impl Engine {
         }
     }
 
+    /// Takes note that an event changes the history, if anybody asks.
+    fn note(&mut self, mark: u8) {
+        if self.search.spec.is_some() {
+            self.machine.marks |= mark;
+        }
+    }
+
     fn record_call(&mut self, thread: usize) {
         self.machine.threads[thread].call_waits = false;
-        self.machine.marks |= CALLED;
+        self.note(CALLED);
         let call = self.waiting_calls[thread];
         let others = (0..self.machine.count).filter(|&other| other != thread);
         let outrun = others.clone().any(|other| {
@@ -516,7 +466,7 @@ impl Engine {
     }
 
     fn record_show(&mut self, thread: usize) {
-        self.machine.marks |= RETURNED;
+        self.note(RETURNED);
         if let Some(Call::Push(task)) = self.history.show(thread) {
             self.search.monitor(|monitor| monitor.visible(task));
         }
@@ -537,7 +487,7 @@ impl Engine {
         let current = self.current;
         let call = self.waiting_calls[current];
         self.search.stolen |= call == Call::Steal && matches!(outcome, Outcome::Task(_));
-        self.machine.marks |= RETURNED;
+        self.note(RETURNED);
         let delayed = self.machine.delays_operation(current);
         if delayed && self.machine.buffer(current).len() == 1 {
             self.search.front_changed(current);

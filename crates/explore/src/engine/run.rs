@@ -1,24 +1,36 @@
 //! A search from its first execution to its report.
 
 use super::{
-    AssertUnwindSafe, Closing, Config, End, Engine, Fiber, Mode, Recording, Report, Threads,
-    Violation, catch_unwind, freed::drop_kept, leave, message, need, quiet_panics, resume,
+    Aborts, AssertUnwindSafe, Closing, Config, End, Engine, Fiber, Mode, Recording, Report,
+    Threads, Violation, catch_unwind, freed::drop_kept, leave, message, need, quiet_panics, resume,
     tear_down, with,
 };
 
 use crate::monitor::Monitor;
+use crate::{Consistency, Strategy};
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     quiet_panics();
     with(|engine| {
         assert!(engine.mode == Mode::Idle, "a model may not explore another one");
         engine.machine.size = config.size();
-        engine.machine.forget();
+        engine.machine.forget(config.consistency == Consistency::C11);
         engine.search.begin(config);
+        engine.orderings = config.orderings.clone();
+        if engine.aborts != Aborts::Met {
+            let outlives = config.outlives_aborts;
+            engine.aborts = if outlives { Aborts::AreViolations } else { Aborts::EndTheProcess };
+        }
         engine.keep_whole = false;
     });
     let mut fibers = Closing(Vec::new());
-    while with(|engine| engine.search.prepare()) {
+    if with(|engine| engine.aborts == Aborts::Met) {
+        return refused();
+    }
+    let replays = matches!(config.strategy, Strategy::Replay(_));
+    while with(|engine| engine.aborts != Aborts::Met && engine.search.prepare()) {
+        // What cannot be run twice is recorded when it runs.
+        with(|engine| engine.recording = replays.then(Recording::default));
         execute(&mut fibers.0, model);
         with(|engine| {
             if engine.search.end == Some(End::Restart) {
@@ -29,12 +41,29 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     }
     let (mut report, shortest) = with(|engine| engine.search.report());
     if let Some((violation, choices)) = shortest {
-        report.counterexample = Some(record(&mut fibers.0, model, &choices, Some(violation)));
+        let spoilt = with(|engine| engine.aborts == Aborts::Met);
+        report.counterexample = Some(if spoilt {
+            recorded(Some(violation), &choices)
+        } else {
+            record(&mut fibers.0, model, &choices, Some(violation))
+        });
     }
     if let Some(choices) = with(|engine| engine.search.duplicate.take()) {
         report.duplicate = Some(record(&mut fibers.0, model, &choices, None));
     }
     report
+}
+
+/// The report of a thread of the system that can explore no more.
+#[cold]
+fn refused() -> Report {
+    with(|engine| {
+        let text = "an earlier model of this thread of the system ended in a panic that cannot \
+                    unwind: explore in another thread";
+        engine.search.violate(Violation::Panic(text.to_owned()));
+        engine.search.conclude(&[]);
+        engine.search.report().0
+    })
 }
 
 fn record(
@@ -48,6 +77,11 @@ fn record(
         engine.search.replay(choices.to_vec());
     });
     execute(fibers, model);
+    recorded(violation, choices)
+}
+
+/// What has been recorded of the last execution.
+fn recorded(violation: Option<Violation>, choices: &[u8]) -> crate::Counterexample {
     with(|engine| {
         let recording = engine.recording.take().unwrap_or_default();
         let found = violation.or_else(|| engine.search.found());
@@ -79,6 +113,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         if let Some(recording) = &mut engine.recording {
             recording.begin(&engine.machine, words);
         }
+        engine.machine.begin_weakly();
         engine.mode = Mode::Run;
         engine.search.start(&mut engine.machine);
         engine.advance()
@@ -111,13 +146,13 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         drop_kept(true);
         with(Engine::look_for_leaks);
     } else {
-        let violated = with(|engine| engine.search.end == Some(End::Violation));
-        if violated && with(|engine| engine.keep_whole) {
+        let violated = || with(|engine| engine.search.end == Some(End::Violation));
+        if violated() && with(|engine| engine.keep_whole) {
             leave(fibers);
         } else {
             tear_down(fibers);
         }
-        if violated {
+        if violated() {
             // What is broken must not be dropped: a queue whose indices have crossed would walk from
             // one to the other. The search ends soon after a violation, so little leaks.
             std::mem::forget(after);

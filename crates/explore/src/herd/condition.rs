@@ -1,6 +1,6 @@
 //! What is asked of the final states.
 
-use super::program::Program;
+use super::program::{Place, Program};
 use super::text::{Mistake, Text};
 
 /// What is asked of a condition.
@@ -45,15 +45,6 @@ impl Quantifier {
             Quantifier::ForAll => "Required",
         }
     }
-}
-
-/// Something that a final state holds a value of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// A register of a thread.
-    Register(usize, usize),
-    /// A location.
-    Location(usize),
 }
 
 #[derive(Clone, Debug)]

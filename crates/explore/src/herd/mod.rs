@@ -48,8 +48,8 @@ pub use condition::Quantifier;
 pub use run::Answer;
 pub use text::Mistake;
 
-use condition::{Condition, Place};
-use program::Program;
+use condition::Condition;
+use program::{Place, Program};
 use text::Text;
 
 /// Threads that a test may have.

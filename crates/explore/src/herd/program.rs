@@ -1,7 +1,6 @@
 //! A test's initial state and its threads' instructions.
 
 use super::MOST_THREADS;
-use super::condition::Place;
 use super::text::{Mistake, Text};
 
 mod operand;
@@ -10,6 +9,15 @@ pub(super) use operand::{Address, Operand};
 
 /// What the address of location `i` is: this and `i`. It fits in 32 bits.
 const ADDRESSES: u64 = 0x7a00_0000;
+
+/// Something that a final state holds a value of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// A register of a thread.
+    Register(usize, usize),
+    /// A location.
+    Location(usize),
+}
 
 /// An operation of the arithmetic unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

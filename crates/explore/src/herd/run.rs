@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::condition::Place;
-use super::program::{Address, Alu, Instruction, Line, Operand, Program, When};
+use super::program::{Address, Alu, Instruction, Line, Operand, Place, Program, When};
 use super::{Quantifier, Test};
 use crate::machine::{Change, Function};
 use crate::raw::{Raw, full_fence};

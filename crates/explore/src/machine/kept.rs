@@ -84,6 +84,11 @@ impl Register {
         self.used[loc as usize] = [None; MAX_THREADS];
     }
 
+    /// Where a word that is there was made.
+    pub(crate) fn made_at(&self, loc: Loc) -> Option<&'static Location<'static>> {
+        self.words[loc as usize]
+    }
+
     pub(crate) fn cell_made(&mut self, site: &'static Location<'static>) -> u32 {
         self.alive += 1;
         self.cells.push(Some(site));

@@ -49,12 +49,14 @@ mod parts;
 mod state;
 mod threads;
 mod waits;
+mod weak;
 
 use kept::Register;
 pub(crate) use kept::{Freeing, Kept};
 pub(crate) use parts::*;
 pub use parts::{MAX_THREADS, MAX_WORDS};
 pub(crate) use waits::{Look, MOST_IN_VAIN, Patience, Probe};
+pub(crate) use weak::Weak;
 
 pub(crate) struct Machine {
     pub(crate) size: Size,
@@ -82,6 +84,8 @@ pub(crate) struct Machine {
     patiences: HashMap<u64, Patience>,
     /// The words and cells that there are, and who has used them.
     pub(crate) register: Register,
+    /// Messages and views, in place of buffers, where the memory is not TSO.
+    pub(crate) weak: Option<Weak>,
 }
 
 impl Machine {
@@ -104,11 +108,12 @@ impl Machine {
             writes: 0,
             patiences: HashMap::new(),
             register: Register::default(),
+            weak: None,
         }
     }
 
     /// Forgets all that was learnt about another model.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self, weak: bool) {
         self.touched.clear();
         self.touched.resize(MAX_WORDS * (MAX_THREADS + 1), Touched::default());
         self.memory.resize(MAX_WORDS * (MAX_THREADS + 1), 0);
@@ -118,7 +123,9 @@ impl Machine {
         self.patiences.clear();
         self.knowledge_grew = false;
         self.clocks = false;
-        self.clocks_wanted = false;
+        // A word that is used before one has heard of its making is a race, which weak memory asks about at once.
+        self.clocks_wanted = weak;
+        self.weak = weak.then(|| Weak::new(self.memory.len()));
     }
 
     /// The state before an execution: no words, no threads.
@@ -129,6 +136,9 @@ impl Machine {
         self.setup_words = 0;
         self.count = 0;
         self.addresses.clear();
+        if let Some(weak) = &mut self.weak {
+            weak.clear();
+        }
         self.marks = 0;
         self.writes = 0;
     }
@@ -143,12 +153,14 @@ impl Machine {
                 stable: 0,
                 targets: [0; MAX_THREADS],
                 pending: Op::Start,
+                access: Access::STRONG,
                 site: Location::caller(),
                 hash: 0,
                 uses: 0,
                 reads: Vec::new(),
                 patience: Patience::Unknown,
                 vain: 0,
+                passes: 0,
                 operation: 0,
                 call_waits: false,
                 clock: [0; MAX_THREADS],
@@ -166,11 +178,16 @@ impl Machine {
         thread.uses = 0;
         thread.reads.clear();
         thread.vain = 0;
+        thread.passes = 0;
         thread.operation = 0;
         thread.call_waits = false;
         thread.clock = [0; MAX_THREADS];
         thread.clock[index] = 1;
         thread.words = 0;
+        thread.targets = [0; MAX_THREADS];
+        if let Some(weak) = &mut self.weak {
+            weak.add_thread();
+        }
         self.count += 1;
     }
 
@@ -187,6 +204,10 @@ impl Machine {
         *used += 1;
         self.memory[loc as usize] = value;
         self.memory_hash ^= mix(u64::from(loc), value);
+        if let (Some(weak), Some(thread)) = (&mut self.weak, creator) {
+            let time = self.threads[thread].clock[thread];
+            weak.add_word(loc, value, Some((thread, time)));
+        }
         if self.clocks {
             self.versions[loc as usize] = 0;
             // Who learns of a word learns of it through another word, or through its creator.
@@ -297,6 +318,9 @@ impl Machine {
     #[inline]
     pub(crate) fn enabled(&self, index: usize) -> bool {
         let thread = &self.threads[index];
+        if let (Some(weak), Op::Change(..) | Op::HeavyFinish) = (&self.weak, thread.pending) {
+            return self.enabled_weakly(weak, index);
+        }
         match thread.pending {
             Op::Finished => false,
             Op::Start | Op::Load(_) | Op::Mark => true,
@@ -310,7 +334,7 @@ impl Machine {
                 .iter()
                 .zip(thread.targets)
                 .all(|(other, target)| other.head >= target as usize),
-            Op::Pause => !self.in_vain(index),
+            Op::Pause => self.wakes(index),
         }
     }
 
@@ -345,6 +369,7 @@ impl Machine {
             Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
             Op::Change(loc, _) | Op::Await(loc, ..) => self.shared(index, loc),
             Op::HeavyStart | Op::Mark => true,
+            Op::Full | Op::HeavyFinish => self.weak.is_some(),
             _ => false,
         }
     }
@@ -367,6 +392,9 @@ impl Machine {
             Kind::Step => {
                 let marks = if thread.call_waits { CALLED } else { 0 };
                 let base = Footprint { steps: true, marks, ..Footprint::default() };
+                if self.weak.is_some() {
+                    return self.weak_footprint(index);
+                }
                 match thread.pending {
                     Op::Load(loc) => Footprint { loc: Some(loc), ..base },
                     Op::Change(loc, _) | Op::Await(loc, ..) => {
@@ -385,16 +413,20 @@ impl Machine {
                     Footprint {
                         loc: Some(entry.loc),
                         writes: true,
-                        looks: 0,
-                        all: false,
                         steps: false,
                         marks: if calls { CALLED } else { 0 }
                             | if entry.flushes > 0 { RETURNED } else { 0 },
+                        ..Footprint::default()
                     }
                 }
                 None => Footprint::default(),
             },
-            Kind::Coalesce => Footprint::default(),
+
+            // What it has looked at stays there to be seen again, whatever others store.
+            Kind::GiveUp | Kind::Shift | Kind::Barrier if self.weak.is_some() => {
+                self.weak_footprint_of(kind, index)
+            }
+            Kind::Coalesce | Kind::Shift | Kind::Barrier => Footprint::default(),
             Kind::GiveUp => {
                 let marks = if thread.call_waits { CALLED } else { 0 };
                 let looks = thread.reads.iter().fold(0, |all, look| all | 1 << (look.loc % 64));
@@ -433,6 +465,13 @@ impl Machine {
     #[inline]
     pub(crate) fn perform(&mut self, index: usize) -> u64 {
         let op = self.threads[index].pending;
+        if self.weak.is_some()
+            && let Some(result) = self.perform_weakly(index, op)
+        {
+            let thread = &mut self.threads[index];
+            thread.hash = mix(thread.hash, result);
+            return result;
+        }
         let result = match op {
             Op::Load(loc) => {
                 self.touch(index, loc, false);
@@ -502,12 +541,7 @@ impl Machine {
                 0
             }
             Op::Pause => {
-                let woken = !self.in_vain(index);
-                let thread = &mut self.threads[index];
-                if woken && !thread.reads.is_empty() {
-                    thread.vain = 0;
-                }
-                thread.reads.clear();
+                self.passes_pause(index);
                 0
             }
             Op::Join(other) => {

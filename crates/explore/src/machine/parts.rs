@@ -1,6 +1,7 @@
 //! What the machine is made of, and the names of what can happen in it.
 
 use std::panic::Location;
+use std::sync::atomic::Ordering;
 
 use super::waits::{Look, Patience};
 
@@ -56,6 +57,11 @@ pub(crate) enum Change {
 }
 
 impl Change {
+    /// Whether there are words that it does not change.
+    pub(crate) fn may_fail(self) -> bool {
+        matches!(self, Change::CompareExchange(..))
+    }
+
     /// What a word that holds `old` holds afterwards; `None` if the change does not take place.
     #[inline]
     pub(crate) fn of(self, old: u64) -> Option<u64> {
@@ -66,6 +72,31 @@ impl Change {
             Change::And(value) => Some(old & value),
             Change::CompareExchange(expected, value) => (old == expected).then_some(value),
             Change::Apply(function, operand) => Some(function.0(old, operand)),
+        }
+    }
+}
+
+/// What an access orders beyond its own word. TSO orders that much anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+    /// It acquires if it changes nothing.
+    pub(crate) fails_acquiring: bool,
+}
+
+impl Access {
+    /// Acquire and release.
+    pub(crate) const STRONG: Access =
+        Access { acquires: true, releases: true, fails_acquiring: true };
+
+    /// An access with this ordering, or `failure` if it changes nothing.
+    pub(crate) fn new(order: Ordering, failure: Ordering) -> Self {
+        use Ordering::{AcqRel, Acquire, Release, SeqCst};
+        Access {
+            acquires: matches!(order, Acquire | AcqRel | SeqCst),
+            releases: matches!(order, Release | AcqRel | SeqCst),
+            fails_acquiring: matches!(failure, Acquire | SeqCst),
         }
     }
 }
@@ -116,6 +147,7 @@ pub(crate) struct Thread {
     /// While it waits in a process-wide barrier: how far each thread's log must have drained.
     pub(super) targets: [u32; MAX_THREADS],
     pub(crate) pending: Op,
+    pub(crate) access: Access,
     /// Where in the source the pending step stands.
     pub(crate) site: &'static Location<'static>,
     /// The fingerprint of all that this thread has done and read. Its local state is a function of
@@ -129,6 +161,8 @@ pub(crate) struct Thread {
     pub(crate) patience: Patience,
     /// How often in a row it has given up.
     pub(crate) vain: u32,
+    /// The pauses that it still passes because it has given up.
+    pub(super) passes: u32,
     /// The number of operations that it has begun, and whether the last one's call awaits its place
     /// in the history.
     pub(crate) operation: u32,
@@ -154,7 +188,9 @@ pub(crate) const RETURNED: u8 = 2;
 /// Whose step an event is, and of what kind: `kind * MAX_THREADS + thread`.
 pub(crate) type Event = u8;
 /// A set of events.
-pub(crate) type Events = u32;
+pub(crate) type Events = u64;
+/// How many kinds of event there are.
+pub(crate) const KINDS: usize = 6;
 
 /// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +203,11 @@ pub(crate) enum Kind {
     Coalesce,
     /// A thread that pauses goes on although nothing that it has looked at has changed.
     GiveUp,
+    /// Weak memory: the pending step is to read a newer message than the one chosen so far, or to store before
+    /// an older one.
+    Shift,
+    /// Weak memory: a process-wide barrier reaches a thread.
+    Barrier,
 }
 
 pub(crate) const fn step(thread: usize) -> Event {
@@ -185,6 +226,14 @@ pub(crate) const fn give_up(thread: usize) -> Event {
     (3 * MAX_THREADS + thread) as u8
 }
 
+pub(crate) const fn shift(thread: usize) -> Event {
+    (4 * MAX_THREADS + thread) as u8
+}
+
+pub(crate) const fn barrier(thread: usize) -> Event {
+    (5 * MAX_THREADS + thread) as u8
+}
+
 pub(crate) const fn bit(event: Event) -> Events {
     1 << event
 }
@@ -195,7 +244,9 @@ pub(crate) fn decode(event: Event) -> (Kind, usize) {
         0 => (Kind::Step, thread),
         1 => (Kind::Drain, thread),
         2 => (Kind::Coalesce, thread),
-        _ => (Kind::GiveUp, thread),
+        3 => (Kind::GiveUp, thread),
+        4 => (Kind::Shift, thread),
+        _ => (Kind::Barrier, thread),
     }
 }
 

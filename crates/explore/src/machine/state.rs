@@ -66,6 +66,9 @@ impl Machine {
     /// The fingerprint of the whole state: memory, buffers, and each thread's history.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hash = self.memory_hash;
+        if let Some(weak) = &self.weak {
+            hash = mix(hash, self.weak_fingerprint(weak));
+        }
         for thread in &self.threads[..self.count] {
             hash = mix(hash, thread.hash);
             for entry in &thread.log[thread.head..] {

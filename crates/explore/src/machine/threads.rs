@@ -12,6 +12,9 @@ impl Machine {
     /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or waited
     /// for its end. What passes between them then need not pass through a word.
     pub(crate) fn learn(&mut self, index: usize, other: usize) {
+        if let Some(weak) = &mut self.weak {
+            weak.learn(index, other);
+        }
         let (hash, clock) = (self.threads[other].hash, self.threads[other].clock);
         let thread = &mut self.threads[index];
         thread.hash = mix(thread.hash, hash);

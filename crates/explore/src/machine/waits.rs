@@ -131,6 +131,43 @@ impl Machine {
             && thread.reads.iter().all(|look| self.visible(index, look.loc) == look.value)
     }
 
+    /// Whether a thread that pauses may go on because of something that it has not seen.
+    #[inline]
+    pub(crate) fn wakes(&self, index: usize) -> bool {
+        match &self.weak {
+            None => !self.in_vain(index),
+            Some(weak) => self.threads[index].reads.is_empty() || self.something_new(weak, index),
+        }
+    }
+
+    /// Whether a thread pauses and could see once more what it has seen.
+    #[inline]
+    fn in_doubt(&self, index: usize) -> bool {
+        match &self.weak {
+            None => self.in_vain(index),
+            Some(weak) => {
+                let thread = &self.threads[index];
+                thread.pending == Op::Pause
+                    && !thread.reads.is_empty()
+                    && self.same_again(weak, index)
+            }
+        }
+    }
+
+    /// A thread passes its pause.
+    pub(super) fn passes_pause(&mut self, index: usize) {
+        let thread = &mut self.threads[index];
+        if !thread.reads.is_empty() {
+            let woken = thread.passes == 0;
+            thread.passes = thread.passes.saturating_sub(1);
+            if woken {
+                thread.vain = 0;
+            }
+            self.passes_weakly(index, woken);
+        }
+        self.threads[index].reads.clear();
+    }
+
     /// Whether a thread has looked at something since its last pause.
     #[inline]
     pub(crate) fn has_looked(&self, index: usize) -> bool {
@@ -143,7 +180,7 @@ impl Machine {
         thread.pending == Op::Pause
             && matches!(thread.patience, Patience::Rounds(_))
             && thread.vain < if alone { MOST_ALONE } else { MOST_IN_VAIN }
-            && self.in_vain(index)
+            && self.in_doubt(index)
     }
 
     /// Whether [`MOST_IN_VAIN`] keeps a thread from giving up.
@@ -151,7 +188,7 @@ impl Machine {
         let thread = &self.threads[index];
         thread.vain >= MOST_IN_VAIN
             && matches!(thread.patience, Patience::Rounds(_))
-            && self.in_vain(index)
+            && self.in_doubt(index)
     }
 
     /// Whether another thread could notice that this one gives up: whether one writes what it looks at.
@@ -166,7 +203,7 @@ impl Machine {
             let thread = &self.threads[index];
             thread.pending == Op::Pause
                 && thread.patience == Patience::Unknown
-                && self.in_vain(index)
+                && self.in_doubt(index)
         })
     }
 
@@ -175,6 +212,7 @@ impl Machine {
         let hash = self.threads[index].hash;
         let known = self.patiences.get(&hash).copied();
         self.threads[index].patience = known.unwrap_or(Patience::Unknown);
+        self.arrives_weakly(index);
     }
 
     pub(crate) fn learn_patience(&mut self, hash: u64, patience: Patience) {
@@ -187,10 +225,11 @@ impl Machine {
         thread.vain += 1;
         // A thread that gives up is in another state than one that has seen a change.
         thread.hash = mix(thread.hash, u64::from(thread.vain));
-        match thread.patience {
+        thread.passes = match thread.patience {
             Patience::Rounds(rounds) if rounds > SINGLE_ROUNDS => rounds,
             _ => 1,
-        }
+        };
+        thread.passes
     }
 
     /// Whether a step of a thread that runs alone is no more than a look: which look, if it is one.
@@ -198,6 +237,13 @@ impl Machine {
         let empty = self.buffered(index) == 0;
         match op {
             Op::Load(loc) => Ok(Some(loc)),
+            Op::Change(loc, _) if self.weak.is_some() => {
+                if self.changes_nothing(index) {
+                    Ok(Some(loc))
+                } else {
+                    Err(())
+                }
+            }
             Op::Change(loc, change) if empty => {
                 let old = self.memory[loc as usize];
                 let same = change.of(old).is_none_or(|new| new == old);

@@ -8,12 +8,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_pool::mechanism::{Consume, Mechanism, Produce};
+use poach_pool::mechanism::{Consume, Mechanism};
 use poach_pool::policy::{Policy, Taker};
 
+use super::shared::{FEW, LITTLE, put};
 use crate::{Kind, Threads, fail};
-
-const SEAT: &str = "a model has few seats";
 
 /// How many traversals the looker makes, of how many consumers that are moving tasks.
 pub type Traversals = fn(usize) -> usize;
@@ -24,10 +23,6 @@ pub const ENOUGH: Traversals = |moving| 2 * moving + 2;
 /// Takes a task of pool `from`, if there is one.
 fn take<C: Consume<u32>>(consumer: &mut C, from: usize) -> Option<u32> {
     if consumer.number() == from { consumer.consume() } else { consumer.steal(from) }
-}
-
-fn put<R: Produce<u32>>(producer: &mut R, pool: usize, task: u32) {
-    assert!(producer.produce_force(pool, task).is_ok(), "a model needs little memory");
 }
 
 /// Keeps what threads leave to the end, so that no thread's end drops it.
@@ -62,10 +57,10 @@ where
     P::Consumer: 'static,
 {
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let looker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
-        let consumers = [(); 2].map(|()| pools.consumer().expect(SEAT));
-        let [mut zero, mut one, mut two] = [(); 3].map(|()| pools.producer().expect(SEAT));
+        let pools = Arc::new(make().expect(LITTLE));
+        let looker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+        let consumers = [(); 2].map(|()| pools.consumer().expect(FEW));
+        let [mut zero, mut one, mut two] = [(); 3].map(|()| pools.producer().expect(FEW));
         put(&mut two, 2, 1);
         let (lookers, others) = (Kept::default(), Kept::default());
         let keep_looker = Rc::clone(&lookers);
@@ -107,9 +102,9 @@ where
     P::Consumer: 'static,
 {
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let [mut thief, owner, mut looker] = [(); 3].map(|()| pools.consumer().expect(SEAT));
-        let mut producer = pools.producer().expect(SEAT);
+        let pools = Arc::new(make().expect(LITTLE));
+        let [mut thief, owner, mut looker] = [(); 3].map(|()| pools.consumer().expect(FEW));
+        let mut producer = pools.producer().expect(FEW);
         put(&mut producer, 1, 1);
         let kept = Kept::default();
         let (seen, keep) = (Arc::clone(&pools), Rc::clone(&kept));
@@ -154,10 +149,10 @@ where
 {
     use poach_memory::{Memory, Ordering, Word};
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let looker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
-        let mut consumer = pools.consumer().expect(SEAT);
-        let [mut zero, mut one, mut first] = [(); 3].map(|()| pools.producer().expect(SEAT));
+        let pools = Arc::new(make().expect(LITTLE));
+        let looker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+        let mut consumer = pools.consumer().expect(FEW);
+        let [mut zero, mut one, mut first] = [(); 3].map(|()| pools.producer().expect(FEW));
         put(&mut one, 1, 1);
         let puts = Rc::new(<crate::Simulated as Memory>::Word::new(0));
         let (lookers, consumers, producers) = (Kept::default(), Kept::default(), Kept::default());

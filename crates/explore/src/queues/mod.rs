@@ -1,20 +1,24 @@
 //! The queues of `poach-deque`, their own source, on the simulated machine.
 
 pub mod alone;
+mod case;
 pub mod emptiness;
 pub mod matrix;
+pub mod orderings;
 pub mod plays;
 mod scenario;
 mod scenes;
 pub mod shared;
 #[expect(unsafe_code, reason = "the stack is the owner's who says so")]
-mod stack;
+pub mod stack;
+pub mod taken;
+mod weak;
 
 use core::num::NonZeroU64;
 
 use poach_deque::{
     Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
-    Private, Split, The, Thep,
+    Owner, Private, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
@@ -27,7 +31,8 @@ use poach_pool::stack::WsLifo;
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
 use crate::memory::{delta, unfenced};
-use crate::{Config, Naming, Report, Simulated, Spec, explore};
+use crate::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
+use taken::{Taken, Then, singles};
 
 /// A queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +50,10 @@ pub enum Algorithm {
     Split,
     /// [`poach_deque::Private`].
     Private,
-    /// [`poach_deque::Fifo`].
+    /// [`poach_deque::Fifo`], whose owner leaves it open.
     Fifo,
+    /// The same, closed from the start; thieves do not wait for an answer before they pay for a barrier.
+    ClosedFifo,
     /// [`poach_deque::IdempotentLifo`].
     IdempotentLifo,
     /// [`poach_deque::IdempotentFifo`].
@@ -129,6 +136,8 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
         Algorithm::Biased | Algorithm::Split | Algorithm::Private | Algorithm::Stack => {
             Spec::PartlyPrivate
         }
+        // As of a biased deque.
+        Algorithm::ClosedFifo => Spec::PartlyPrivateFifo,
         Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
         Algorithm::Salsa
         | Algorithm::SalsaCas
@@ -179,7 +188,7 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 }
 
 /// Explores one scenario of one queue under one policy. The specification is the queue's own,
-/// whatever `config` says.
+/// whatever `config` says; under C11 it is that each task is taken once.
 ///
 /// # Panics
 ///
@@ -214,56 +223,41 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
 ) -> Report {
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
+    let scene = Scene { config: &config, scenario, names: &names };
+    let n = scenario.capacity;
+    let (once, often) = (Taken::Once, Taken::AtLeastOnce);
     match algorithm {
-        Algorithm::ChaseLev => {
-            let queue =
-                |n| Deque(ChaseLev::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Biased => {
-            let queue =
-                |n| Deque(Biased::<u64, P, Simulated>::starting_at(make(), n, 0, 0).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::The => {
-            let queue =
-                |n| Deque(The::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Thep => {
-            let queue =
-                |n| Deque(Thep::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Split => {
-            let queue = |n| Deque(Split::<u64, Simulated>::with_capacity(n).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Private => {
-            let queue = |_| Deque(Private::<u64, Simulated>::default());
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Fifo => {
-            let queue = |n| Deque(Fifo::<u64, Simulated>::starting_at(n, 0).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::IdempotentLifo => {
-            let queue = |n| Deque(IdempotentLifo::<u64, Simulated>::with_capacity(n).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::IdempotentFifo => {
-            let queue = |n| Deque(IdempotentFifo::<u64, Simulated>::with_capacity(n).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::IdempotentDeque => {
-            let queue =
-                |n| Deque(IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER));
-            explore(&config, &model(scenario, &names, queue))
-        }
-        Algorithm::Mutex => {
-            let queue = |_| Deque(Mutex::<u64, Simulated>::default());
-            explore(&config, &model(scenario, &names, queue))
-        }
+        Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
+            ChaseLev::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+        }),
+        Algorithm::Biased => scene.deque(once, Then::Stays, || {
+            Biased::<u64, P, Simulated>::starting_at(make(), n, 0, 0).expect(POWER)
+        }),
+        Algorithm::The => scene.deque(once, Then::Goes, || {
+            The::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+        }),
+        Algorithm::Thep => scene.deque(once, Then::Goes, || {
+            Thep::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+        }),
+        Algorithm::Split => scene
+            .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
+        Algorithm::Private => scene.deque(once, Then::Stays, Private::<u64, Simulated>::default),
+        Algorithm::Fifo => scene.deque(once, Then::Goes, || {
+            Fifo::<u64, Simulated>::with_patience(n, 0, u32::MAX, 0).expect(POWER)
+        }),
+        Algorithm::ClosedFifo => scene.deque(once, Then::Stays, || {
+            Fifo::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER)
+        }),
+        Algorithm::IdempotentLifo => scene.deque(often, Then::Stays, || {
+            IdempotentLifo::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::IdempotentFifo => scene.deque(often, Then::Stays, || {
+            IdempotentFifo::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::IdempotentDeque => scene.deque(often, Then::Stays, || {
+            IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::Mutex => scene.deque(once, Then::Stays, Mutex::<u64, Simulated>::default),
         Algorithm::Injector => {
             let queue =
                 |n| Injector::<u64, Simulated, 1>::with_capacity(n).expect(POWER).with_patience(1);
@@ -278,7 +272,7 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
         }
         // It has forks and joins in place of pushes and pops.
-        Algorithm::Stack => explore(&config, &stack::forks(scenario)),
+        Algorithm::Stack => explore(&config, &stack::shipped(scenario, stack::Exposes::Later)),
         Algorithm::ConcBag => {
             let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
             // All consumers take from one bag.
@@ -291,6 +285,35 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
         Algorithm::WsLifo => {
             let pool = || WsLifo::<u32, Simulated>::with_retention(Retention::NONE);
             explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+        }
+    }
+}
+
+/// A scenario of a deque, and how it is explored.
+struct Scene<'a> {
+    config: &'a Config,
+    scenario: &'a Scenario,
+    names: &'a [Naming],
+}
+
+impl Scene<'_> {
+    /// An owner that does not empty its queue leaves what is there to the thieves.
+    fn then(&self) -> Then {
+        if self.scenario.script.contains(&Step::PopAll) { Then::Stays } else { Then::Goes }
+    }
+
+    fn deque<O: Owner<u64, Thief: 'static> + 'static>(
+        &self,
+        taken: Taken,
+        then: Then,
+        make: impl Fn() -> O,
+    ) -> Report {
+        match self.config.consistency {
+            Consistency::Tso => {
+                let queue = |_| Deque(make());
+                explore(self.config, &model(self.scenario, self.names, queue))
+            }
+            Consistency::C11 => explore(self.config, &singles(self.scenario, make, taken, then)),
         }
     }
 }

@@ -1,23 +1,23 @@
 //! What threads do beyond taking one task at a time: batches, requests, exposure, forks, and pools that are never empty.
-//!
-//! A batch is no operation that a specification knows. So the threads of these plays keep what they take, and
-//! in the end each task must have been taken once.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, Split, Steal, The, Thep, Thief};
 use poach_memory::{Asymmetric, Full, Memory, Unbounded};
+use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 use super::emptiness::{ENOUGH, announcements, pass};
-use super::scenario::{Deque, Scenario, Step, Subject, THIEVES, model};
+use super::scenario::{Deque, Scenario, Subject, model};
+use super::shared::{chunks_again, consumer_goes, producer_goes};
+use super::stack::Exposes;
+use super::taken::{exposed, halves};
 use super::{Algorithm, POWER, Policy, check, stack};
 use crate::history::Outcome;
-use crate::{Config, Kind, Report, Simulated, Spec, Threads, engine, explore, fail};
+use crate::{Config, Consistency, Kind, Report, Simulated, Spec, Threads, explore, fail};
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +29,31 @@ pub enum Play {
     Halves,
     /// The scenario, with thieves of the split deque that expose private tasks before they steal.
     Exposure,
-    /// A thief of the split deque finds nothing, since another has taken what was shared, and asks.
+    /// A thief of a split deque, or of the stack of forks, finds nothing, since another has taken what was shared, and asks.
     Request,
     /// The runtime's stack of forks: the owner forks as many as the scenario has tasks, and joins them.
     Forks,
+    /// The same with thieves that expose private tasks before they ask.
+    ExposedForks,
+    /// The same with a stack in which the owner's fork makes further slots ready.
+    ReadyForks,
     /// A pool in which there is always a task, and a consumer that asks whether it is empty.
     Emptiness,
     /// A looker must hear of a theft.
     Announcement,
+    /// Chunks, or nodes, that two producers and a consumer of a pool hand round.
+    Again,
+    /// A consumer leaves a pool while a task comes to it.
+    ConsumerGoes,
+    /// A producer leaves a pool, and another comes to it, while a consumer looks there.
+    ProducerGoes,
 }
 
 impl Play {
     /// Whether a thief must get something in some execution.
     pub fn steals(self) -> bool {
-        !matches!(self, Play::Request | Play::Emptiness | Play::Announcement)
+        use Play::{Again, Announcement, ConsumerGoes, Emptiness, ProducerGoes, Request};
+        !matches!(self, Request | Emptiness | Announcement | Again | ConsumerGoes | ProducerGoes)
     }
 
     /// Explores it.
@@ -60,14 +71,27 @@ impl Play {
         match self {
             Play::Tasks => check(algorithm, policy, scenario, config),
             Play::Halves => run_halves(algorithm, scenario, config),
+            Play::Exposure if config.consistency == Consistency::C11 => {
+                let make = || Split::<u64, Simulated>::with_capacity(scenario.capacity);
+                explore(config, &exposed(scenario, move || make().expect(POWER)))
+            }
             Play::Exposure => {
                 let config = config.clone().against(Spec::PartlyPrivate);
                 let make = |n| Exposing(Split::<u64, Simulated>::with_capacity(n).expect(POWER));
                 explore(&config, &model(scenario, &[], make))
             }
+            Play::Request if algorithm == Algorithm::Stack => {
+                explore(config, &stack::late_request_of_shipped)
+            }
             Play::Request => explore(config, &late_request),
-            Play::Forks => explore(config, &stack::forks(scenario)),
-            Play::Emptiness | Play::Announcement => run_pool(self, algorithm, config),
+            Play::Forks => explore(config, &stack::shipped(scenario, Exposes::Later)),
+            Play::ExposedForks => explore(config, &stack::shipped(scenario, Exposes::AtOnce)),
+            Play::ReadyForks => explore(config, &stack::ready(scenario)),
+            Play::Emptiness
+            | Play::Announcement
+            | Play::Again
+            | Play::ConsumerGoes
+            | Play::ProducerGoes => run_pool(self, algorithm, config),
         }
     }
 }
@@ -75,6 +99,7 @@ impl Play {
 fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Report {
     let full = Asymmetric::<Simulated>::new;
     let n = scenario.capacity;
+    let patience = if algorithm == Algorithm::ClosedFifo { 0 } else { u32::MAX };
     match algorithm {
         Algorithm::ChaseLev => explore(
             config,
@@ -98,9 +123,11 @@ fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Rep
             config,
             &halves(scenario, || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
         ),
-        Algorithm::Fifo => explore(
+        Algorithm::Fifo | Algorithm::ClosedFifo => explore(
             config,
-            &halves(scenario, || Fifo::<u64, Simulated>::starting_at(n, 0).expect(POWER)),
+            &halves(scenario, || {
+                Fifo::<u64, Simulated>::with_patience(n, 0, patience, 0).expect(POWER)
+            }),
         ),
         Algorithm::Mutex => explore(config, &halves(scenario, Mutex::<u64, Simulated>::default)),
         Algorithm::Biased => explore(
@@ -114,97 +141,27 @@ fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Rep
 }
 
 fn run_pool(play: Play, algorithm: Algorithm, config: &Config) -> Report {
+    // Chunks of `n` tasks.
     macro_rules! play {
-        ($make:expr) => {
+        ($n:ident, $make:expr) => {{
+            let made = |$n: usize| $make;
             match play {
-                Play::Emptiness => explore(config, &pass($make, ENOUGH)),
-                _ => explore(config, &announcements($make)),
+                Play::Emptiness => explore(config, &pass(|| made(4), ENOUGH)),
+                Play::Again => explore(config, &chunks_again(|| made(1))),
+                Play::ConsumerGoes => explore(config, &consumer_goes(|| made(2))),
+                Play::ProducerGoes => explore(config, &producer_goes(|| made(2))),
+                _ => explore(config, &announcements(|| made(4))),
             }
-        };
+        }};
     }
+    let retention = Retention::NONE;
     match algorithm {
-        Algorithm::Salsa => play!(|| Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(4)),
-        Algorithm::SalsaCas => play!(|| SalsaCas::<u32, Simulated>::new(4)),
-        Algorithm::ConcBag => play!(|| ConcBag::<u32, Simulated>::new(4)),
-        Algorithm::WsMsq => play!(WsMsq::<u32, Simulated>::new),
-        Algorithm::WsLifo => play!(WsLifo::<u32, Simulated>::new),
+        Algorithm::Salsa => play!(n, Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(n)),
+        Algorithm::SalsaCas => play!(n, SalsaCas::<u32, Simulated>::new(n)),
+        Algorithm::ConcBag => play!(n, ConcBag::<u32, Simulated>::with_retention(n, retention)),
+        Algorithm::WsMsq => play!(_n, WsMsq::<u32, Simulated>::with_retention(retention)),
+        Algorithm::WsLifo => play!(_n, WsLifo::<u32, Simulated>::with_retention(retention)),
         other => panic!("{other:?} is no pool"),
-    }
-}
-
-/// Each of 1 to `most` was taken once.
-pub(super) fn each_once(mut taken: Vec<u64>, most: u64) {
-    taken.sort_unstable();
-    let next = taken.iter().skip(1);
-    if let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next) {
-        fail(Kind::Duplicate, format!("task {twice} was taken twice"));
-    }
-    if let Some(task) = taken.iter().find(|task| !(1..=most).contains(task)) {
-        fail(Kind::Invented, format!("task {task} was taken and never pushed"));
-    }
-    if let Some(lost) = (1..=most).find(|task| !taken.contains(task)) {
-        fail(Kind::Lost, format!("task {lost} is left behind: nobody took it, and nobody can"));
-    }
-}
-
-/// The scenario with thieves that take half of the tasks at once, into a queue of their own which is no part of the
-/// model. That a thief has got something counts only if some batch had two.
-///
-/// # Panics
-///
-/// Never: of more than seven thieves the model has seven.
-pub fn halves<O: Owner<u64, Thief: 'static> + 'static>(
-    scenario: &Scenario,
-    make: impl Fn() -> O,
-) -> impl Fn(&mut Threads) {
-    let scenario = scenario.clone();
-    move |threads| {
-        let queue = Rc::new(make());
-        let taken = Rc::new(RefCell::new(Vec::new()));
-        let tasks = u64::from(scenario.tasks);
-        (1..=tasks).for_each(|task| queue.push(task));
-        let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count();
-        let most = tasks + pushes as u64;
-        let (own, keep, script) = (Rc::clone(&queue), Rc::clone(&taken), scenario.script.clone());
-        let mut handles: Vec<O::Thief> = (0..scenario.thieves).map(|_| queue.thief()).collect();
-        threads.spawn("owner", move || {
-            let mut next = tasks;
-            let pop = || own.pop().inspect(|task| keep.borrow_mut().push(*task)).is_some();
-            for step in script {
-                match step {
-                    Step::Push => {
-                        next += 1;
-                        own.push(next);
-                    }
-                    Step::PopAll => while pop() {},
-                    _ => {
-                        pop();
-                    }
-                }
-            }
-        });
-        for name in THIEVES.iter().take(scenario.thieves as usize) {
-            let (thief, keep) = (handles.pop().expect("one for each"), Rc::clone(&taken));
-            let steals = scenario.steals;
-            threads.spawn(name, move || {
-                for _ in 0..steals {
-                    let into = Mutex::<u64>::default();
-                    if let Steal::Success(first) = thief.steal_half(&into) {
-                        keep.borrow_mut().push(first);
-                        while let Some(task) = into.pop() {
-                            engine::stole();
-                            keep.borrow_mut().push(task);
-                        }
-                    }
-                }
-                drop(thief);
-            });
-        }
-        threads.finally(move || {
-            let mut taken = taken.borrow().clone();
-            taken.extend(core::iter::from_fn(|| queue.pop()));
-            each_once(taken, most);
-        });
     }
 }
 

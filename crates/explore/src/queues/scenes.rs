@@ -3,7 +3,7 @@
 
 use poach_memory::delta::hidden_pops;
 
-use super::matrix::{Case, Named, PolicyKind, TWICE, case, delta, find};
+use super::case::{Case, Named, PolicyKind, TWICE, case, delta, find};
 use super::plays::Play;
 use super::{Scenario, Step};
 use crate::Coverage;
@@ -33,6 +33,7 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
         cases.extend(growth(size));
         cases.extend(pools(size, quick));
         cases.extend(biased(size));
+        cases.extend(closed_fifo(size));
         cases.extend(halves(size));
         cases.extend(split(size, quick));
     }
@@ -47,7 +48,7 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
 /// Thieves that take half of the tasks, of the queues that give batches. THEP is not among them: its owner stays here,
 /// and its thief may then wait for ever. The split deque shares four of seven when it is asked, of which half are two.
 fn halves(size: u32) -> impl Iterator<Item = Case> {
-    let queues = ["asymmetric-cl", "the", "split", "fifo", "mutex", "biased"];
+    let queues = ["asymmetric-cl", "the", "split", "fifo", "closed-fifo", "mutex", "biased"];
     queues.into_iter().map(move |name| {
         let script = vec![Step::Push, Step::Pop];
         let scenario = match name {
@@ -70,12 +71,14 @@ fn split(size: u32, quick: bool) -> impl Iterator<Item = Case> {
     let rows = [
         row("split", "exposed", exposed, Play::Exposure),
         row("split", "request", Scenario::drain(0, 0, 2, 1), Play::Request),
+        row("split-stack", "request", forks(0, 2, 1), Play::Request),
         row("split-stack", "forks", forks(1, 1, 2), Play::Forks),
+        row("split-stack", "exposed", forks(1, 1, 1), Play::ExposedForks),
         // A million states each.
         row("split-stack", "forks", forks(2, 1, 2), Play::Forks),
         row("split-stack", "two", forks(1, 2, 1), Play::Forks),
     ];
-    rows.into_iter().take(if quick || size > 1 { 3 } else { 5 })
+    rows.into_iter().take(if quick || size > 1 { 5 } else { 7 })
 }
 
 /// Pools in which there is a task at every instant, and a consumer that asks whether they are empty; and what the
@@ -168,6 +171,21 @@ fn biased(size: u32) -> impl Iterator<Item = Case> {
     let late = row(PolicyKind::Asymmetric, "two", Scenario::drain(1, 0, 2, 1), None);
     let unfenced = row(PolicyKind::Unfenced, "drain", Scenario::drain(1, 0, 1, 1), TWICE);
     clean.chain([unfenced]).chain((size == 1).then_some(late))
+}
+
+/// The FIFO queue that its owner has closed, and thieves that steal once: as of the biased deque, what they ask, open and claim are many
+/// steps for one task.
+fn closed_fifo(size: u32) -> impl Iterator<Item = Case> {
+    let row = move |scene, scenario| case(find("closed-fifo"), scene, scenario, size, None);
+    let closes = Scenario { script: vec![Step::Pop; 3], ..Scenario::drain(3, 0, 1, 1) };
+    let clean = [
+        row("drain", Scenario::drain(2, 0, 1, 1)),
+        row("brief", Scenario::brief(0, 1, 1)),
+        // Opened, and closed by the owner again.
+        row("closes", closes),
+    ];
+    let late = row("two", Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 2, 1) });
+    clean.into_iter().chain((size == 1).then_some(late))
 }
 
 /// The pools whose nodes are freed as soon as no hazard pointer is on them.

@@ -10,8 +10,17 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
 use super::scenario::{Scenario, Step, THIEVES};
+use super::taken::Taken;
 use crate::history::{Call, Outcome};
 use crate::{Kind, Simulated, Threads, fail, operation};
+
+pub(super) const FEW: &str = "a model has fewer producers and consumers than a pool may have";
+pub(super) const LITTLE: &str = "a model needs little memory";
+
+/// Puts a task into a consumer's pool.
+pub(super) fn put<R: Produce<u32>>(producer: &mut R, pool: usize, task: u32) {
+    assert!(producer.produce_force(pool, task).is_ok(), "{LITTLE}");
+}
 
 /// What the threads leave to the final check.
 struct Left<C> {
@@ -77,22 +86,20 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    const SEAT: &str = "a model has few seats";
     let scenario = Arc::new(scenario.clone());
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let mut producer = pools.producer().expect(SEAT);
-        let mut first = pools.consumer().expect(SEAT);
-        let thieves: Vec<_> =
-            (0..scenario.thieves).map(|_| pools.consumer().expect(SEAT)).collect();
+        let pools = Arc::new(make().expect(LITTLE));
+        let mut producer = pools.producer().expect(FEW);
+        let mut first = pools.consumer().expect(FEW);
+        let thieves: Vec<_> = (0..scenario.thieves).map(|_| pools.consumer().expect(FEW)).collect();
         let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
-        let mut put = move |task: u32| {
+        let mut push = move |task: u32| {
             operation(Call::Push(task.into()), || {
-                assert!(producer.produce_force(0, task).is_ok(), "a model needs little memory");
+                put(&mut producer, 0, task);
                 Outcome::Done
             });
         };
-        (1..=scenario.tasks).for_each(&mut put);
+        (1..=scenario.tasks).for_each(&mut push);
         let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count() as u32;
         let most = scenario.tasks + pushes;
         let (plan, own) = (Arc::clone(&scenario), Rc::clone(&left));
@@ -119,7 +126,7 @@ where
         }
         if pushes > 0 {
             let first = scenario.tasks + 1;
-            threads.spawn("producer", move || (first..=most).for_each(&mut put));
+            threads.spawn("producer", move || (first..=most).for_each(&mut push));
         }
         threads.finally(move || {
             left.check(most);
@@ -141,32 +148,28 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    const SEAT: &str = "a model has few seats";
-    fn put<R: Produce<u32>>(producer: &mut R, task: u32) {
-        assert!(producer.produce_force(0, task).is_ok(), "a model needs little memory");
-    }
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let mut producers = [(); 2].map(|()| pools.producer().expect(SEAT));
-        let mut consumer = pools.consumer().expect(SEAT);
+        let pools = Arc::new(make().expect(LITTLE));
+        let mut producers = [(); 2].map(|()| pools.producer().expect(FEW));
+        let mut consumer = pools.consumer().expect(FEW);
         // Two free chunks, or as many as this mechanism makes of two tasks.
-        (1..=2).for_each(|task| put(&mut producers[0], task));
+        (1..=2).for_each(|task| put(&mut producers[0], 0, task));
         let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
         left.taken.borrow_mut().extend(core::iter::from_fn(|| consumer.consume()));
         let kept = Rc::new(RefCell::new(Vec::new()));
         let [mut first, mut second] = producers;
         let keep = Rc::clone(&kept);
         threads.spawn("producer", move || {
-            put(&mut first, 3);
+            put(&mut first, 0, 3);
             keep.borrow_mut().push(first);
         });
         let (own, keep) = (Rc::clone(&left), Rc::clone(&kept));
         threads.spawn("another", move || {
-            put(&mut second, 4);
-            put(&mut second, 5);
+            put(&mut second, 0, 4);
+            put(&mut second, 0, 5);
             let task = consumer.consume();
             own.taken.borrow_mut().extend(task);
-            put(&mut second, 6);
+            put(&mut second, 0, 6);
             keep.borrow_mut().push(second);
             own.consumers.borrow_mut().push(consumer);
         });
@@ -189,17 +192,16 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    const SEAT: &str = "a model has few seats";
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
-        let second = pools.consumer().expect(SEAT);
-        let mut producer = pools.producer().expect(SEAT);
+        let pools = Arc::new(make().expect(LITTLE));
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+        let second = pools.consumer().expect(FEW);
+        let mut producer = pools.producer().expect(FEW);
         let kept = Rc::new(RefCell::new(None));
         let keep = Rc::clone(&kept);
         threads.spawn("second", move || drop(second));
         threads.spawn("producer", move || {
-            assert!(producer.produce_force(1, 1).is_ok(), "a model needs little memory");
+            put(&mut producer, 1, 1);
             *keep.borrow_mut() = Some(producer);
         });
         threads.finally(move || {
@@ -224,11 +226,10 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    const SEAT: &str = "a model has few seats";
     move |threads| {
-        let pools = Arc::new(make().expect("a model needs little memory"));
-        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(SEAT);
-        let [first, second] = [(); 2].map(|()| pools.producer().expect(SEAT));
+        let pools = Arc::new(make().expect(LITTLE));
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+        let [first, second] = [(); 2].map(|()| pools.producer().expect(FEW));
         let (takers, producers) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
         let keep = Rc::clone(&takers);
         threads.spawn("looker", move || {
@@ -238,8 +239,8 @@ where
         threads.spawn("second", move || drop(second));
         let (comes_to, keep) = (Arc::clone(&pools), Rc::clone(&producers));
         threads.spawn("third", move || {
-            let mut third = comes_to.producer().expect(SEAT);
-            assert!(third.produce_force(0, 1).is_ok(), "a model needs little memory");
+            let mut third = comes_to.producer().expect(FEW);
+            put(&mut third, 0, 1);
             *keep.borrow_mut() = Some((third, comes_to));
         });
         threads.finally(move || {
@@ -270,10 +271,10 @@ impl Injecting for Injector<u64, Simulated, 1> {
     }
 }
 
-/// An injector into which two threads push and from which both, and the thieves, take.
+/// An injector into which two threads push and from which both, and the thieves, take. In the end each task was taken once,
+/// or is there.
 ///
-/// The scenario's script is the first pusher's; the second pushes one task. Tasks that the script has
-/// not popped are not missed.
+/// The scenario's script is the first pusher's; the second pushes one task.
 pub fn injector<I: Injecting>(
     scenario: &Scenario,
     make: impl Fn(usize) -> I,
@@ -281,21 +282,26 @@ pub fn injector<I: Injecting>(
     let scenario = Arc::new(scenario.clone());
     move |threads| {
         let injector = Rc::new(make(scenario.capacity));
+        let taken = Rc::new(RefCell::new(Vec::new()));
         let push = |injector: &I, task: u64| {
             operation(Call::Push(task), || {
                 injector.push(task);
                 Outcome::Done
             });
         };
-        let steal = |injector: &I| {
+        let steal = |injector: &I, taken: &RefCell<Vec<u64>>| {
             operation(Call::Steal, || match injector.steal() {
-                Steal::Success(task) => Outcome::Task(task),
+                Steal::Success(task) => {
+                    taken.borrow_mut().push(task);
+                    Outcome::Task(task)
+                }
                 Steal::Empty => Outcome::Empty,
                 Steal::Retry | Steal::Abort => Outcome::Retry,
             })
         };
         (1..=u64::from(scenario.tasks)).for_each(|task| push(&injector, task));
         let (plan, shared) = (Arc::clone(&scenario), Rc::clone(&injector));
+        let keep = Rc::clone(&taken);
         threads.spawn("pusher 1", move || {
             let mut next = u64::from(plan.tasks);
             for step in &plan.script {
@@ -305,9 +311,9 @@ pub fn injector<I: Injecting>(
                         push(&shared, next);
                     }
                     Step::Pop => {
-                        steal(&shared);
+                        steal(&shared, &keep);
                     }
-                    Step::PopAll => while steal(&shared) != Outcome::Empty {},
+                    Step::PopAll => while steal(&shared, &keep) != Outcome::Empty {},
                     Step::Watch | Step::Stay => {}
                 }
             }
@@ -316,13 +322,18 @@ pub fn injector<I: Injecting>(
         threads.spawn("pusher 2", move || push(&shared, last));
         for name in THIEVES.iter().take(scenario.thieves as usize) {
             let (steals, shared) = (scenario.steals, Rc::clone(&injector));
+            let keep = Rc::clone(&taken);
             threads.spawn(name, move || {
                 for _ in 0..steals {
-                    steal(&shared);
+                    steal(&shared, &keep);
                 }
             });
         }
-        threads.finally(move || drop(injector));
+        threads.finally(move || {
+            let mut taken = taken.borrow().clone();
+            taken.extend(core::iter::from_fn(|| injector.steal().success()));
+            Taken::Once.check(taken, last);
+        });
     }
 }
 

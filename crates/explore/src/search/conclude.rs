@@ -43,6 +43,11 @@ impl Search {
         }
     }
 
+    /// What replays the execution up to here.
+    pub(crate) fn choices(&self) -> Vec<u8> {
+        self.trace.clone()
+    }
+
     pub(crate) fn report(&mut self) -> (Report, Option<(Violation, Vec<u8>)>) {
         let limit = self.limit();
         let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
@@ -79,6 +84,7 @@ impl Search {
             elapsed: self.started.elapsed(),
             outcomes: std::mem::take(&mut self.outcomes),
             stolen: self.stolen,
+            demands: std::mem::take(&mut self.demands),
             duplicates: self.duplicates,
             counterexample: None,
             duplicate: None,

@@ -55,15 +55,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::machine::{
-    Event, Events, Footprint, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, coalesce, decode,
-    drain, give_up, mix, step,
+    Event, Events, Footprint, KINDS, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, decode, drain,
+    give_up, mix, shift, step,
 };
 use crate::monitor::Monitor;
 use crate::spec::Spec;
-use crate::{Config, Incomplete, Report, Strategy, Verdict, Violation};
+use crate::weakening::Weakening;
+use crate::{Config, Consistency, Incomplete, Report, Strategy, Verdict, Violation};
 
 mod conclude;
 mod node;
+mod order;
 
 pub(crate) use node::End;
 use node::{ByFingerprint, Node, Shortest, enabled, possible, unnoticed};
@@ -113,7 +115,7 @@ pub(crate) struct Search {
     stop: Arc<AtomicBool>,
     begun: bool,
     random: fastrand::Rng,
-    priorities: [u32; 4 * MAX_THREADS],
+    priorities: [u32; KINDS * MAX_THREADS],
     drops: Vec<usize>,
     lowest: u32,
     executions: u64,
@@ -124,6 +126,7 @@ pub(crate) struct Search {
     steps: u64,
     depth: usize,
     outcomes: BTreeSet<Vec<u64>>,
+    pub(crate) demands: BTreeSet<Weakening>,
 }
 
 impl Search {
@@ -158,7 +161,7 @@ impl Search {
             stop: Arc::new(AtomicBool::new(false)),
             begun: false,
             random: fastrand::Rng::with_seed(0),
-            priorities: [0; 4 * MAX_THREADS],
+            priorities: [0; KINDS * MAX_THREADS],
             drops: Vec::new(),
             lowest: 0,
             executions: 0,
@@ -169,12 +172,15 @@ impl Search {
             steps: 0,
             depth: 0,
             outcomes: BTreeSet::new(),
+            demands: BTreeSet::new(),
         }
     }
 
     pub(crate) fn begin(&mut self, config: &Config) {
-        *self = Search { spec: config.spec, stop: config.stop.clone(), ..Search::new() };
-        self.monitor = config.spec.map(Monitor::new);
+        // Under weak memory what has returned need not be seen: an order of calls and returns says nothing.
+        let spec = config.spec.filter(|_| config.consistency == Consistency::Tso);
+        *self = Search { spec, stop: config.stop.clone(), ..Search::new() };
+        self.monitor = spec.map(Monitor::new);
         self.config = config.clone();
     }
 
@@ -332,6 +338,10 @@ impl Search {
             self.commit(machine);
             self.last = chosen;
             self.last_footprint = machine.footprint(chosen);
+            if decode(chosen).0 == Kind::Shift {
+                // To look for another message changes nothing; that there are more may change what can be found.
+                self.last_footprint = Footprint::default();
+            }
             machine.marks = 0;
             self.front_changed = 0;
             self.last_at_node = self.nodes.last().is_some_and(|node| node.at + 1 == self.position);
@@ -379,6 +389,11 @@ impl Search {
             self.endless();
             return None;
         }
+        if machine.fruitless() {
+            self.end = Some(End::Asleep);
+            self.asleep += 1;
+            return None;
+        }
         match self.config.strategy {
             Strategy::Random { .. } => self.choose_randomly(machine),
             Strategy::Replay(_) => {
@@ -418,7 +433,8 @@ impl Search {
         self.commit(machine);
         let mut sleep = 0;
         if reduce && bound.is_none() {
-            let mut rest = self.sleep & enabled;
+            // While a thread chooses a message, what the others could do sleeps on.
+            let mut rest = self.sleep & if machine.choosing().is_some() { !0 } else { enabled };
             while rest != 0 {
                 let event = rest.trailing_zeros() as Event;
                 rest &= rest - 1;
@@ -490,59 +506,17 @@ impl Search {
         let (kind, thread) = decode(event);
         let (last_kind, last_thread) = decode(self.last);
         if thread == last_thread {
-            // A drain and a merging of the same two entries; two steps.
+            // All but a step and a drain: two steps, a drain and a merging of the same two entries, a step and the
+            // choice of its message.
             let steps = |kind| matches!(kind, Kind::Step | Kind::GiveUp);
-            return kind == Kind::Coalesce
-                || last_kind == Kind::Coalesce
-                || steps(kind) == steps(last_kind);
+            let drains = |kind| kind == Kind::Drain;
+            return !(steps(kind) && drains(last_kind) || drains(kind) && steps(last_kind));
         }
         let mut footprint = machine.footprint(event);
         if self.returns & bit(event) != 0 {
             footprint.marks |= RETURNED;
         }
         footprint.conflicts(&self.last_footprint)
-    }
-
-    /// The order in which events are tried: the running thread first, so that counterexamples switch
-    /// threads seldom; then other threads; drains last, so that buffers fill.
-    fn first(&self, machine: &Machine, todo: Events) -> Event {
-        let last = self.last_step;
-        if last < machine.count && todo & bit(step(last)) != 0 {
-            return step(last);
-        }
-        todo.trailing_zeros() as Event
-    }
-
-    /// The events that a preemption bound leaves.
-    fn within(&self, machine: &Machine, enabled: Events, bound: u32) -> Events {
-        let last = self.last_step;
-        if self.preemptions < bound || last >= MAX_THREADS || !machine.enabled(last) {
-            return enabled;
-        }
-        let others = (0..MAX_THREADS).filter(|&i| i != last);
-        let others: Events = others.map(|i| bit(step(i)) | bit(give_up(i))).sum();
-        enabled & !others
-    }
-
-    fn choose_randomly(&mut self, machine: &Machine) -> Option<Event> {
-        let enabled = enabled(machine);
-        if enabled == 0 {
-            self.over(machine);
-            return None;
-        }
-        let highest = |priorities: &[u32]| {
-            (0..4 * MAX_THREADS as u8)
-                .filter(|event| enabled & bit(*event) != 0)
-                .max_by_key(|event| priorities[*event as usize])
-                .unwrap_or_default()
-        };
-        let mut event = highest(&self.priorities);
-        if self.drops.contains(&self.trace.len()) {
-            self.lowest -= 1;
-            self.priorities[event as usize] = self.lowest;
-            event = highest(&self.priorities);
-        }
-        Some(event)
     }
 
     /// Nothing can move.

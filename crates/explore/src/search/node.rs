@@ -1,9 +1,10 @@
 //! What the search keeps of a state at which there was a choice, and what can come next in one.
 
 use super::{
-    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Violation, bit, coalesce,
-    decode, drain, give_up, mix, step,
+    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Violation, bit, decode, drain,
+    give_up, mix, shift, step,
 };
+use crate::machine::{barrier, coalesce};
 
 /// A hasher for keys that are fingerprints already.
 #[derive(Default)]
@@ -65,6 +66,11 @@ pub(super) struct Shortest {
 }
 pub(super) fn enabled(machine: &Machine) -> Events {
     let mut events = 0;
+    if let Some(thread) = machine.choosing() {
+        let may = |can, event| if can { bit(event) } else { 0 };
+        return may(machine.enabled(thread), step(thread))
+            | may(machine.can_shift(thread), shift(thread));
+    }
     for thread in 0..machine.count {
         if machine.enabled(thread) {
             events |= bit(step(thread));
@@ -78,6 +84,12 @@ pub(super) fn enabled(machine: &Machine) -> Events {
         if machine.can_give_up(thread, false) {
             events |= bit(give_up(thread));
         }
+        if machine.can_shift(thread) {
+            events |= bit(shift(thread));
+        }
+        if machine.barrier_comes(thread) {
+            events |= bit(barrier(thread));
+        }
     }
     if events == 0 {
         let alone = (0..machine.count).filter(|&thread| machine.can_give_up(thread, true));
@@ -88,6 +100,9 @@ pub(super) fn enabled(machine: &Machine) -> Events {
 
 /// An event that nobody can notice, if there is one.
 pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
+    if machine.choosing().is_some() {
+        return None;
+    }
     (0..machine.count).find_map(|thread| {
         if machine.enabled(thread) && !machine.noticeable(thread) {
             Some(step(thread))
@@ -105,10 +120,13 @@ pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
 pub(super) fn possible(machine: &Machine, event: Event) -> bool {
     let (kind, thread) = decode(event & !EAGER);
     thread < machine.count
+        && machine.choosing().is_none_or(|choosing| choosing == thread)
         && match kind {
             Kind::Step => machine.enabled(thread),
             Kind::Drain => !machine.buffer(thread).is_empty(),
             Kind::Coalesce => machine.coalesces_at(thread).is_some(),
             Kind::GiveUp => machine.can_give_up(thread, true),
+            Kind::Shift => machine.can_shift(thread),
+            Kind::Barrier => machine.barrier_comes(thread),
         }
 }

@@ -118,9 +118,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-push-shows-first",
         why: "two stores swapped: a push moves `tail` before it has written its task",
-        was: "        unsafe { room.write(tail, task) };",
-        is: "        shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { room.write(tail, task) };",
+        was: "        unsafe { self.private().buffer.write(tail, task) };",
+        is: "        self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
+        unsafe { self.private().buffer.write(tail, task) };",
         scene: Scene::Short,
         caught: Caught::Race,
         ..OWNER

@@ -65,8 +65,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-pop-too-low",
         why: "off by one: a pop takes the task below its own",
-        was: "unsafe { self.room().read(index) })",
-        is: "unsafe { self.room().read(index.wrapping_sub(1)) })",
+        was: "unsafe { self.buffer().read(index) })",
+        is: "unsafe { self.buffer().read(index.wrapping_sub(1)) })",
         scene: Scene::Pair,
         caught: Caught::Order,
         ..HERE
@@ -137,9 +137,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
-        was: "unsafe { room.write(tail, task) };",
+        was: "unsafe { buffer.write(tail, task) };",
         is: "self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { room.write(tail, task) };",
+        unsafe { buffer.write(tail, task) };",
         scene: Scene::Brief,
         caught: Caught::Race,
         ..HERE

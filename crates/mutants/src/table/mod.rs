@@ -6,6 +6,7 @@
 
 mod biased;
 mod chase_lev;
+mod fifo;
 mod hazard;
 mod idempotent;
 mod injector;
@@ -14,8 +15,10 @@ mod pools;
 mod rooms;
 mod salsa;
 mod split;
+mod split_stack;
 mod the;
 mod thep;
+mod weak;
 
 /// One bug.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +67,12 @@ pub enum Queue {
     Split,
     /// The split deque, with thieves that expose.
     Exposed,
+    /// The runtime's stack of forks.
+    Forks,
     Private,
     Fifo,
+    /// The same, closed from the start, whose thieves pay for a barrier at once.
+    ClosedFifo,
     Mutex,
     /// The injector, with blocks of one slot.
     Injector,
@@ -91,9 +98,9 @@ impl Queue {
             Queue::Biased => "deque/src/biased",
             Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
             Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
-            Queue::Split | Queue::Exposed => "deque/src/split",
+            Queue::Split | Queue::Exposed | Queue::Forks => "deque/src/split",
             Queue::Private => "deque/src/private.rs",
-            Queue::Fifo => "deque/src/fifo.rs",
+            Queue::Fifo | Queue::ClosedFifo => "deque/src/fifo",
             Queue::Mutex => "deque/src/mutex.rs",
             Queue::Injector => "deque/src/injector",
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
@@ -172,6 +179,26 @@ pub enum Scene {
     Injects,
     /// An injector: one thread pushes and then takes all that it finds, another pushes.
     Refills,
+    /// The owner forks one task and joins it, a thief tries twice.
+    Forks,
+    /// The owner forks one task and joins it, a thief exposes it and steals.
+    Exposes,
+    /// Under C11: two tasks; the owner pops until none is left and goes, a thief steals twice.
+    WeakPair,
+    /// Under C11: the same with three tasks.
+    WeakThree,
+    /// Under C11: two tasks; the owner pops until none is left and goes, each of two thieves steals once.
+    WeakTwo,
+    /// Under C11: as `Brief`; then the owner goes.
+    WeakBrief,
+    /// Under C11: two tasks; the owner pops once, a thief steals once.
+    WeakRobbed,
+    /// Under C11: one task; the owner pops once while another thread puts one, a thief steals once.
+    WeakFed,
+    /// Under C11: the owner forks one task and joins it, a thief tries twice.
+    WeakForks,
+    /// Under C11: as `Exposes`.
+    WeakExposes,
 }
 
 /// What the checker says.
@@ -213,6 +240,7 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let tables = [
         chase_lev::MUTANTS,
         biased::MUTANTS,
+        fifo::MUTANTS,
         the::MUTANTS,
         thep::MUTANTS,
         idempotent::MUTANTS,
@@ -223,6 +251,8 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         salsa::MUTANTS,
         pools::MUTANTS,
         hazard::MUTANTS,
+        split_stack::MUTANTS,
+        weak::MUTANTS,
     ];
     tables.into_iter().flatten()
 }

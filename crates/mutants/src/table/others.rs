@@ -1,4 +1,4 @@
-//! Mistakes in the private deque, the FIFO queue and the queue behind a lock.
+//! Mistakes in the private deque and the queue behind a lock.
 
 use super::{Caught, Mutant, Queue, Scene};
 
@@ -12,23 +12,9 @@ const PRIVATE: Mutant = Mutant {
     scene: Scene::Brief,
     caught: Caught::Order,
 };
-const FIFO: Mutant = Mutant { file: "deque/src/fifo.rs", queue: Queue::Fifo, ..PRIVATE };
 const MUTEX: Mutant = Mutant { file: "deque/src/mutex.rs", queue: Queue::Mutex, ..PRIVATE };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "fifo-half-drops-the-rest",
-        why: "a batch's first task is returned, and the others are dropped",
-        was: "                for task in claimed {
-                    into.push(task);
-                }
-",
-        is: "                drop(claimed);
-",
-        scene: Scene::Halves,
-        caught: Caught::Lost,
-        ..FIFO
-    },
     Mutant {
         name: "private-hands-over-first",
         why: "two stores swapped: the owner says that the mailbox is full and then fills it",
@@ -95,47 +81,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "let state = match tasks.pop_front() {",
         is: "let state = match tasks.pop_back() {",
         ..PRIVATE
-    },
-    Mutant {
-        name: "fifo-claims-one-more",
-        why: "off by one: a thief moves `head` over one task more than it takes",
-        was: "match self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed) {",
-        is: "match self.thieves.head.compare_exchange(head, end + 1, Ordering::Release, Ordering::Relaxed) {",
-        caught: Caught::Lost,
-        ..FIFO
-    },
-    Mutant {
-        name: "fifo-always-outrun",
-        why: "a thief says that it was outrun, whoever else is there",
-        was: "self.thieves.head.compare_exchange(head, end, Ordering::Release, Ordering::Relaxed)",
-        is: "Err::<u64, u64>(head)",
-        caught: Caught::Refusal,
-        ..FIFO
-    },
-    Mutant {
-        name: "fifo-loser-takes",
-        why: "a thief whose exchange fails takes the task all the same",
-        was: "Err(_) => Steal::Retry,",
-        is: "Err(_) => Steal::Success((head, count)),",
-        caught: Caught::Twice,
-        ..FIFO
-    },
-    Mutant {
-        name: "fifo-owner-takes",
-        why: "the owner whose exchange fails takes the task all the same",
-        was: "Err(now) => head = now,",
-        is: "Err(_) => return Some(unsafe { self.room.read(head) }),",
-        caught: Caught::Twice,
-        ..FIFO
-    },
-    Mutant {
-        name: "fifo-push-shows-first",
-        why: "two stores swapped: a push moves `tail` before it has written its task",
-        was: "unsafe { self.room.write(tail, task) };",
-        is: "self.shared.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { self.room.write(tail, task) };",
-        caught: Caught::Race,
-        ..FIFO
     },
     Mutant {
         name: "mutex-steals-youngest",

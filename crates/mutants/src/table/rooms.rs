@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const RING: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/ring/room.rs",
+    file: "deque/src/ring/buffer.rs",
     was: "",
     is: "",
     queue: Queue::ChaseLev,

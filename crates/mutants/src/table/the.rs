@@ -132,9 +132,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
-        was: "unsafe { room.write(tail, task) };",
+        was: "unsafe { buffer.write(tail, task) };",
         is: "self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { room.write(tail, task) };",
+        unsafe { buffer.write(tail, task) };",
         scene: Scene::Brief,
         caught: Caught::Race,
         ..HERE

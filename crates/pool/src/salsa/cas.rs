@@ -16,9 +16,8 @@ use std::sync::Arc;
 
 use poach_memory::{Full, Machine, Memory, Ordering, Word};
 
-use super::chunk::{Chunk, Term};
+use super::chunk::{Chunk, Term, read};
 use super::core::{CURRENT, ConsumerRecord, Core, ProducerEnd, RecordPointer, protect, unprotect};
-use super::read;
 use crate::mechanism::{Consume, Mechanism, NoHandle};
 
 /// SALSA+CAS pools, over memory `M`.

@@ -12,6 +12,9 @@
 //! Both are arrays that are replaced by larger ones, never linked nodes: a reader that stands on an
 //! entry cannot be led astray by the entry's reuse. Outgrown arrays stay until the pool is dropped;
 //! together they are smaller than the last.
+//!
+//! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or takes up again: no exchange of a head
+//! can take an old value for a new one within centuries, so they carry no tag. What a chunk's term has is argued in `chunk`.
 
 use core::ptr;
 

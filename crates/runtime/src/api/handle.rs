@@ -15,7 +15,7 @@ use crate::job::current::Local;
 use crate::scheduler::latch::Signal;
 
 pub use error::JoinError;
-use packet::{Job, Outcome, Packet, State, Waiter};
+use packet::{Awaited, Outcome, Waiter};
 pub use scoped::ScopedJoinHandle;
 
 /// The result of a spawned task, perhaps still to come.
@@ -28,15 +28,15 @@ pub struct JoinHandle<R>(Handle<'static, R>);
 
 /// The handle of a task, in a pool or in a scope.
 struct Handle<'t, R> {
-    packet: Arc<Packet<R, dyn Job<'t, R> + 't>>,
+    packet: Arc<dyn Awaited<R> + 't>,
 }
 
 impl<R> Handle<'_, R> {
     fn join(self) -> Outcome<R> {
-        self.packet.fork_guard.check();
+        self.packet.fork_guard().check();
         Local::with(|local| {
-            if let Some(local) = local {
-                self.packet.run_on(local);
+            if local.is_some_and(|local| self.packet.run_on(local)) {
+                return;
             }
             let signal = Signal::new(local);
             if let Some(old) = self.packet.wait_by(Waiter::Thread(signal.clone())) {
@@ -44,32 +44,26 @@ impl<R> Handle<'_, R> {
                 signal.wait(local);
             }
         });
-        self.take()
+        self.packet.take()
     }
 
     fn cancel(&self) -> bool {
-        self.packet.fork_guard.check();
+        self.packet.fork_guard().check();
         self.packet.cancel()
     }
 
     fn is_finished(&self) -> bool {
-        !self.packet.fork_guard.is_elsewhere()
-            && matches!(self.packet.lock().state, State::Ended(_) | State::Taken)
+        self.packet.is_finished()
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome<R>> {
-        self.packet.fork_guard.check();
-        let (pending, registered) = {
-            let inner = self.packet.lock();
-            let waker = context.waker();
-            let same = matches!(&inner.waiter, Waiter::Task(old) if old.will_wake(waker));
-            (inner.is_pending(), same)
-        };
+        self.packet.fork_guard().check();
+        let (pending, registered) = self.packet.is_pending_for(context.waker());
         // A waker is the user's code: it is cloned and dropped without the lock, which its task's end takes.
         if pending && (registered || self.registers(context.waker().clone())) {
             return Poll::Pending;
         }
-        Poll::Ready(self.take())
+        Poll::Ready(self.packet.take())
     }
 
     /// Has the end of the task wake this one. False if it has ended.
@@ -78,34 +72,20 @@ impl<R> Handle<'_, R> {
         self.packet.wait_by(Waiter::Task(waker)).is_some()
     }
 
-    fn take(&self) -> Outcome<R> {
-        let mut inner = self.packet.lock();
-        match std::mem::replace(&mut inner.state, State::Taken) {
-            State::Ended(outcome) => outcome,
-            State::Taken => {
-                drop(inner);
-                panic!("a task's outcome is asked for a second time, after a poll had returned it");
-            }
-            _ => unreachable!("the task has ended, and this is its one handle"),
-        }
-    }
-
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("finished", &self.is_finished()).finish()
     }
 }
 
 impl<R> Drop for Handle<'_, R> {
+    #[inline]
     fn drop(&mut self) {
-        // In a child process the lock may be held by a thread that is not there.
-        if !self.packet.fork_guard.is_elsewhere() {
-            self.packet.detach();
-        }
+        self.packet.detach();
     }
 }
 
-impl<R: Send> JoinHandle<R> {
-    pub(crate) fn new<J: Job<'static, R> + 'static>(packet: Arc<Packet<R, J>>) -> JoinHandle<R> {
+impl<R> JoinHandle<R> {
+    pub(crate) fn new(packet: Arc<dyn Awaited<R>>) -> JoinHandle<R> {
         JoinHandle(Handle { packet })
     }
 }
@@ -117,6 +97,10 @@ impl<R> JoinHandle<R> {
     /// want a lock that the caller holds. Not so with [`Waiting::Sleep`](crate::Waiting::Sleep), and in [`blocking`](crate::blocking()): there it
     /// runs the task itself, if it has not started and is of the same pool, and nothing else; and also once half of the worker's call stack is
     /// in use ([how deep waits nest](crate::Waiting)).
+    ///
+    /// Among the work that a worker takes may be a task that itself waits for the caller, which stands below it on the same call stack: then
+    /// both wait for ever. So in a pool of three or more workers, tasks that wait for handles of tasks beside them (a chain, or a graph, rather than
+    /// a tree in which each waits for what it has spawned itself) want `Waiting::Sleep`, or are awaited.
     ///
     /// # Errors
     ///
@@ -247,7 +231,7 @@ impl<R> Future for CancelOnDrop<R> {
 
 impl<R> Drop for CancelOnDrop<R> {
     fn drop(&mut self) {
-        if !self.0.0.packet.fork_guard.is_elsewhere() {
+        if !self.0.0.packet.fork_guard().is_elsewhere() {
             self.0.cancel();
         }
     }

@@ -2,7 +2,12 @@
 
 use std::ops::Range;
 
-use super::parallel::Piece;
+/// Something that can be cut in two, down to single iterations.
+pub(super) trait Piece: Sized + Send {
+    fn length(&self) -> usize;
+    /// Cuts after the first `at` iterations.
+    fn cut(self, at: usize) -> (Self, Self);
+}
 
 /// An integer that [`par_for`](crate::par_for()) and its kin count with: all of the standard library's of up to 64 bits.
 pub trait Index: sealed::Count {}

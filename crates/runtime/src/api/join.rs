@@ -3,14 +3,15 @@
 use std::marker::PhantomData;
 
 use crate::job::current::Local;
-use crate::job::fork::{Worker, fits_registers, fork};
+use crate::job::fork::{fits_registers, fork};
+use crate::job::token::Worker;
 use crate::pool::{ThreadPool, global};
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
 /// On a worker's thread it is [`Worker::join`] with the token looked up in a thread-local variable. On
 /// any other thread it uses the global pool: `a` runs on the calling thread, always, and `b` may be stolen by a worker (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)).
+/// [`Builder::callers_work`](crate::Builder::callers_work)). What a worker does while a thief runs `b`: see [`Waiting`](crate::Waiting).
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {

@@ -11,27 +11,21 @@
 
 use std::ops::Range;
 
-use super::index::{Index, each};
+use super::index::{Index, Piece, each};
 use crate::api::scope::Scope;
 use crate::job::current::Local;
-use crate::job::fork::Worker;
+use crate::job::token::Worker;
 
 /// Iterations between two looks never get more than this part of what is left.
 const PART: usize = 8;
-
-/// Something that can be cut in two, down to single iterations.
-pub(super) trait Piece: Sized + Send {
-    fn length(&self) -> usize;
-    /// Cuts after the first `at` iterations.
-    fn cut(self, at: usize) -> (Self, Self);
-}
 
 /// Calls `f` with each index of `range`, perhaps in parallel.
 ///
 /// It starts on the calling thread; if that is no worker, it is one more worker of the global pool for as long (see
 /// [`Builder::callers_work`](crate::Builder::callers_work)). Needs no grain: a call
 /// of `f` may take a nanosecond or a second. Calls must not wait for each other: several may be made in a
-/// row by one worker.
+/// row by one worker. The other iterations run on the pool's threads. While it waits for those that were stolen, a worker does what it does in
+/// a [`join`](crate::join()): what its pool's [`Waiting`](crate::Waiting) says.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

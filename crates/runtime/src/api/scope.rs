@@ -35,6 +35,9 @@ pub struct ScopeFifo<'scope> {
 /// `f` runs on the calling thread. If that is no worker, it is one more worker of the global pool for as long, and runs
 /// tasks of the scope too (see [`Builder::callers_work`](crate::Builder::callers_work)).
 ///
+/// While it waits for the tasks, a worker takes any others too, on top of the caller, with every [`Waiting`](crate::Waiting): one of them may want a lock
+/// that the caller holds. A thread from outside takes those alone that it has spawned itself.
+///
 /// ```
 /// let mut squares = vec![0; 100];
 /// poach_runtime::scope(|s| {

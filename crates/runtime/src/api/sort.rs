@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use crate::job::fork::Worker;
+use crate::job::token::Worker;
 
 /// Below this many items a part is sorted, or merged, by one worker.
 const SMALL: usize = 1 << 12;

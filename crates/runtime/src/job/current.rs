@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::fork::{Head, Worker, cover};
+use super::token::{Head, Worker};
 use crate::scheduler::registry::Registry;
 pub(crate) use crate::scheduler::worker::Local;
 
@@ -20,6 +20,15 @@ impl Local {
         // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
         // borrows the Local, or by `reside`, whose Local lives for ever.
         f(unsafe { current.as_ref() })
+    }
+
+    /// The worker that this thread is, if it is one, has called a sleeper.
+    pub(crate) fn called() {
+        Local::with(|local| {
+            if let Some(local) = local {
+                local.watch.called();
+            }
+        });
     }
 
     /// The bottom of a worker's stack. Called once for each worker, for the one Local that it has; the thread that
@@ -52,26 +61,8 @@ impl Local {
         CURRENT.set(Box::leak(Box::new(self)));
     }
 
-    /// Makes this thread the worker for as long as `f` runs: at the top of a thread's call stack, or in the place of a
-    /// worker that it is already, which is then [covered](Local::covered).
-    pub(crate) fn enter<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
-        Local::with(|outer| match outer {
-            None => self.enter_alone(f),
-            Some(outer) => outer.covered(|| self.enter_alone(f)),
-        })
-    }
-
-    /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this worker's stack.
-    ///
-    /// A token of this stack that has been smuggled into `f` would push onto it, and then, since a fork that was stolen
-    /// or whose first half panics asks the thread which worker it is, wait or unwind on the stack of the other. So none
-    /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
-    /// nothing, and the token's push is refused like that of any other token below the top.
-    fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
-        cover(&self.token(), |_| (), f, || self.registry.fork_guard.check_or_abort())
-    }
-
-    fn enter_alone<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
+    /// Makes this thread the worker for as long as `f` runs. If it is one already, that one's stack is [covered](Local::covered).
+    pub(super) fn enter_alone<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
         struct Restore(*const Local);
         impl Drop for Restore {
             fn drop(&mut self) {

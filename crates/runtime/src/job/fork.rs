@@ -28,122 +28,20 @@
 //! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
 //! ([`Local::enter`]), so that every token of the stack below stands below its top until that is over.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::panic;
-use std::ptr;
 use std::thread;
 
-use poach_deque::split::{self, Popped, PushError, Pushed, Status, Stolen};
-use poach_memory::{Machine, Ordering};
+use poach_deque::split::{Popped, PushError, Pushed, Status};
+use poach_memory::Ordering;
 
 use super::current::Local;
-use super::unwind::{Kept, catch, quietly};
-use crate::scheduler::deque_events::DequeEvents;
-
-type Slot = split::Slot<Machine>;
-pub(crate) type Head = split::Head<Machine, DequeEvents>;
-
-/// What a half of a join came to: its value, or what it panicked with.
-pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
-
-/// What a thief needs to know of a stolen half.
-#[repr(align(8))]
-struct Descriptor {
-    /// Runs the closure in the slot, and leaves the outcome there.
-    /// Of the C ABI, which lets no panic out: see [`unwind`](super::unwind).
-    #[expect(improper_ctypes_definitions, reason = "both sides are Rust")]
-    run: unsafe extern "C" fn(&Slot, Worker<'_>),
-}
-
-impl Descriptor {
-    const fn of<B, R>() -> Descriptor
-    where
-        B: FnOnce(Worker<'_>) -> R + Send,
-        R: Send,
-    {
-        Descriptor { run: run::<B, R> }
-    }
-}
-
-/// A worker of a pool, as a value: the way to fork without looking for one's worker first.
-///
-/// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
-/// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
-///
-/// ```
-/// use poach_runtime::Worker;
-///
-/// fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
-///     if n < 2 {
-///         return n;
-///     }
-///     let (a, b) = worker.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
-///     a + b
-/// }
-///
-/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
-/// assert_eq!(pool.run(|worker| fib(worker, 20)), 6765);
-/// # Ok::<(), poach_runtime::BuildError>(())
-/// ```
-///
-/// A token belongs to its thread, and to the innermost join:
-///
-/// ```compile_fail,E0499
-/// # fn f(mut outer: poach_runtime::Worker<'_>) {
-/// outer.join(|_| outer.join(|_| (), |_| ()), |_| ());
-/// # }
-/// ```
-///
-/// ```compile_fail,E0277
-/// # fn f(worker: poach_runtime::Worker<'_>) {
-/// std::thread::scope(|s| s.spawn(move || worker));
-/// # }
-/// ```
-pub struct Worker<'w> {
-    head: Head,
-    life: PhantomData<(&'w (), *mut ())>,
-}
-
-/// What no token has: its name and message are what the compiler says to whoever captures one in a half.
-#[diagnostic::on_unimplemented(
-    message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
-    label = "uses a `Worker` from outside of this closure",
-    note = "each half of a join is given a `Worker` of its own: name it, as in `w.join(|w| f(w, 1), |w| f(w, 2))`",
-    note = "in a task of a scope, or on another thread, call `worker(|w| ..)` there"
-)]
-pub trait UsesTheWorkerItIsGiven {}
-
-/// A token's.
-pub struct OuterWorker<'w>(PhantomData<&'w ()>);
-
-// SAFETY: there is no such implementation: nothing implements the trait. It stands here for its message alone.
-unsafe impl<'w> Send for Worker<'w> where OuterWorker<'w>: UsesTheWorkerItIsGiven {}
+use super::half::{Slot, descriptor, take_half, take_outcome};
+use super::token::{Head, Worker};
+use super::unwind::{Kept, Outcome, catch, quietly};
 
 impl Worker<'_> {
-    /// The token for the stack of this thread's worker.
-    ///
-    /// # Safety
-    ///
-    /// `head` is the topmost head of the stack that the calling thread owns, and the token is not used
-    /// while that stack has another top.
-    #[inline(always)]
-    pub(super) unsafe fn new<'w>(head: Head) -> Worker<'w> {
-        Worker { head, life: PhantomData }
-    }
-
-    /// The same token, for as long as this one is not used.
-    #[inline(always)]
-    pub(crate) fn reborrow(&mut self) -> Worker<'_> {
-        Worker { head: self.head, life: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(crate) fn head(&self) -> Head {
-        self.head
-    }
-
     /// Runs `a` and `b`, perhaps in parallel, and returns both results.
     ///
     /// `a` is run here, at once. Meanwhile `b` may be stolen by another worker of the pool; if it is
@@ -174,12 +72,6 @@ impl Worker<'_> {
         } else {
             fork(token, a, b)
         }
-    }
-
-    /// This worker's index in its pool, from 0.
-    pub fn index(&self) -> usize {
-        // SAFETY: the stack lives as long as the token.
-        unsafe { self.head.context() }.index
     }
 }
 
@@ -217,7 +109,7 @@ where
     B: FnOnce(Worker<'_>) -> RB + Send,
     RB: Send,
 {
-    let head = worker.head;
+    let head = worker.head();
     let (descriptor, b) = (descriptor::<B, RB>(), ManuallyDrop::new(b));
     let pushed = if Slot::fits::<B>() {
         // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
@@ -367,7 +259,7 @@ pub(crate) fn cover<B, R>(
 where
     B: FnOnce(Worker<'_>) + Send + Copy,
 {
-    let head = worker.head;
+    let head = worker.head();
     assert!(Slot::fits::<B>(), "nothing is small");
     // SAFETY: the token says that this thread owns the stack and that `head` is its top; the descriptor is a static's
     // address, aligned to 8; B fits, and may be used where it was copied from. The pop follows.
@@ -441,17 +333,22 @@ where
     }
 }
 
-#[inline(always)]
-fn descriptor<B, R>() -> *mut ()
-where
-    B: FnOnce(Worker<'_>) -> R + Send,
-    R: Send,
-{
-    ptr::from_ref(const { &Descriptor::of::<B, R>() }).cast_mut().cast()
-}
-
 /// The second half at `head` was stolen: works for others until it is done.
 fn wait<R>(head: Head) -> Outcome<R> {
+    wait_until_done(head);
+    // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
+    // retired.
+    let slot = unsafe { head.slot() };
+    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
+    // not touch the slot again.
+    let outcome = unsafe { take_outcome::<R>(slot) };
+    // SAFETY: the outcome was taken, and everything above was popped by those who pushed it.
+    unsafe { head.retire() };
+    outcome
+}
+
+/// Works for others until the stolen task at `head`, which this thread's stack has, is done.
+pub(super) fn wait_until_done(head: Head) {
     // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
     let above = unsafe { head.above() };
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
@@ -471,82 +368,8 @@ fn wait<R>(head: Head) -> Outcome<R> {
         // SAFETY: `above` is the top while this worker waits.
         local.wait(&done, &thief, || unsafe { Worker::new(above) });
     });
-    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
-    // not touch the slot again.
-    let outcome = unsafe { take_outcome::<R>(slot) };
-    // SAFETY: the outcome was taken, and everything above was popped by those who pushed it.
-    unsafe { head.retire() };
-    outcome
 }
 
 fn own(local: Option<&Local>) -> &Local {
     local.expect("a worker's token is used on its own thread")
-}
-
-/// Runs a stolen half on this thread: `worker` is its token.
-pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Worker<'_>) {
-    let slot = stolen.slot();
-    // Relaxed: a hint for leapfrogging. The flags are clear: only this thief sets one.
-    slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
-    // SAFETY: descriptors of these stacks are made by `descriptor` and nothing else.
-    let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
-    // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
-    unsafe { (descriptor.run)(slot, worker) };
-    // Release: hands the outcome over to `wait`. It is line P1 of sleep/README.md: the caller wakes the
-    // victim. Nobody else writes the word before the victim has seen DONE.
-    slot.status().store(Status::DONE, Ordering::Release);
-}
-
-/// Moves the second half out of its slot, or out of the frame that its slot points to.
-///
-/// # Safety
-///
-/// The slot's payload is the caller's, and is what a `join` with this `B` has pushed. The join does
-/// not use the original, which stays where it is.
-unsafe fn take_half<B>(slot: &Slot) -> B {
-    if Slot::fits::<B>() {
-        // SAFETY: the payload is a B, by this function's contract.
-        unsafe { slot.take::<B>() }
-    } else {
-        // SAFETY: the payload is a pointer to a B, by this function's contract.
-        let original = unsafe { slot.take::<*const B>() };
-        // SAFETY: the frame of the join that made the pointer waits for this task, or unwinds only
-        // after it; the B in it is moved out once, here.
-        unsafe { original.read() }
-    }
-}
-
-/// # Safety
-///
-/// The slot's payload is the caller's, and is what `join::<_, B, _, R>` has pushed.
-#[expect(improper_ctypes_definitions, reason = "both sides are Rust")]
-unsafe extern "C" fn run<B, R>(slot: &Slot, worker: Worker<'_>)
-where
-    B: FnOnce(Worker<'_>) -> R + Send,
-    R: Send,
-{
-    // SAFETY: by this function's contract.
-    let half = unsafe { take_half::<B>(slot) };
-    let outcome = catch(|| half(worker));
-    if Slot::fits::<Outcome<R>>() {
-        // SAFETY: it fits, and the payload is this thief's until it sets DONE.
-        unsafe { slot.put(outcome) };
-    } else {
-        // SAFETY: as above; a box fits.
-        unsafe { slot.put(Box::new(outcome)) };
-    }
-}
-
-/// # Safety
-///
-/// [`run`] with this `R` has put its outcome into the slot, DONE was acquired, and it is taken once.
-unsafe fn take_outcome<R>(slot: &Slot) -> Outcome<R> {
-    if Slot::fits::<Outcome<R>>() {
-        // SAFETY: by this function's contract.
-        unsafe { slot.take() }
-    } else {
-        // SAFETY: by this function's contract; what does not fit was boxed.
-        let boxed = unsafe { slot.take::<Box<Outcome<R>>>() };
-        *boxed
-    }
 }

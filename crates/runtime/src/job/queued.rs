@@ -15,8 +15,7 @@ use std::ptr;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use super::fork::Outcome;
-use super::unwind::{AbortOnUnwind, catch, dispose};
+use super::unwind::{AbortOnUnwind, Outcome, catch, dispose};
 
 /// A half of a join, on its way to whoever runs it.
 pub struct Job {

@@ -3,9 +3,8 @@
 use std::cell::UnsafeCell;
 use std::ptr;
 
-use super::fork::Outcome;
 use super::task::Task;
-use super::unwind::{AbortOnUnwind, catch};
+use super::unwind::{AbortOnUnwind, Outcome, catch};
 
 /// An address that goes with a task to another thread.
 pub(super) struct Address<T>(*const T);

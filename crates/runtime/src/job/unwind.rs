@@ -50,6 +50,7 @@
 //! | name of a thread, spawn handler | the thread that builds | unwinds there, once the threads that run have ended | no |
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
 //! | functions of `par_for` and `par_reduce` | workers | as of the halves of a join, which they are | no |
+//! | iterator of `par_bridge` | workers, one at a time | travels; the others go on | the iterator's own |
 //! | half of a join in a `QueuePool`, and its result | a worker, or a thief | as of any join | no |
 //! | the constructor of a `QueuePool`'s queues | the thread that builds | unwinds there, before there is a thread | no |
 //! | the panic hook | whoever panics | `std` ends the process | perhaps one of `std`'s |
@@ -57,10 +58,12 @@
 //! `tests/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for
 //! the task that they belong to.
 
+use std::any::Any;
 use std::mem::{self, ManuallyDrop};
 use std::panic::{self, AssertUnwindSafe};
 
-use super::fork::Outcome;
+/// What code of the user's came to: its value, or what it panicked with.
+pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
 /// Runs code of the user's, and returns what it panicked with.
 #[inline(always)]

@@ -31,11 +31,13 @@ struct ShuttledSeat {
     changed: Condvar,
 }
 
-impl Parking for ShuttledSeat {
+impl ShuttledSeat {
     fn new() -> Self {
         ShuttledSeat { called: Mutex::new(false), changed: Condvar::new() }
     }
+}
 
+impl Parking for ShuttledSeat {
     fn park(&self) {
         let mut called = self.called.lock().unwrap();
         while !*called {
@@ -138,7 +140,8 @@ struct Pool {
 impl Pool {
     fn new(workers: usize, places: usize, left: Left) -> Arc<Pool> {
         let parking = workers + places;
-        let sleep = Arc::new(Sleep::new(parking, places, 1));
+        let seats = (0..parking).map(|_| ShuttledSeat::new()).collect();
+        let sleep = Arc::new(Sleep::new(seats, places, 1));
         let stack = |index| {
             let home = DequeEvents { index, sleep: Arc::clone(&sleep), left };
             Stack::new(8, home).expect("a small stack")
@@ -237,7 +240,7 @@ impl Pool {
         }
     }
 
-    /// `Local::follow_until`, of a guest that takes nothing.
+    /// `Local::work_until`, of a guest that takes nothing.
     fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
         let place = me - self.workers;
         while !done() {

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use poach_deque::split::{Split, Stack, StackError};
 use poach_memory::{CachePadded, membarrier};
+#[cfg(all(target_os = "linux", not(miri)))]
+use rustix::process::{Resource, getrlimit};
 
 use super::build_error::BuildError;
 use super::handlers::Handlers;
+use crate::job::current::Local;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::job::forked::PerProcess;
 use crate::observe::watch::Watch;
 use crate::scheduler::deque_events::DequeEvents;
 use crate::scheduler::registry::{Parts, Registry, Remote, Spawns, WaitPolicy};
 use crate::scheduler::sleep::Sleep;
+use crate::scheduler::sleep::parking::ThreadParking;
 use crate::scheduler::sleep::wake_policy::WakePolicy;
 use crate::scheduler::victim_order::Plan;
 
@@ -67,6 +73,9 @@ pub(super) fn allocate_what_fits(
 
 /// Whether there is address space for so many bytes more, at this moment, as far as that is looked at.
 fn has_room_for(bytes: usize) -> bool {
+    if is_unlimited() {
+        return true;
+    }
     let mut pieces = Vec::new();
     (0..bytes.div_ceil(PIECE).min(MOST_PIECES)).all(|_| {
         let mut piece = Vec::<u8>::new();
@@ -74,6 +83,28 @@ fn has_room_for(bytes: usize) -> bool {
         pieces.push(piece);
         fits
     })
+}
+
+/// Whether the process may have as much address space as there is: no limit is set (`ulimit -v`), and the system promises more than it has. Takes one
+/// system call; the system's policy is read once a process.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn is_unlimited() -> bool {
+    struct Overcommits(bool);
+    impl Default for Overcommits {
+        fn default() -> Self {
+            let policy = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+            // 2 is "don't overcommit". Where it cannot be read, the room is looked at.
+            Overcommits(policy.is_ok_and(|policy| policy.trim() != "2"))
+        }
+    }
+    static OVERCOMMITS: PerProcess<Overcommits> = PerProcess::new();
+    getrlimit(Resource::As).current.is_none() && OVERCOMMITS.get().0
+}
+
+/// Not known, or, under Miri, not to be asked for.
+#[cfg(any(not(target_os = "linux"), miri))]
+fn is_unlimited() -> bool {
+    false
 }
 
 /// Makes a registry and its workers' own ends of their queues, with nobody in it yet.
@@ -87,7 +118,8 @@ pub(crate) fn allocate(
     membarrier::is_registered();
     let slots = plan.slots();
     let PoolConfig { threads, guests, task_stack, wait_policy } = config;
-    let sleep = Arc::new(Sleep::new(slots, guests, wait_policy.waiting.reach(slots)));
+    let parking = (0..slots).map(|_| ThreadParking::new(Local::called)).collect();
+    let sleep = Arc::new(Sleep::new(parking, guests, wait_policy.waiting.reach(slots)));
     let wake_policy = Arc::new(WakePolicy::new());
     let mut owners = Vec::with_capacity(slots);
     let mut workers = Vec::with_capacity(slots);

@@ -214,7 +214,8 @@ impl<'h> Builder<'h> {
     /// few they are; of a thread that is not the pool's own, and whose stack nobody knows, 512 KiB count
     /// as half.
     ///
-    /// It bounds how deep *joins* nest. Scopes and handles that wait take any work, however deep.
+    /// It bounds how deep *joins* nest. Scopes, handles and calls into other pools that wait take any work, until half of the call stack
+    /// is in use: see [`Waiting`].
     pub fn nesting(mut self, tasks: usize) -> Self {
         self.wait_policy.nesting = tasks;
         self

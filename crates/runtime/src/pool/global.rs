@@ -3,12 +3,16 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use crossbeam_utils::atomic::AtomicCell;
+
 use super::build_error::BuildError;
 use super::{Builder, ThreadPool};
 use crate::job::forked::PerProcess;
 
 static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
-static GLOBAL_BUILDER: OnceLock<fn() -> Builder<'static>> = OnceLock::new();
+/// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would wait for it.
+static GLOBAL_BUILDER: AtomicCell<Option<fn() -> Builder<'static>>> = AtomicCell::new(None);
+const _: () = assert!(AtomicCell::<Option<fn() -> Builder<'static>>>::is_lock_free());
 
 /// The pool that functions outside any pool use. It is made at its first use, by
 /// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
@@ -29,7 +33,7 @@ fn first_use() -> &'static ThreadPool {
     let cannot = |error: BuildError| panic!("the global thread pool could not be made: {error}");
     let Some(_makes) = Makes::begin() else { cannot(BuildError::GlobalWithin) };
     GLOBAL.get().get_or_init(|| {
-        let builder = GLOBAL_BUILDER.get().map_or_else(ThreadPool::builder, |builder| builder());
+        let builder = GLOBAL_BUILDER.load().map_or_else(ThreadPool::builder, |builder| builder());
         builder.build().unwrap_or_else(|error| cannot(error))
     })
 }
@@ -86,5 +90,8 @@ pub fn set_global_builder(builder: fn() -> Builder<'static>) -> Result<(), Build
     if global_if_made().is_some() {
         return Err(BuildError::GlobalExists);
     }
-    GLOBAL_BUILDER.set(builder).map_err(|_| BuildError::GlobalExists)
+    GLOBAL_BUILDER
+        .compare_exchange(None, Some(builder))
+        .map(|_| ())
+        .map_err(|_| BuildError::GlobalExists)
 }

@@ -18,9 +18,9 @@ pub use builder::Builder;
 pub use global::{global, global_if_made, set_global_builder};
 
 use crate::job::current::Local;
-use crate::job::fork::Worker;
 use crate::job::guests::Guests;
 use crate::job::shared::Shared;
+use crate::job::token::Worker;
 use crate::job::unwind::dispose;
 use crate::scheduler::latch::Signal;
 use crate::scheduler::registry::{Priority, Registry};
@@ -78,7 +78,8 @@ impl ThreadPool {
     ///
     /// So `f` has the stack size, the thread-local variables and the handlers that the pool was built with, and
     /// none of the caller's. On one of this pool's own threads it is a plain call; on any other it is handed over, which
-    /// takes tens of microseconds if all workers sleep. A worker of another pool works for that one while it waits.
+    /// takes tens of microseconds if all workers sleep. A worker of another pool works for that one while it waits, whatever task there is, on top of
+    /// the caller, which may hold a lock that the task wants; not with [`Waiting::Sleep`](crate::Waiting::Sleep), nor in [`blocking`](crate::blocking()).
     /// [`run`](ThreadPool::run), [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the
     /// calling thread: see [`Builder::callers_work`].
     ///
@@ -96,7 +97,7 @@ impl ThreadPool {
     ///
     /// As [`join`](ThreadPool::join): on a thread that is nobody's worker, `f` runs there, and the thread is one
     /// more worker of this pool for as long; see [`Builder::callers_work`] for the exceptions. On a worker of this pool it is a plain
-    /// call. A worker of another pool hands `f` over, and works for that one while it waits.
+    /// call. A worker of another pool hands `f` over, and works for that one while it waits, as in [`install`](ThreadPool::install).
     ///
     /// # Panics
     ///

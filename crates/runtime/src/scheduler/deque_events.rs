@@ -60,6 +60,7 @@ impl Context for DequeEvents {
     }
 
     fn answers(&self, private: u32) -> bool {
-        self.sleep.is_anybody_searching() || self.wake_policy.is_due(&self.region, private)
+        // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
+        !self.sleep.may_put_off() || self.wake_policy.is_due(&self.region, private)
     }
 }

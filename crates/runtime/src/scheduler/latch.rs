@@ -1,6 +1,14 @@
 //! One thread waits, another says when.
+//!
+//! A thread that is no worker looks for [`PATIENCE`], about what it costs to block and to be woken on another
+//! processor, and then blocks. What comes sooner costs no system call on the other side, and what comes later is
+//! delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. It yields between its looks, since
+//! the worker that it waits for may have been put on the same processor.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -22,16 +30,21 @@ struct Inner {
 enum Waiter {
     /// A worker of this pool, by its index.
     Worker(Arc<Registry>, usize),
-    /// A thread that blocks.
-    Thread(Mutex<bool>, Condvar),
+    /// Any other thread.
+    Thread(Thread),
 }
+
+/// How long a thread looks before it blocks.
+const PATIENCE: Duration = Duration::from_micros(20);
+/// Looks between two yields.
+const LOOKS: u32 = 16;
 
 impl Signal {
     /// A signal for this thread, which is the worker `local`, if it is one.
     pub(crate) fn new(local: Option<&Local>) -> Signal {
         let waiter = match local {
             Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
-            None => Waiter::Thread(Mutex::new(false), Condvar::new()),
+            None => Waiter::Thread(thread::current()),
         };
         Signal(Arc::new(Inner { set: Word::new(0), fork_guard: ForkGuard::here(), waiter }))
     }
@@ -40,16 +53,13 @@ impl Signal {
     pub(crate) fn set(&self) {
         // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
         self.0.set.store(1, Ordering::Release);
-        // In a child process nobody waits, and the lock may be held by a thread that is not there.
+        // In a child process nobody waits.
         if self.0.fork_guard.is_elsewhere() {
             return;
         }
         match &self.0.waiter {
             Waiter::Worker(registry, index) => registry.sleep.wake(*index),
-            Waiter::Thread(set, changed) => {
-                *set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                changed.notify_one();
-            }
+            Waiter::Thread(thread) => thread.unpark(),
         }
     }
 
@@ -64,13 +74,13 @@ impl Signal {
     ///
     /// In a process forked since; on a worker's thread such a wait ends the process.
     pub(crate) fn wait(&self, local: Option<&Local>) {
-        // In a child process nobody comes, and the lock may be held by a thread that is not there.
+        // In a child process nobody comes.
         self.0.fork_guard.check();
         match (&self.0.waiter, local) {
-            (Waiter::Thread(set, changed), _) => {
-                let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
-                while !*set {
-                    set = changed.wait(set).unwrap_or_else(PoisonError::into_inner);
+            (Waiter::Thread(_), _) => {
+                // `park` may return for another reason, and `unpark` may come after the last look.
+                while !self.is_set_soon() {
+                    thread::park();
                 }
             }
             (Waiter::Worker(..), Some(local)) => {
@@ -78,5 +88,60 @@ impl Signal {
             }
             (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }
+    }
+    /// Whether it is set now, or within [`PATIENCE`].
+    fn is_set_soon(&self) -> bool {
+        let start = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if self.is_set() {
+                    return true;
+                }
+                spin_loop();
+            }
+            if start.elapsed() > PATIENCE {
+                return false;
+            }
+            thread::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_seen_however_late_it_comes() {
+        for late in [Duration::ZERO, PATIENCE / 2, PATIENCE * 100] {
+            let signal = Signal::new(None);
+            let told = signal.clone();
+            thread::scope(|s| {
+                s.spawn(move || {
+                    thread::sleep(late);
+                    told.set();
+                });
+                signal.wait(None);
+            });
+            assert!(signal.is_set());
+        }
+    }
+
+    #[test]
+    fn what_woke_the_thread_for_another_reason_ends_no_wait() {
+        let signal = Signal::new(None);
+        let (told, waiter) = (signal.clone(), thread::current());
+        let started = Instant::now();
+        thread::scope(|s| {
+            s.spawn(move || {
+                while started.elapsed() < PATIENCE * 100 {
+                    waiter.unpark();
+                    thread::yield_now();
+                }
+                told.set();
+            });
+            signal.wait(None);
+        });
+        assert!(started.elapsed() >= PATIENCE * 100);
     }
 }

@@ -28,7 +28,7 @@ use crate::scheduler::sleep::Caller;
 use crate::scheduler::sleep::wake_policy::WakePolicy;
 use crate::scheduler::spares::Spares;
 use crate::scheduler::victim_order::VictimOrder;
-use crate::scheduler::waiting::Waiting;
+use crate::scheduler::waiting::{DeepWaits, Waiting};
 
 /// A worker's own queue of spawned tasks.
 pub(crate) type Spawns = Queue<DequeEvents>;
@@ -42,6 +42,7 @@ pub(crate) struct Remote {
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
     pub(crate) calls: Inbox,
     pub(crate) watch: Arc<CachePadded<Watch>>,
+    pub(crate) deep_waits: DeepWaits,
     /// In which order this worker robs the others.
     pub(crate) victim_order: VictimOrder,
 }
@@ -53,7 +54,8 @@ impl Remote {
         watch: Arc<CachePadded<Watch>>,
         victim_order: VictimOrder,
     ) -> Remote {
-        Remote { forks, spawns, mail: Inbox::new(), calls: Inbox::new(), watch, victim_order }
+        let (mail, calls, deep_waits) = (Inbox::new(), Inbox::new(), DeepWaits::new());
+        Remote { forks, spawns, mail, calls, watch, deep_waits, victim_order }
     }
 
     /// Whether there is something to steal from it.
@@ -166,6 +168,7 @@ impl Registry {
 
     /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has
     /// been interrupted for.
+    #[inline]
     pub(crate) fn serves(&self, pool: &Registry) -> bool {
         std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
     }
@@ -239,6 +242,23 @@ impl Registry {
     /// Whether any worker neither sleeps nor searches. Out of date at once.
     pub(crate) fn does_anybody_run(&self) -> bool {
         self.sleep.does_anybody_run(self.spares.idle() + self.sleep.free_places())
+    }
+
+    /// How many tasks the workers have begun so far. Out of date at once.
+    pub(crate) fn tasks_begun(&self) -> u64 {
+        let begun = self.workers.iter().map(|worker| worker.watch.counters.tasks.get());
+        begun.fold(0, u64::wrapping_add)
+    }
+
+    /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before it does: one with fewer deep waits.
+    pub(crate) fn leaves_it_to(&self, me: usize) -> bool {
+        let away = 1 + self.spares.idle() + self.sleep.free_places();
+        let mine = self.workers[me].deep_waits.count();
+        // In this order: whoever is seen asleep in such a wait is seen to have it.
+        !self.sleep.does_anybody_run(away)
+            && self.workers[..self.first_guest()]
+                .iter()
+                .all(|worker| !(1..mine).contains(&worker.deep_waits.count()))
     }
 
     /// Line S5: whether there is work that a searcher could take.
@@ -316,18 +336,21 @@ impl Registry {
         self.close();
     }
 
+    #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         // Acquire: pairs with `close`.
         self.closing.load(Ordering::Acquire) != 0
     }
 
     /// Whether detached tasks are dropped rather than started.
+    #[inline]
     pub(crate) fn is_dropping(&self) -> bool {
         // Relaxed: nothing is handed over with it.
         self.dropping.load(Ordering::Relaxed) != 0
     }
 
     /// Whether nothing is left to do for ever.
+    #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         // Acquire: whoever sees the last detached task ended sees what they all did; pairs with the
         // drop of `Detached`.
@@ -338,6 +361,7 @@ impl Registry {
     ///
     /// If the pool has no workers any more: in a process forked since it was made, or on the thread that
     /// it was made to use, after it was dropped there.
+    #[inline]
     pub(crate) fn check_usable(&self) {
         self.fork_guard.check();
         assert!(!self.is_finished(), "the thread pool was dropped, and its workers have ended");

@@ -29,9 +29,12 @@
 //! What a wait takes stands on top of it on the worker's call stack, may wait itself, and take more. So once *half of the call
 //! stack* is in use, a scope, a handle or a call waits *deep*: it begins what it waits for, the tasks that were spawned since the
 //! scope was opened or the handle's (until three quarters are in use), and then takes nothing and sleeps. Since another pool, or a worker that waits deep as well, may wait for what this one leaves alone, it does not
-//! sleep for ever: after a millisecond it takes one task after the other all the same, the oldest of its own first, which
-//! is the one that others wait for if anything is, until its wait is over; the next deep wait on top after two, and so on, up to a
-//! second. So a million tasks that each wait need half a stack, and a program that does need more than that
+//! sleep for ever. Once it has slept for a millisecond in which no task of the pool has begun, while no other worker runs anything,
+//! it takes one task after the other all the same, the oldest of its own first, which
+//! is the one that others wait for if anything is, until its wait is over. The next deep wait on top of that has a patience of two milliseconds, and so on, up to a
+//! second, and leaves it to a worker with fewer of them: what this one would take may wait for what stands below it. Where another worker does
+//! run something, but nothing begins, it takes after a thousand times its patience: that worker may wait for something outside.
+//! So a million tasks that each wait need half a stack, and a program that does need more than that
 //! goes on, if slowly, rather than hang. [`yield_now`](crate::yield_now) runs nothing so deep, but once in a thousand times.
 //!
 //! A thief steals the oldest fork of its victim first, so while a worker waits for a stolen half all that
@@ -62,7 +65,10 @@
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
 //! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack.
-//! (With `Random` the second may be made by the wait itself.)
+//! With `Random` the second may be made by the wait itself: a thief that takes half of a chain of tasks, each of which waits for the one before,
+//! begins with the oldest, and while that waits takes the youngest on top of it, which waits for all below. So chains on three or more
+//! workers want `Sleep`, with which a wait takes the task that it waits for and no other; on one or two workers no wait meets such a task
+//! (`tests/deep.rs` has both, of a million tasks).
 //!
 //! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all waits have
 //! ended. What this does not cover is a wait that the runtime does not know: a half that blocks on a
@@ -78,6 +84,8 @@ use std::cell::Cell;
 use std::ops::Sub;
 use std::time::Duration;
 
+use poach_memory::{Machine, Memory, Ordering, Word};
+
 use crate::scheduler::sleep::LONGEST;
 
 /// What a worker does while the second half of its [`join`](crate::join) runs on another:
@@ -85,8 +93,8 @@ use crate::scheduler::sleep::LONGEST;
 ///
 /// It concerns joins, and `Sleep` handles and calls into other pools ([`install`](crate::ThreadPool::install)) as well. Else a
 /// worker that waits for a handle or a call takes any work, and one that waits for a scope does so in
-/// all of them: it cannot know what its end depends on. Once half of the worker's call stack is in use, they take no more, for a millisecond
-/// to a second at a time (the module's comment in the source has the rules).
+/// all of them: it cannot know what its end depends on. Once half of the worker's call stack is in use, they take no more while any other worker
+/// runs something (the module's comment in the source has the rules).
 ///
 /// A task that holds a lock across a wait should know that with [`Random`](Waiting::Random) the worker may
 /// run *any* other task meanwhile; if that one wants the lock, it waits for ever for its own thread. The
@@ -158,14 +166,9 @@ fn address() -> usize {
 pub(crate) struct NestingDepth {
     tasks: Cell<usize>,
     pub(crate) stack: Cell<CallStack>,
-    /// Deep waits under way.
-    deep: Cell<u32>,
     /// Deep yields since the last one that ran something.
     yields: Cell<u32>,
 }
-
-/// How long the first deep wait takes nothing; see "How deep they nest".
-const PATIENCE: Duration = Duration::from_millis(1);
 
 /// One in so many deep yields runs something.
 const DEEP_YIELDS: u32 = 1000;
@@ -173,7 +176,7 @@ const DEEP_YIELDS: u32 = 1000;
 impl NestingDepth {
     pub(crate) fn new() -> NestingDepth {
         let stack = Cell::new(CallStack::here(None));
-        NestingDepth { tasks: Cell::new(0), stack, deep: Cell::new(0), yields: Cell::new(0) }
+        NestingDepth { tasks: Cell::new(0), stack, yields: Cell::new(0) }
     }
 
     /// Whether half of the call stack is in use.
@@ -186,13 +189,6 @@ impl NestingDepth {
     pub(crate) fn is_at_its_end(&self) -> bool {
         let stack = self.stack.get();
         address() < stack.half.saturating_sub(stack.room / 2)
-    }
-
-    /// A deep wait, until the second value is dropped, and how long it takes nothing.
-    pub(crate) fn deep_wait(&self) -> (Duration, impl Drop) {
-        let time = PATIENCE * (1 << self.deep.get().min(10));
-        self.deep.set(self.deep.get() + 1);
-        (time.min(LONGEST), Down(&self.deep))
     }
 
     /// Whether a yield is to run nothing.
@@ -219,6 +215,69 @@ impl NestingDepth {
     }
 }
 
+/// How many deep waits a worker has under way. Written by its own thread, and read by all.
+pub(crate) struct DeepWaits(<Machine as Memory>::Word);
+
+impl DeepWaits {
+    pub(crate) fn new() -> DeepWaits {
+        DeepWaits(Word::new(0))
+    }
+
+    /// Out of date at once.
+    pub(crate) fn count(&self) -> u64 {
+        // Relaxed: an estimate. One that sleeps in such a wait is not seen asleep before it has counted it (F2).
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// One more, until the second value is dropped, and its patience.
+    pub(crate) fn begin(&self) -> (Patience, impl Drop) {
+        struct End<'d>(&'d DeepWaits, u64);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                // Relaxed: as in `count`.
+                self.0.0.store(self.1, Ordering::Relaxed);
+            }
+        }
+        let before = self.count();
+        // Relaxed: as in `count`.
+        self.0.store(before + 1, Ordering::Relaxed);
+        (Patience::new(before), End(self, before))
+    }
+}
+
+/// How long a deep wait takes nothing; see "How deep they nest".
+pub(crate) struct Patience {
+    time: Duration,
+    /// For how long nothing has begun.
+    waited: Duration,
+    /// Of that, what is enough even if another worker runs something.
+    most: Duration,
+}
+
+impl Patience {
+    /// That of a wait on top of so many others.
+    fn new(others: u64) -> Patience {
+        let time = Duration::from_millis(1 << others.min(10)).min(LONGEST);
+        Patience { time, waited: Duration::ZERO, most: time * 1000 }
+    }
+
+    /// How long to sleep.
+    pub(crate) fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// After such a sleep, whether the wait is to take what there is.
+    pub(crate) fn ends(&mut self, nobody_else: bool, nothing_begins: bool) -> bool {
+        self.waited = if nothing_begins { self.waited + self.time } else { Duration::ZERO };
+        nothing_begins && (nobody_else || self.waited >= self.most)
+    }
+
+    /// There was nothing to take.
+    pub(crate) fn doubles(&mut self) {
+        self.time = (self.time * 2).min(LONGEST);
+    }
+}
+
 /// Takes one off when dropped.
 struct Down<'n, N: Copy + From<bool> + Sub<Output = N>>(&'n Cell<N>);
 
@@ -239,6 +298,21 @@ mod tests {
         assert_eq!(reach(Waiting::Leapfrog), 1);
         assert_eq!(reach(Waiting::Transitive), 8);
         assert_eq!(reach(Waiting::default()), 8);
+    }
+
+    #[test]
+    fn a_deep_wait_takes_something_when_nobody_else_does() {
+        let deep = DeepWaits::new();
+        let (mut first, one) = deep.begin();
+        let (second, two) = deep.begin();
+        assert_eq!((deep.count(), second.time()), (2, 2 * first.time()));
+        drop(two);
+        assert_eq!(deep.count(), 1);
+        drop(one);
+        assert!(!first.ends(true, false) && first.ends(true, true));
+        assert!((0..2000).any(|_| first.ends(false, true)));
+        // As soon as anything begins, its time begins again.
+        assert!(!first.ends(false, false) && !first.ends(false, true));
     }
 
     #[test]

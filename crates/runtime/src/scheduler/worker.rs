@@ -2,38 +2,30 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use poach_deque::Steal;
 use poach_deque::split::{Claim, Exposure, Stolen};
 use poach_memory::{CachePadded, Machine, Memory};
 
-use crate::job::fork::{self, Head, Worker};
+use crate::job::half;
 use crate::job::task::{Ended, Fresh, Task, run_each, run_youngest};
+use crate::job::token::{Head, Worker};
 use crate::observe::track::Activity;
 use crate::observe::watch::Watch;
 use crate::scheduler::affinity::Mover;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::lookout::Lookout;
-use crate::scheduler::registry::{Priority, Registry, Remote, SpawnOrder, Spawns};
-use crate::scheduler::sleep::{LONGEST, Slept};
+use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
 use crate::scheduler::steal_backoff::StealBackoff;
 use crate::scheduler::waiting::{NestingDepth, Waiting};
 
 mod guest;
 mod restricted;
+mod search;
+mod unrestricted;
 
-use restricted::Own;
-
-/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
-/// processor away after each look.
-const LOOKS: u32 = 64;
-/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
-/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
-const EAGER_LOOKS: u32 = 16;
-/// Pauses between two eager looks.
-const PAUSES: u32 = 8;
+use restricted::{Own, Restricted};
+use unrestricted::Unrestricted;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -69,23 +61,6 @@ impl Work<'_> {
     fn is_stolen(&self) -> bool {
         matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
     }
-}
-
-/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`].
-/// See `sleep/README.md`.
-const NAP: Duration = Duration::from_millis(1);
-
-/// The longest nap of a worker while nobody runs anything, but owners hesitate to wake anybody. See
-/// [`wake_policy`](crate::scheduler::sleep::wake_policy).
-const LONGEST_QUIET_NAP: Duration = Duration::from_millis(64);
-
-/// Why a worker works.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    /// It is what it is there for: nothing is under way on it.
-    Idle,
-    /// It waits for something, which may depend on any work.
-    Wait,
 }
 
 impl Local {
@@ -198,7 +173,7 @@ impl Local {
     /// Works until the pool has closed and nothing is left to do.
     pub(crate) fn main_loop(&self) {
         let finished = || self.registry.is_finished();
-        self.work_until(&finished, &|| None, || self.token(), Cause::Idle);
+        self.work_until(&finished, &|| None, || self.token(), Unrestricted::idle());
     }
 
     /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
@@ -234,12 +209,18 @@ impl Local {
     }
 
     /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn answer_calls(&self) {
         if !self.remote().calls.is_empty() {
-            while let Some(task) = self.remote().calls.take() {
-                self.run(Work::Task(task, Activity::InjectedTask), self.token());
-            }
+            self.answer_all_calls();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_all_calls(&self) {
+        while let Some(task) = self.remote().calls.take() {
+            self.run(Work::Task(task, Activity::InjectedTask), self.token());
         }
     }
 
@@ -261,9 +242,9 @@ impl Local {
         let policy = self.registry.wait_policy;
         let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
-            self.work_until(done, thief, token, Cause::Wait);
+            self.work_until(done, thief, token, Unrestricted::wait());
         } else {
-            self.follow_until(done, thief, token, self.own_of_a_guest(), None);
+            self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
         }
     }
 
@@ -277,200 +258,10 @@ impl Local {
         if self.nesting_depth.is_deep() {
             self.wait_deep(done);
         } else if self.guest.is_some() {
-            self.follow_until(done, &|| None, || self.token(), Own::Taken, None);
+            self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Taken));
         } else {
-            self.work_until(done, &|| None, || self.token(), Cause::Wait);
+            self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
         }
-    }
-
-    /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
-    /// expose what an owner that does not come back keeps private, before this worker comes back itself.
-    fn found(&self) {
-        if !self.registry.found() {
-            return;
-        }
-        let mut fences = 0;
-        let private = self.registry.private_work(self.index, || Local::fence(&mut fences));
-        self.watch.fenced(fences);
-        if private {
-            for victim in self.others() {
-                if self.expose([victim]) {
-                    self.registry.sleep.wake_for(victim);
-                }
-            }
-        }
-    }
-
-    /// A process-wide barrier, and one more of them. It pairs with the light fence of a push: see
-    /// `poach_deque::split`, "A thief that is about to sleep".
-    fn fence(fences: &mut u64) {
-        Machine::heavy();
-        *fences += 1;
-    }
-
-    fn pause() {
-        for _ in 0..PAUSES {
-            Machine::pause();
-        }
-    }
-
-    /// Between two looks, after so many: pauses, or gives the processor away.
-    fn pause_between_looks(looks: u32) {
-        if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
-    }
-
-    /// [`wait`](Local::wait) without restriction, and all other waits.
-    fn work_until<'w>(
-        &self,
-        done: &dyn Fn() -> bool,
-        thief: &dyn Fn() -> Option<usize>,
-        token: impl Fn() -> Worker<'w>,
-        cause: Cause,
-    ) {
-        let idle = cause == Cause::Idle;
-        let _waiting = (!idle).then(|| self.watch.waits());
-        let following = (!idle).then(|| self.registry.sleep.follow(self.index));
-        let (mut looks, mut nap) = (0, NAP);
-        while !done() {
-            let thief = thief();
-            if let Some(following) = &following {
-                following.set(thief);
-            } else if self.spawns.is_empty()
-                && let Some(stolen) = self.backoff.end()
-            {
-                self.lookout.worked(stolen.worked);
-                if let Some(rest) = stolen.rest {
-                    // It may have looked in vain before its last spawned task was stolen.
-                    if looks == 0 {
-                        self.registry.sleep.search();
-                    }
-                    let _sleeping = self.watch.sleeps();
-                    self.registry.sleep.rest(self.index, rest, || {
-                        done() || self.registry.has_injected() || self.remote().has_mail()
-                    });
-                    looks = 1;
-                }
-            }
-            if let Some(work) = self.find(thief) {
-                if looks != 0 {
-                    self.found();
-                    looks = 0;
-                }
-                nap = NAP;
-                if idle {
-                    let stolen = work.is_stolen();
-                    self.lookout.found(stolen);
-                    if stolen {
-                        self.backoff.begin();
-                    }
-                }
-                let _on_top = (!idle).then(|| self.on_top());
-                self.run(work, token());
-                continue;
-            }
-            if looks == 0 {
-                self.registry.sleep.search();
-                if idle {
-                    self.lookout.begin();
-                }
-            }
-            looks += 1;
-            let aside = idle && self.registry.sleep.is_crowded();
-            if aside {
-                looks = LOOKS;
-            }
-            if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && self.expose(self.others()) {
-                // Something to steal now.
-            } else if looks < LOOKS || idle && !aside && self.lookout.goes_on() {
-                // The last look comes again, with its exposure.
-                looks = if looks < LOOKS { looks } else { LOOKS - 2 };
-                Local::pause_between_looks(looks);
-            } else {
-                self.registry.fork_guard.check_or_abort();
-                let sleeping = self.watch.sleeps();
-                let sleep = &self.registry.sleep;
-                if idle && let Some(worked) = self.lookout.sleeps() {
-                    self.registry.wake_policy.woken(worked);
-                }
-                let time = self.nap(nap);
-                let (mut fences, mut private) = (0, false);
-                let slept = sleep.sleep(self.index, time, || {
-                    self.registry.request_everywhere(Some(self.index));
-                    if done() || self.registry.has_injected() || self.remote().has_mail() {
-                        return true;
-                    }
-                    // One that stands aside leaves what owners have to those that are at work.
-                    if idle && sleep.leaves_it_to_guests() {
-                        return false;
-                    }
-                    if self.registry.visible_work() {
-                        return true;
-                    }
-                    let fence = || Local::fence(&mut fences);
-                    private = self.registry.private_work(self.index, fence);
-                    private
-                });
-                drop(sleeping);
-                self.watch.fenced(fences);
-                (looks, nap) = match slept {
-                    Slept::ToTheEnd => (LOOKS - 1, (nap * 2).min(LONGEST)),
-                    Slept::Called => {
-                        if idle {
-                            self.lookout.is_woken();
-                        }
-                        (1, NAP)
-                    }
-                    // What it has seen it exposes at its next look.
-                    Slept::NotAtAll if private => (EAGER_LOOKS - 1, nap),
-                    Slept::NotAtAll => (1, NAP),
-                };
-            }
-        }
-        if looks != 0 {
-            self.found();
-        }
-    }
-
-    /// How long to sleep before another look, if there may be something to see by then: somebody runs something, or whoever
-    /// runs something soon may put requests off.
-    fn nap(&self, nap: Duration) -> Option<Duration> {
-        // In this order: see "Requests that are put off" in `sleep/README.md`.
-        let hesitate = self.registry.wake_policy.hesitates();
-        if self.registry.does_anybody_run() {
-            Some(nap)
-        } else {
-            hesitate.then_some(nap.min(LONGEST_QUIET_NAP))
-        }
-    }
-
-    /// What anybody may take, and first what a wait for `thief` needs.
-    fn find(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        if let Some(task) = self.remote().calls.take() {
-            return Some(Work::Task(task, Activity::InjectedTask));
-        }
-        if let Some(stolen) = self.steal_from_chain(thief) {
-            return Some(stolen);
-        }
-        if let Some(task) = self.registry.injected(Priority::High) {
-            return Some(Work::Task(task, Activity::InjectedTask));
-        }
-        if let Some(task) = self.pop_own() {
-            return Some(Work::Task(task, Activity::OwnTask));
-        }
-        if let Some(task) = self.remote().mail.take() {
-            return Some(Work::Task(task, Activity::InjectedTask));
-        }
-        for victim in self.remote().victim_order.begun_at(self.next_random()) {
-            if let Some(work) = self.steal_fork(victim, false) {
-                return Some(work);
-            }
-            if let Some(task) = self.steal_tasks(victim) {
-                return Some(Work::Task(task, Activity::StolenTask { victim }));
-            }
-        }
-        self.registry
-            .injected(Priority::Normal)
-            .map(|task| Work::Task(task, Activity::InjectedTask))
     }
 
     /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
@@ -521,7 +312,11 @@ impl Local {
         if exposure != Exposure::Refused {
             self.make_room_for(victim);
         }
-        exposure == Exposure::Done
+        let done = exposure == Exposure::Done;
+        if done {
+            self.registry.wake_policy.exposed();
+        }
+        done
     }
 
     /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
@@ -552,7 +347,7 @@ impl Local {
             Work::Fork(stolen, victim, kind) => {
                 self.watch.is_here();
                 let running = self.watch.runs(kind);
-                execute(running, || fork::run_stolen(&stolen, self.index, worker));
+                execute(running, || half::run_stolen(&stolen, self.index, worker));
                 self.registry.sleep.wake(victim);
             }
         }

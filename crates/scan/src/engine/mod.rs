@@ -31,6 +31,8 @@ mod sequential;
 mod split;
 mod stealing;
 
+pub(crate) use split::refused;
+
 /// Something to be done task by task, where a task may bring forth others.
 pub(crate) trait Job: Sync {
     type Task: Send;

@@ -64,7 +64,7 @@ pub(super) fn run<J: Job>(
 }
 
 #[cold]
-fn refused(error: BuildError) -> Error {
+pub(crate) fn refused(error: BuildError) -> Error {
     match error {
         BuildError::Spawn { index, source } => Error::Thread { number: index, error: source },
         other => Error::Pool(other),

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 ///
 /// A control character, an invisible or direction-turning one, a line or paragraph separator and a
 /// byte that is not UTF-8 are written as `\n`, `\t`, `\r`, `\e`, `\x07`, `\u{202e}`, `\xff`; a
-/// backslash is doubled, so that none of these can be meant by a name itself.
+/// backslash is doubled, so that none of these can be meant by a name itself. On Windows, where a
+/// backslash separates names, it stays as it is, and a slash, which no name can hold there, introduces
+/// what is escaped: `/u{202e}`.
 ///
 /// ```
 /// use poach_scan::report::escape;
@@ -16,6 +18,12 @@ use std::fmt::Write as _;
 /// assert_eq!(escape(b"two\nlines\x1b[31m \xff"), r"two\nlines\e[31m \xff");
 /// ```
 pub fn escape(name: &[u8]) -> Cow<'_, str> {
+    escape_by(if cfg!(windows) { '/' } else { '\\' }, name)
+}
+
+/// [`escape`], where this character introduces what is escaped.
+fn escape_by(sign: char, name: &[u8]) -> Cow<'_, str> {
+    let is_unfit = |character| is_unfit(character) || sign == '\\' && character == '\\';
     if let Ok(name) = std::str::from_utf8(name)
         && !name.chars().any(is_unfit)
     {
@@ -24,32 +32,39 @@ pub fn escape(name: &[u8]) -> Cow<'_, str> {
     let mut shown = String::with_capacity(name.len() + 8);
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
+            if !is_unfit(character) {
+                shown.push(character);
+                continue;
+            }
+            shown.push(sign);
             match character {
-                '\n' => shown.push_str("\\n"),
-                '\t' => shown.push_str("\\t"),
-                '\r' => shown.push_str("\\r"),
-                '\x1b' => shown.push_str("\\e"),
-                '\\' => shown.push_str("\\\\"),
-                '\0'..='\x7f' if is_unfit(character) => hex(&mut shown, character as u8),
-                _ if is_unfit(character) => shown.extend(character.escape_unicode()),
-                _ => shown.push(character),
+                '\n' => shown.push('n'),
+                '\t' => shown.push('t'),
+                '\r' => shown.push('r'),
+                '\x1b' => shown.push('e'),
+                '\\' => shown.push('\\'),
+                '\0'..='\x7f' => hex(&mut shown, character as u8),
+                _ => shown.extend(character.escape_unicode().skip(1)),
             }
         }
-        chunk.invalid().iter().for_each(|&byte| hex(&mut shown, byte));
+        for &byte in chunk.invalid() {
+            shown.push(sign);
+            hex(&mut shown, byte);
+        }
     }
     Cow::Owned(shown)
 }
 
 fn hex(shown: &mut String, byte: u8) {
     // Writing to a string cannot fail.
-    let _ = write!(shown, "\\x{byte:02x}");
+    let _ = write!(shown, "x{byte:02x}");
 }
 
-fn is_unfit(character: char) -> bool {
+/// Whether a character is not shown as it is.
+pub(crate) fn is_unfit(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            '\\'
-            | '\u{ad}'                  // soft hyphen
+            '\u{ad}'                  // soft hyphen
             | '\u{61c}'                 // Arabic letter mark
             | '\u{180e}'                // Mongolian vowel separator
             | '\u{200b}'..='\u{200f}'   // zero width, direction marks
@@ -87,8 +102,15 @@ mod tests {
             (br"back\slash", r"back\\slash"),
         ];
         for (name, shown) in pairs {
-            assert_eq!(escape(name), shown);
+            assert_eq!(escape_by('\\', name), shown);
         }
+    }
+
+    #[test]
+    fn where_a_backslash_separates_names_it_is_one_backslash() {
+        assert_eq!(escape_by('/', br"Z:\tmp\n"), r"Z:\tmp\n");
+        assert_eq!(escape_by('/', b"C:\\a\nb\x1b\xff"), r"C:\a/nb/e/xff");
+        assert_eq!(escape_by('/', "C:\\exe.\u{202e}gpj".as_bytes()), r"C:\exe./u{202e}gpj");
     }
 
     #[test]
@@ -113,7 +135,7 @@ mod tests {
             let length = random.usize(..5);
             let name: Vec<u8> =
                 (0..length).flat_map(|_| pieces[random.usize(..12)].to_vec()).collect();
-            let shown = escape(&name).into_owned();
+            let shown = escape_by('\\', &name).into_owned();
             assert!(!shown.chars().any(char::is_control), "{shown:?}");
             let before = seen.insert(shown, name.clone());
             assert!(before.is_none_or(|before| before == name));

@@ -6,20 +6,20 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::{Node, Scan};
+use crate::{Kind, Node, Scan};
 
 mod escape;
-mod json;
 mod text;
 mod units;
 
 pub use escape::escape;
-pub use json::{SCHEMA, json};
-pub use text::{Look, text};
-pub use units::{bytes, count};
+pub(crate) use escape::is_unfit;
+pub use text::{Look, cut, text};
+pub use units::{Units, bytes, count};
 
 /// What the largest directories are the largest by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Measure {
     /// Bytes on disk.
     #[default]
@@ -31,7 +31,8 @@ pub enum Measure {
 }
 
 impl Measure {
-    fn of(self, node: &Node<'_>) -> u64 {
+    /// What it is of an entry.
+    pub fn of(self, node: &Node<'_>) -> u64 {
         match self {
             Measure::Disk => node.disk_bytes(),
             Measure::Apparent => node.apparent_bytes(),
@@ -49,29 +50,102 @@ pub struct Extent {
     pub depth: Option<usize>,
     /// How many entries are shown beside the given paths: the largest. No limit, if not said.
     pub top: Option<usize>,
+    /// Whether to show directories alone, where the scan has kept the files, too.
+    pub directories_only: bool,
+    /// What is smaller is not shown, by the measure; the given paths are.
+    pub at_least: u64,
+    /// By what the entries of a directory are ordered.
+    pub order: Order,
+    /// Whether that order is turned around.
+    pub reverse: bool,
+}
+
+/// What the entries of a directory, or the given paths in a report, are ordered by. Which of them are shown does not
+/// depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The measure, the largest first.
+    #[default]
+    Size,
+    /// The names, in byte order.
+    Name,
+    /// The number of entries below, the most first.
+    Entries,
+    /// The time of the last change, the newest first; if the scan has kept none, as `Name`.
+    Time,
+}
+
+impl Order {
+    /// Which of two rows stands before the other.
+    fn compare(self, a: &Row<'_>, b: &Row<'_>) -> std::cmp::Ordering {
+        let names = || a.node.name().cmp(b.node.name());
+        let time = |row: &Row<'_>| Reverse(row.node.facts().map(|facts| facts.modified()));
+        match self {
+            Order::Size => Reverse(a.value).cmp(&Reverse(b.value)).then_with(names),
+            Order::Name => names(),
+            Order::Entries => {
+                Reverse(a.node.entries()).cmp(&Reverse(b.node.entries())).then_with(names)
+            }
+            Order::Time => time(a).cmp(&time(b)).then_with(names),
+        }
+    }
+}
+
+impl Extent {
+    /// What is shown of what is in a directory, in no particular order.
+    pub(crate) fn inside<'t>(&self, directory: &Node<'t>) -> Vec<Node<'t>> {
+        let files = (!self.directories_only).then(|| directory.files());
+        let inside = directory.directories().chain(files.into_iter().flatten());
+        inside.filter(|node| self.measure.of(node) >= self.at_least).collect()
+    }
 }
 
 /// An entry that is to be shown.
-struct Row<'t> {
-    node: Node<'t>,
+pub(crate) struct Row<'t> {
+    pub(crate) node: Node<'t>,
     value: u64,
-    depth: usize,
+    pub(crate) depth: usize,
     /// The row of the directory that it is in; none for a given path.
     parent: Option<usize>,
     /// Whether no row after it is in the same directory.
     last: bool,
+    /// What is in it and is not shown, if something else in it is.
+    hidden: Hidden,
 }
 
-/// The entries to show, each directory before what is in it, siblings by size and then by name.
+/// Entries of one directory, or given paths, that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    entries: usize,
+    value: u64,
+}
+
+impl Hidden {
+    fn add(&mut self, value: u64) {
+        self.entries += 1;
+        self.value = self.value.saturating_add(value);
+    }
+
+    fn remove(&mut self, value: u64) {
+        self.entries -= 1;
+        self.value = self.value.saturating_sub(value);
+    }
+}
+
+/// The entries to show, each directory before what is in it, siblings by size and then by name; and the
+/// given paths that are left out.
 ///
 /// A directory is at least as large as all that is in it, so the largest entries form a tree and are
 /// found from the top: time n log n in what the shown directories hold, whatever lies below them.
-fn rows<'t>(scan: &'t Scan, extent: &Extent) -> Vec<Row<'t>> {
+pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden) {
+    let selects = scan.options.choice.as_ref().is_some_and(|choice| choice.selects());
     let mut found: Vec<Row<'t>> = Vec::new();
     // The largest first, of equals the one that was met first; a place in `met`.
     let mut heap: BinaryHeap<(u64, Reverse<usize>)> = BinaryHeap::new();
     let mut met: Vec<(Node<'t>, usize, Option<usize>)> = Vec::new();
-    for node in scan.tree.roots() {
+    let (roots, left_out) = roots(scan, extent);
+    for node in roots {
         met.push((node, 0, None));
     }
     let roots = met.len();
@@ -88,21 +162,45 @@ fn rows<'t>(scan: &'t Scan, extent: &Extent) -> Vec<Row<'t>> {
         };
         let (node, depth, parent) = met[at];
         let row = found.len();
-        found.push(Row { node, value, depth, parent, last: false });
+        if let Some(parent) = parent {
+            found[parent].hidden.remove(value);
+        }
+        let mut hidden = Hidden::default();
         if extent.depth.is_none_or(|limit| depth < limit) {
-            let mut inside: Vec<Node<'t>> = node.directories().chain(node.files()).collect();
+            let mut inside = extent.inside(&node);
+            if selects {
+                // Directories in which nothing was selected would hide those that hold something.
+                let holds = |node: &Node<'_>| extent.measure.of(node) > 0;
+                inside.retain(|node| node.kind() != Kind::Directory || holds(node));
+            }
             inside.sort_by_cached_key(|node| (Reverse(extent.measure.of(node)), node.name()));
             for node in inside {
-                heap.push((extent.measure.of(&node), Reverse(met.len())));
+                let value = extent.measure.of(&node);
+                hidden.add(value);
+                heap.push((value, Reverse(met.len())));
                 met.push((node, depth + 1, Some(row)));
             }
         }
+        found.push(Row { node, value, depth, parent, last: false, hidden });
     }
-    in_order(found)
+    (in_order(found, extent), left_out)
+}
+
+/// The given paths to show, in their order: if they are more than the limit, the largest.
+fn roots<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Node<'t>>, Hidden) {
+    let mut roots: Vec<(usize, Node<'t>)> = scan.tree.roots().enumerate().collect();
+    let mut left_out = Hidden::default();
+    if let Some(top) = extent.top.map(|top| top.max(1)).filter(|&top| top < roots.len()) {
+        roots.sort_by_key(|(_, node)| Reverse(extent.measure.of(node)));
+        roots[top..].iter().for_each(|(_, node)| left_out.add(extent.measure.of(node)));
+        roots.truncate(top);
+        roots.sort_by_key(|&(place, _)| place);
+    }
+    (roots.into_iter().map(|(_, node)| node).collect(), left_out)
 }
 
 /// Puts each row after the one it is in, and before the next sibling of that.
-fn in_order(found: Vec<Row<'_>>) -> Vec<Row<'_>> {
+fn in_order<'t>(found: Vec<Row<'t>>, extent: &Extent) -> Vec<Row<'t>> {
     let mut inside: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
     let mut waiting = Vec::new();
     for (index, row) in found.iter().enumerate().rev() {
@@ -111,16 +209,28 @@ fn in_order(found: Vec<Row<'_>>) -> Vec<Row<'_>> {
             None => waiting.push(index),
         }
     }
+    if extent.reverse || extent.order != Order::Size {
+        let order = |&a: &usize, &b: &usize| extent.order.compare(&found[b], &found[a]);
+        for siblings in &mut inside {
+            siblings.sort_by(order);
+            if extent.reverse {
+                siblings.reverse();
+            }
+        }
+    }
     let mut place = vec![0; found.len()];
-    let mut order: Vec<Option<Row<'_>>> = found.into_iter().map(Some).collect();
-    let mut rows: Vec<Row<'_>> = Vec::with_capacity(order.len());
+    let mut order: Vec<Option<Row<'t>>> = found.into_iter().map(Some).collect();
+    let mut rows: Vec<Row<'t>> = Vec::with_capacity(order.len());
     while let Some(index) = waiting.pop() {
         place[index] = rows.len();
         if let Some(mut row) = order[index].take() {
-            // Those inside were pushed last first, so the smallest stands first there.
+            // Those inside were pushed last first, so the last to be shown stands first there.
             let siblings = row.parent.map(|parent| &inside[parent]);
             row.last = siblings.is_none_or(|siblings| siblings.first() == Some(&index));
             row.parent = row.parent.map(|parent| place[parent]);
+            if inside[index].is_empty() {
+                row.hidden = Hidden::default();
+            }
             rows.push(row);
         }
         waiting.extend(&inside[index]);

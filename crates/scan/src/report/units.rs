@@ -1,20 +1,47 @@
 //! Numbers for people.
 
+/// What numbers of bytes are shown in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Units {
+    /// Powers of 1024: `KiB`, `MiB` and so on.
+    #[default]
+    Binary,
+    /// Powers of 1000: `kB`, `MB` and so on.
+    Si,
+    /// Bytes.
+    Plain,
+}
+
+impl Units {
+    /// A number of bytes, to three digits or more but where they are plain: `1.00 KiB`, `1.02 kB`, `1,024 B`.
+    pub fn show(self, number: u64) -> String {
+        match self {
+            Units::Binary => bytes(number),
+            Units::Si => scaled(number, 1000, ["kB", "MB", "GB", "TB", "PB", "EB"]),
+            Units::Plain => format!("{} B", count(number)),
+        }
+    }
+}
+
 /// A number of bytes to three digits or more: `0 B`, `999 B`, `1.00 KiB`, `23.4 MiB`, `1023 GiB`.
 pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
+    scaled(bytes, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+}
+
+fn scaled(bytes: u64, base: u16, units: [&str; 6]) -> String {
+    if bytes < u64::from(base) {
         return format!("{bytes} B");
     }
-    let mut value = bytes as f64 / 1024.0;
+    let base = f64::from(base);
+    let mut value = bytes as f64 / base;
     let mut unit = 0;
-    // What would be rounded up to 1024 belongs to the next unit.
-    while value >= 1023.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
+    // What would be rounded up to the base belongs to the next unit.
+    while value >= base - 0.5 && unit + 1 < units.len() {
+        value /= base;
         unit += 1;
     }
     let digits = usize::from(value < 9.995) + usize::from(value < 99.95);
-    format!("{value:.digits$} {}", UNITS[unit])
+    format!("{value:.digits$} {}", units[unit])
 }
 
 /// A count with its thousands apart: `1,234,567`.
@@ -51,6 +78,14 @@ mod tests {
         for (number, shown) in pairs {
             assert_eq!(bytes(number), shown, "{number}");
         }
+    }
+
+    #[test]
+    fn the_units_are_those_asked_for() {
+        let shown = [999, 1000, 1023, 999_500, 123_456_789, u64::MAX].map(|it| Units::Si.show(it));
+        assert_eq!(shown, ["999 B", "1.00 kB", "1.02 kB", "1.00 MB", "123 MB", "18.4 EB"]);
+        assert_eq!(Units::Plain.show(1_234_567), "1,234,567 B");
+        assert_eq!(Units::Binary.show(1536), bytes(1536));
     }
 
     #[test]

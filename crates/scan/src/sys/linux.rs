@@ -6,16 +6,22 @@
 //! anyway, which saves looking its name up again (another 4 to 8 %).
 
 use std::ffi::CStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, RawDirEntry, ResolveFlags, Stat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom, Stat,
+};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
 use super::{Found, Kind, Meta, Sys};
+
+mod mounts;
 
 /// A name on Linux has at most 255 bytes and an entry 280, so a buffer holds 400 of the largest.
 const BUFFER: usize = 128 << 10;
@@ -117,7 +123,7 @@ impl Sys for Linux {
         &self,
         directory: &OwnedFd,
         buffer: &mut Self::Buffer,
-        each: &mut impl FnMut(&Entry<'_>),
+        each: &mut impl FnMut(&Entry<'_>) -> ControlFlow<()>,
     ) -> io::Result<()> {
         use std::os::fd::AsFd;
         let directory = directory.as_fd();
@@ -127,11 +133,76 @@ impl Sys for Linux {
                 Err(Errno::INTR) => continue,
                 entry => entry?,
             };
-            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                each(&Entry { directory, entry });
+            if !matches!(entry.file_name().to_bytes(), b"." | b"..")
+                && each(&Entry { directory, entry }).is_break()
+            {
+                break;
             }
         }
         Ok(())
+    }
+
+    fn read_file(&self, directory: &OwnedFd, name: &CStr, most: usize) -> io::Result<Vec<u8>> {
+        let (file, meta) = self.open_file(directory, name)?;
+        if meta.kind != Kind::File {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut text = Vec::new();
+        file.take(most as u64).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    fn open_file(&self, directory: &OwnedFd, name: &CStr) -> io::Result<(File, Meta)> {
+        // Without waiting: it may be a pipe that nobody writes to.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))?;
+        let meta = self.meta_of(&file)?;
+        Ok((file.into(), meta))
+    }
+
+    fn data_after(&self, file: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+            Ok(start) => start,
+            // No data before the end.
+            Err(Errno::NXIO) => return Ok(None),
+            // A file system that knows no holes.
+            Err(_) => return Ok(Some(offset..u64::MAX)),
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(u64::MAX);
+        Ok(Some(start..end))
+    }
+
+    fn is_pseudo(&self, directory: &OwnedFd) -> bool {
+        // statfs(2) and the kernel's magic.h: proc, sysfs, devpts, cgroup, cgroup2, debugfs, tracefs, securityfs, pstore, bpf,
+        // configfs, fusectl, mqueue, hugetlbfs, binfmt_misc, efivarfs, selinuxfs, nsfs.
+        const PSEUDO: [i64; 18] = [
+            0x9fa0,
+            0x6265_6572,
+            0x1cd1,
+            0x0027_e0eb,
+            0x6367_7270,
+            0x6462_6720,
+            0x7472_6163,
+            0x7363_6673,
+            0x6165_676c,
+            0xcafe_4a11,
+            0x6265_6570,
+            0x6573_5543,
+            0x1980_0202,
+            0x9584_58f6,
+            0x4249_4e4d,
+            0xde5e_81e4,
+            0xf97c_ff8c,
+            0x6e73_6673,
+        ];
+        #[allow(clippy::unnecessary_cast, reason = "the field's type differs between processors")]
+        let kind = retry_on_intr(|| rustix::fs::fstatfs(directory))
+            .map(|it| it.f_type as i64 & 0xffff_ffff);
+        kind.is_ok_and(|kind| PSEUDO.contains(&kind))
+    }
+
+    fn mounted_twice(&self) -> Vec<PathBuf> {
+        std::fs::read("/proc/self/mountinfo").map_or_else(|_| Vec::new(), |it| mounts::twice(&it))
     }
 
     fn exhausted(&self, error: &io::Error) -> bool {
@@ -187,5 +258,9 @@ fn meta(stat: &Stat) -> Meta {
         apparent: stat.st_size.max(0) as u64,
         // The unit is 512 bytes whatever the file system's blocks are (stat(3type), st_blocks).
         disk: (stat.st_blocks as u64).saturating_mul(512),
+        modified: stat.st_mtime.into(),
+        mode: stat.st_mode.into(),
+        owner: stat.st_uid,
+        group: stat.st_gid,
     }
 }

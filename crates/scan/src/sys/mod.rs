@@ -6,8 +6,10 @@
 //! third below the walker, one that fails where it is told to.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -54,6 +56,37 @@ pub struct Meta {
     pub apparent: u64,
     /// The bytes it takes on disk; its length where the system does not say.
     pub disk: u64,
+    /// When its content was last changed, in seconds since 1970; 0 where the system does not say.
+    pub modified: i64,
+    /// Its type and permissions, as Unix numbers them; 0 where the system does not say.
+    pub mode: u32,
+    /// The user that owns it; 0 where the system does not say.
+    pub owner: u32,
+    /// The group that owns it; 0 where the system does not say.
+    pub group: u32,
+}
+
+impl Meta {
+    /// What it is, and where it lies, as one of one name.
+    pub(crate) fn without_sizes(self) -> Meta {
+        Meta { device: self.device, inode: self.inode, ..Meta::of(self.kind) }
+    }
+
+    /// An entry of a kind of which nothing else is known.
+    pub fn of(kind: Kind) -> Meta {
+        Meta {
+            kind,
+            device: 0,
+            inode: 0,
+            links: 1,
+            apparent: 0,
+            disk: 0,
+            modified: 0,
+            mode: 0,
+            owner: 0,
+            group: 0,
+        }
+    }
 }
 
 /// An entry that [`Sys::read`] came upon.
@@ -141,7 +174,7 @@ pub trait Sys: Sync {
     /// The system's own.
     fn meta_in(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Meta>;
 
-    /// Calls `each` for every entry of `directory` but `.` and `..`.
+    /// Calls `each` for every entry of `directory` but `.` and `..`, until it answers `Break`.
     ///
     /// # Errors
     ///
@@ -150,10 +183,74 @@ pub trait Sys: Sync {
         &self,
         directory: &Self::Directory,
         buffer: &mut Self::Buffer,
-        each: &mut impl FnMut(&Self::Found<'_>),
+        each: &mut impl FnMut(&Self::Found<'_>) -> ControlFlow<()>,
     ) -> io::Result<()>;
+
+    /// The beginning of the regular file `name` in a directory, at most `most` bytes. Nothing is followed.
+    ///
+    /// # Errors
+    ///
+    /// The system's own, or that it is no regular file, or that such a system reads no files.
+    fn read_file(
+        &self,
+        directory: &Self::Directory,
+        name: &CStr,
+        most: usize,
+    ) -> io::Result<Vec<u8>> {
+        let _ = (directory, name, most);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Opens the regular file `name` of a directory to be read, and says what it is. Nothing is followed, and nobody is
+    /// waited for: what opens may be no regular file, as the answer says then.
+    ///
+    /// # Errors
+    ///
+    /// The system's own, or that such a system reads no files.
+    fn open_file(&self, directory: &Self::Directory, name: &CStr) -> io::Result<(File, Meta)> {
+        let _ = (directory, name);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The next stretch of a file, at or after an offset, that may hold anything but zeros; what lies before it is a hole.
+    /// A stretch may reach beyond the file's end.
+    ///
+    /// # Errors
+    ///
+    /// The system's own.
+    fn data_after(&self, file: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
+        let _ = file;
+        Ok(Some(offset..u64::MAX))
+    }
+
+    /// Whether a directory lies on a file system that holds no data of its own, such as `/proc`.
+    fn is_pseudo(&self, directory: &Self::Directory) -> bool {
+        let _ = directory;
+        false
+    }
+
+    /// Directories at which a part of a file system is mounted that can be reached by another path,
+    /// too (bind mounts). Empty where the system does not say.
+    fn mounted_twice(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// Whether an error says that this process, or the system, has no file descriptor left, so
     /// that the call may succeed later.
     fn exhausted(&self, error: &io::Error) -> bool;
+}
+
+/// The bytes of a path as a path.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have names that are no path")]
+pub(crate) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    Ok(std::ffi::OsStr::from_bytes(bytes).into())
+}
+
+/// The bytes of a path as a path. A name that is no Unicode cannot be told from another.
+#[cfg(not(unix))]
+pub(crate) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
+    let path = std::str::from_utf8(bytes);
+    path.map(PathBuf::from).map_err(|_| io::ErrorKind::InvalidFilename.into())
 }

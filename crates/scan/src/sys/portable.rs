@@ -5,8 +5,9 @@
 //! file of its own, and where it does not tell the blocks the length stands for them.
 
 use std::ffi::{CStr, CString};
-use std::fs::{DirEntry, FileType, Metadata};
-use std::io;
+use std::fs::{DirEntry, File, FileType, Metadata};
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::{Found, Kind, Meta, Sys};
@@ -58,14 +59,33 @@ impl Sys for Portable {
         &self,
         directory: &PathBuf,
         _buffer: &mut (),
-        each: &mut impl FnMut(&Entry),
+        each: &mut impl FnMut(&Entry) -> ControlFlow<()>,
     ) -> io::Result<()> {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
             let name = CString::new(entry.file_name().into_encoded_bytes())?;
-            each(&Entry { name, entry });
+            if each(&Entry { name, entry }).is_break() {
+                break;
+            }
         }
         Ok(())
+    }
+
+    fn read_file(&self, directory: &PathBuf, name: &CStr, most: usize) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.open_file(directory, name)?.0.take(most as u64).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    fn open_file(&self, directory: &PathBuf, name: &CStr) -> io::Result<(File, Meta)> {
+        let path = directory.join(name_to_path(name)?);
+        // Before it is opened: that might wait for a pipe's other end, or follow a link.
+        if !path.symlink_metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let file = File::open(path)?;
+        let meta = meta(&file.metadata()?);
+        Ok((file, meta))
     }
 
     fn exhausted(&self, error: &io::Error) -> bool {
@@ -140,17 +160,24 @@ fn meta(metadata: &Metadata) -> Meta {
         links: metadata.nlink(),
         apparent: metadata.size(),
         disk: metadata.blocks().saturating_mul(512),
+        modified: metadata.mtime(),
+        mode: metadata.mode(),
+        owner: metadata.uid(),
+        group: metadata.gid(),
     }
 }
 
 #[cfg(not(unix))]
 fn meta(metadata: &Metadata) -> Meta {
+    let since = |time: std::time::SystemTime| match time.duration_since(std::time::UNIX_EPOCH) {
+        Ok(after) => after.as_secs() as i64,
+        // A second that has begun counts, as everywhere else.
+        Err(before) => -before.duration().as_secs_f64().ceil() as i64,
+    };
     Meta {
-        kind: kind(metadata.file_type()),
-        device: 0,
-        inode: 0,
-        links: 1,
         apparent: metadata.len(),
         disk: metadata.len(),
+        modified: metadata.modified().map_or(0, since),
+        ..Meta::of(kind(metadata.file_type()))
     }
 }

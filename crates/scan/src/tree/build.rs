@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-use super::{ABSENT, Arena, Directory, Id, Place, SPENT, Tree};
+use super::{ABSENT, Arena, Bases, Directory, Facts, Id, Place, SPENT, Tree, UNREAD};
+use crate::sys::Meta;
 
 /// A name of a file that has several: set aside by whoever found it, counted here.
 #[derive(Clone, Copy, Debug)]
@@ -13,9 +14,20 @@ pub(crate) struct HardLink {
     pub(crate) entry: Id,
     /// The listing it was found in, or [`Id::NONE`].
     pub(crate) parent: Id,
+    pub(crate) links: u32,
+    pub(crate) facts: Facts,
 }
 
-/// A directory that turned out to be one of the given paths, found within another of them.
+impl HardLink {
+    #[inline]
+    pub(crate) fn new(meta: &Meta, entry: Id, parent: Id) -> HardLink {
+        let Meta { device, inode, .. } = *meta;
+        let links = u32::try_from(meta.links).unwrap_or(u32::MAX);
+        HardLink { device, inode, entry, parent, links, facts: Facts::of(meta) }
+    }
+}
+
+/// A directory that turned out to be one of the roots, found within another of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alias {
     pub(crate) entry: Id,
@@ -23,11 +35,13 @@ pub(crate) struct Alias {
     pub(crate) root: usize,
 }
 
-/// One of the given paths: its entry, and its listing or [`Id::NONE`].
+/// A given path, or a directory that other paths lead to as well: its entry, and its listing or [`Id::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Root {
     pub(crate) entry: Id,
     pub(crate) listing: Id,
+    /// Whether it was given, and so stands by itself unless it lies within another.
+    pub(crate) given: bool,
 }
 
 /// Bytes and entries that are summed up.
@@ -55,23 +69,12 @@ pub(crate) struct Built {
     pub(crate) disk: u64,
     /// For each root, whether it stands in the tree by itself, and not within another.
     pub(crate) outermost: Vec<bool>,
-    bases: Bases,
 }
 
 impl Built {
     /// The path of an entry that lies in a listing or, if that is [`Id::NONE`], is a root.
     pub(crate) fn path(&self, entry: Id, parent: Id) -> Vec<u8> {
-        self.tree.path(entry, self.bases.directory(parent))
-    }
-}
-
-/// Where each arena's listings begin among the directories.
-#[derive(Debug)]
-struct Bases(Vec<u32>);
-
-impl Bases {
-    fn directory(&self, listing: Id) -> u32 {
-        if listing == Id::NONE { ABSENT } else { self.0[listing.arena()] + listing.index() as u32 }
+        self.tree.path(entry, self.tree.bases.directory(parent))
     }
 }
 
@@ -87,7 +90,12 @@ pub(crate) fn build(
     roots: &[Root],
     mut links: Vec<HardLink>,
     mut aliases: Vec<Alias>,
+    unread: &[Id],
+    keep_files: bool,
 ) -> Built {
+    for id in unread {
+        arenas[id.arena()].entries[id.index()].name |= UNREAD;
+    }
     let mut bases = Bases(Vec::with_capacity(arenas.len()));
     let mut count = 0_usize;
     for arena in &arenas {
@@ -114,44 +122,57 @@ pub(crate) fn build(
         }
     }
 
-    let mut tree = Tree { arenas, directories, roots: Vec::new() };
-    let outermost = graft(&mut tree, roots, &bases, &mut aliases);
-    settle(&mut tree, &mut links, &bases, &mut sums);
+    let (roots_found, links_found) = (Vec::new(), Vec::new());
+    let mut tree =
+        Tree { arenas, directories, roots: roots_found, keep_files, links: links_found, bases };
+    let outermost = graft(&mut tree, roots, &mut aliases);
+    settle(&mut tree, &mut links, &mut sums);
+    links.sort_unstable_by_key(|link| link.entry);
+    tree.links = links;
+    place_facts(&mut tree);
     sum_up(&mut tree, &mut sums);
 
-    for (root, _) in roots.iter().zip(&outermost).filter(|(_, outermost)| **outermost) {
-        let directory = bases.directory(root.listing);
+    let by_itself = |(root, outermost): &(&Root, &bool)| root.given && **outermost;
+    for (root, _) in roots.iter().zip(&outermost).filter(by_itself) {
+        let directory = tree.bases.directory(root.listing);
         tree.roots.push(Place { entry: root.entry, directory, parent: ABSENT });
     }
     let mut total = Sum::default();
     for node in tree.roots() {
         total.add(Sum { apparent: node.apparent_bytes(), disk: node.disk_bytes(), entries: 0 });
     }
-    Built { apparent: total.apparent, disk: total.disk, tree, outermost, bases }
+    Built { apparent: total.apparent, disk: total.disk, tree, outermost }
 }
 
 /// Hangs each root that was found within another below the directory that it was found in.
 ///
 /// A root may be found more than once (bind mounts): the path that comes first takes it. It may be
 /// found, through others, within itself: then the last link of that chain is left out.
-fn graft(tree: &mut Tree, roots: &[Root], bases: &Bases, aliases: &mut [Alias]) -> Vec<bool> {
+fn graft(tree: &mut Tree, roots: &[Root], aliases: &mut [Alias]) -> Vec<bool> {
     aliases.sort_by(|a, b| {
-        compare(tree, (a.entry, bases.directory(a.parent)), (b.entry, bases.directory(b.parent)))
+        compare(
+            tree,
+            (a.entry, tree.bases.directory(a.parent)),
+            (b.entry, tree.bases.directory(b.parent)),
+        )
     });
     let mut outermost = vec![true; roots.len()];
     for alias in aliases {
-        let grafted = bases.directory(roots[alias.root].listing);
+        let grafted = tree.bases.directory(roots[alias.root].listing);
         if grafted == ABSENT || !outermost[alias.root] {
             continue;
         }
-        let parent = bases.directory(alias.parent);
+        let parent = tree.bases.directory(alias.parent);
         let mut above = parent;
         while above != ABSENT && above != grafted {
             above = tree.directories[above as usize].parent;
         }
         if above == ABSENT {
-            tree.directories[grafted as usize].parent = parent;
-            tree.directories[grafted as usize].entry = alias.entry;
+            let directory = &mut tree.directories[grafted as usize];
+            directory.parent = parent;
+            let before = std::mem::replace(&mut directory.entry, alias.entry);
+            let unread = tree.entry(before).name & UNREAD;
+            tree.arenas[alias.entry.arena()].entries[alias.entry.index()].name |= unread;
             outermost[alias.root] = false;
         }
     }
@@ -159,13 +180,13 @@ fn graft(tree: &mut Tree, roots: &[Root], bases: &Bases, aliases: &mut [Alias]) 
 }
 
 /// Gives the size of each file that has several names to the first of those that were found.
-fn settle(tree: &mut Tree, links: &mut [HardLink], bases: &Bases, sums: &mut [Sum]) {
+fn settle(tree: &mut Tree, links: &mut [HardLink], sums: &mut [Sum]) {
     links.sort_unstable_by_key(|link| (link.device, link.inode));
     for names in links.chunk_by(|a, b| (a.device, a.inode) == (b.device, b.inode)) {
         let bearer = names
             .iter()
             .min_by(|a, b| {
-                let place = |link: &HardLink| (link.entry, bases.directory(link.parent));
+                let place = |link: &HardLink| (link.entry, tree.bases.directory(link.parent));
                 compare(tree, place(a), place(b))
             })
             .expect("a chunk is never empty");
@@ -174,12 +195,25 @@ fn settle(tree: &mut Tree, links: &mut [HardLink], bases: &Bases, sums: &mut [Su
             if link.entry == bearer.entry {
                 let sum = Sum { apparent: entry.apparent, disk: entry.disk, entries: 0 };
                 // A root's own entry bears its size already.
-                if let Some(above) = sums.get_mut(bases.directory(link.parent) as usize) {
+                if let Some(above) = sums.get_mut(tree.bases.directory(link.parent) as usize) {
                     above.add(sum);
                 }
             } else {
                 entry.name |= SPENT;
             }
+        }
+    }
+}
+
+/// Gives what is known of each listed directory to its entry.
+fn place_facts(tree: &mut Tree) {
+    for arena in 0..tree.arenas.len() {
+        let first = tree.bases.0[arena] as usize;
+        for (listing, facts) in
+            std::mem::take(&mut tree.arenas[arena].listed).into_iter().enumerate()
+        {
+            let entry = tree.directories[first + listing].entry;
+            tree.arenas[entry.arena()].facts[entry.index()] = facts;
         }
     }
 }

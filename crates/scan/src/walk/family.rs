@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::choice::Rules;
 use crate::sys::Sys;
 use crate::tree::Id;
 
@@ -35,6 +36,10 @@ pub(super) struct Family<'a, S: Sys> {
     link: Arc<Link>,
     listing: Id,
     root: usize,
+    /// How deep they lie.
+    depth: u32,
+    /// What ignore files exclude where they lie.
+    rules: Option<Arc<Rules>>,
 }
 
 /// A directory's way up, and the names of some of its directories, each ended by a NUL.
@@ -85,6 +90,35 @@ impl<'a, S: Sys> Task<'a, S> {
         self.family.as_ref().map_or(self.at as usize, |family| family.root)
     }
 
+    /// How deep it lies; a root at 0.
+    #[inline]
+    pub(super) fn depth(&self) -> u32 {
+        self.family.as_ref().map_or(0, |family| family.depth)
+    }
+
+    /// What ignore files exclude where it lies.
+    pub(super) fn rules(&self) -> Option<&Arc<Rules>> {
+        self.family.as_ref()?.rules.as_ref()
+    }
+
+    /// Its path below its root, with a slash after each name. Linear in the depth.
+    pub(super) fn path(&self, path: &mut Vec<u8>) {
+        path.clear();
+        let mut names = Vec::new();
+        if let Some((family, name)) = self.place() {
+            names.push(name);
+            let mut link = &family.link;
+            while let Above::Below(above, at) = &link.above {
+                names.push(above.name(*at));
+                link = above;
+            }
+        }
+        for name in names.into_iter().rev() {
+            path.extend_from_slice(name.to_bytes());
+            path.push(b'/');
+        }
+    }
+
     /// Whether it is a root itself.
     #[inline]
     pub(super) fn is_root(&self) -> bool {
@@ -96,7 +130,8 @@ impl<'a, S: Sys> Task<'a, S> {
     pub(super) fn set_aside(&self) -> Self {
         let family = self.family.as_ref().map(|family| {
             let link = Arc::clone(&family.link);
-            Arc::new(Family { held: None, link, listing: family.listing, root: family.root })
+            let Family { listing, root, depth, .. } = **family;
+            Arc::new(Family { held: None, link, listing, root, depth, rules: family.rules.clone() })
         });
         Task { family, at: self.at, entry: self.entry }
     }
@@ -108,6 +143,7 @@ impl<'a, S: Sys> Task<'a, S> {
         &self,
         held: Option<Held<'a, S::Directory>>,
         listing: Id,
+        rules: Option<&Arc<Rules>>,
         names: &mut Vec<u8>,
         children: &mut Vec<(u32, Id)>,
         sink: &mut impl FnMut(Self),
@@ -117,7 +153,9 @@ impl<'a, S: Sys> Task<'a, S> {
             None => Above::Root,
         };
         let link = Arc::new(Link { above, names: names.as_slice().into() });
-        let family = Some(Arc::new(Family { held, link, listing, root: self.root() }));
+        let (root, depth) = (self.root(), self.depth() + 1);
+        let family =
+            Some(Arc::new(Family { held, link, listing, root, depth, rules: rules.cloned() }));
         let last = children.pop();
         for (at, entry) in children.drain(..) {
             sink(Task { family: family.clone(), at, entry });

@@ -30,9 +30,9 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn new(arena: u16) -> Findings {
+    pub(crate) fn new(arena: u16, keep_facts: bool) -> Findings {
         Findings {
-            arena: Arena::new(arena),
+            arena: Arena::new(arena, keep_facts),
             links: Vec::new(),
             aliases: Vec::new(),
             failures: Vec::new(),

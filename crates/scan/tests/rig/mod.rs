@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -115,8 +116,12 @@ pub(crate) fn second_opinion(root: &Path) -> Totals {
 /// What a [`Rigged`] system is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
+    /// Looking up a path given by the user, which is the name here.
+    Find,
     Open,
     Meta,
+    /// Asking what an open directory is.
+    Own,
     Read,
 }
 
@@ -129,11 +134,13 @@ pub(crate) struct Rigged<'h, S> {
     pub(crate) sys: S,
     pub(crate) hook: &'h Hook<'h>,
     pub(crate) handles: usize,
+    /// Mount points, told apart by their last name, and the directories that are seen there.
+    pub(crate) mounts: Vec<(PathBuf, PathBuf)>,
 }
 
 impl<'h> Rigged<'h, Linux> {
     pub(crate) fn new(hook: &'h Hook<'h>) -> Self {
-        Rigged { sys: Linux, hook, handles: 1000 }
+        Rigged { sys: Linux, hook, handles: 1000, mounts: Vec::new() }
     }
 
     pub(crate) fn scan(&self, paths: &[PathBuf], engine: Engine) -> Scan {
@@ -178,7 +185,32 @@ impl<S: Sys> Sys for Rigged<'_, S> {
     }
 
     fn meta(&self, path: &Path, follow: bool) -> io::Result<Meta> {
-        self.sys.meta(path, follow)
+        let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
+        let mounted = self.mounts.iter().find(|(point, _)| point == path);
+        match (self.hook)(Deed::Find, &name) {
+            Some(error) => Err(error),
+            None => self.sys.meta(mounted.map_or(path, |(_, seen)| seen), follow),
+        }
+    }
+
+    fn read_file(
+        &self,
+        directory: &Self::Directory,
+        name: &CStr,
+        most: usize,
+    ) -> io::Result<Vec<u8>> {
+        self.sys.read_file(&directory.0, name, most)
+    }
+
+    fn open_file(&self, directory: &Self::Directory, name: &CStr) -> io::Result<(fs::File, Meta)> {
+        match (self.hook)(Deed::Open, name) {
+            Some(error) => Err(error),
+            None => self.sys.open_file(&directory.0, name),
+        }
+    }
+
+    fn mounted_twice(&self) -> Vec<PathBuf> {
+        self.mounts.iter().map(|(point, _)| point.clone()).collect()
     }
 
     fn open_path(&self, path: &Path) -> io::Result<Self::Directory> {
@@ -188,7 +220,12 @@ impl<S: Sys> Sys for Rigged<'_, S> {
     fn open(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Self::Directory> {
         match (self.hook)(Deed::Open, name) {
             Some(error) => Err(error),
-            None => Ok((self.sys.open(&parent.0, name)?, name.into())),
+            None => match self.mounts.iter().find(|(point, _)| {
+                point.file_name().is_some_and(|last| last.as_encoded_bytes() == name.to_bytes())
+            }) {
+                Some((_, seen)) => Ok((self.sys.open_path(seen)?, name.into())),
+                None => Ok((self.sys.open(&parent.0, name)?, name.into())),
+            },
         }
     }
 
@@ -197,7 +234,10 @@ impl<S: Sys> Sys for Rigged<'_, S> {
     }
 
     fn meta_of(&self, directory: &Self::Directory) -> io::Result<Meta> {
-        self.sys.meta_of(&directory.0)
+        match (self.hook)(Deed::Own, &directory.1) {
+            Some(error) => Err(error),
+            None => self.sys.meta_of(&directory.0),
+        }
     }
 
     fn meta_in(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Meta> {
@@ -211,10 +251,10 @@ impl<S: Sys> Sys for Rigged<'_, S> {
         &self,
         directory: &Self::Directory,
         buffer: &mut S::Buffer,
-        each: &mut impl FnMut(&RiggedFound<'_>),
+        each: &mut impl FnMut(&RiggedFound<'_>) -> ControlFlow<()>,
     ) -> io::Result<()> {
         self.sys.read(&directory.0, buffer, &mut |found| {
-            each(&RiggedFound { inner: found, hook: self.hook });
+            each(&RiggedFound { inner: found, hook: self.hook })
         })?;
         (self.hook)(Deed::Read, &directory.1).map_or(Ok(()), Err)
     }

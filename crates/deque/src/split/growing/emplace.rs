@@ -40,14 +40,14 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         value: V,
         write: impl FnOnce(*mut S::Head, *mut S::Rest, V),
     ) -> Result<(), V> {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let head = shared.head();
-        if !room.has(head) {
+        if !buffer.has(head) {
             return Err(value);
         }
         // SAFETY: there is room at `head`, above which there is no task; `shared` keeps the rings; and
         // `write` leaves a task there.
-        unsafe { room.write_with(head, |head, rest| write(head, rest, value)) };
+        unsafe { buffer.write_with(head, |head, rest| write(head, rest, value)) };
         let next = head.wrapping_add(1);
         shared.set_head(next);
         if !shared.undisturbed(next) {
@@ -70,7 +70,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         &self,
         take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
     ) -> Option<R> {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let head = shared.head();
         let index = head.wrapping_sub(1);
         shared.set_head(index);
@@ -82,7 +82,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             return Some(take(head.as_mut_ptr(), rest.as_mut_ptr()));
         }
         // SAFETY: as in `pop`, and the caller's promise.
-        Some(unsafe { room.read_with(index, take) })
+        Some(unsafe { buffer.read_with(index, take) })
     }
 
     /// Pops one task after the other, each by `take`, as [`pop_in_place`](Split::pop_in_place) does, while `take` says
@@ -98,7 +98,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         &self,
         mut take: impl FnMut(*mut S::Head, *mut S::Rest) -> bool,
     ) {
-        let (shared, room) = self.owned();
+        let (shared, buffer) = self.owned();
         let mut wants_more = true;
         while wants_more {
             let head = shared.head();
@@ -110,7 +110,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
                 return;
             }
             // SAFETY: as in `pop_in_place`.
-            wants_more = unsafe { room.read_with(index, &mut take) };
+            wants_more = unsafe { buffer.read_with(index, &mut take) };
         }
     }
 }

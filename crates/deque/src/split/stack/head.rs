@@ -64,6 +64,7 @@ pub enum Popped {
 ///
 /// Only a stack's owner, one thread at a time, may use its heads; every method says so by being
 /// unsafe.
+#[repr(transparent)]
 pub struct Head<M: Memory, C = ()> {
     slot: NonNull<Slot<M>>,
     stack: PhantomData<NonNull<Header<M, C>>>,
@@ -371,6 +372,23 @@ impl<M: Memory, C: Context> Head<M, C> {
             }
         }
         self.below(here.wrapping_sub(low))
+    }
+
+    /// The head at a slot, for an owner that has kept its address.
+    ///
+    /// # Safety
+    ///
+    /// The slot is of a stack with this context that the calling thread owns, and ready: [`as_ptr`](Head::as_ptr) of some head
+    /// of the stack gave its address, or the slot below it has a task.
+    #[inline(always)]
+    pub unsafe fn from_ptr(slot: NonNull<Slot<M>>) -> Head<M, C> {
+        Self::at(slot)
+    }
+
+    /// The address of this head's slot.
+    #[inline(always)]
+    pub fn as_ptr(self) -> NonNull<Slot<M>> {
+        self.slot
     }
 
     /// How many tasks stand below this head.

@@ -51,6 +51,7 @@
 //! the owner's head does not go below a stolen task before it has retired it.
 
 mod head;
+pub mod layout;
 mod region;
 mod slot;
 
@@ -71,6 +72,9 @@ use slot::{PRESENT, make_ready};
 
 /// Slots made ready at a time: a page of them.
 const BATCH: usize = 64;
+
+/// The least of all sizes of pages.
+const PAGE: usize = 4096;
 
 /// Slots beyond the capacity: the push that finds the stack full has written to one already.
 const SPARE: usize = 1;
@@ -143,9 +147,16 @@ impl<M: Memory, C> Header<M, C> {
 
     /// Bytes from the header to the first slot.
     const SLOTS_START: usize = Self::SENTINEL + size_of::<Slot<M>>();
+
+    /// Slots that are ready from the start: those in the page of the header, so that a stack which is not used takes no other.
+    const FIRST_BATCH: usize = match PAGE.saturating_sub(Self::SLOTS_START) / size_of::<Slot<M>>() {
+        0 => BATCH,
+        slots => slots,
+    };
 }
 
-/// Places of heads, so that they compare with a head.
+/// Places of heads, so that they compare with a head. Its layout is public: see [`layout`].
+#[repr(C)]
 struct Hot<M: Memory> {
     limit: M::Pointer<Limit>,
     floor: M::Pointer<Limit>,
@@ -277,7 +288,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
         let memory = unsafe { alloc(layout) };
         let header = NonNull::new(memory.cast::<Header<M, C>>())
             .ok_or(StackError::OutOfMemory(layout.size()))?;
-        let ready = (slots + SPARE).min(BATCH);
+        let ready = (slots + SPARE).min(Header::<M, C>::FIRST_BATCH);
         let first = Self::slot_of(header, 0);
         let limit = Self::slot_of(header, ready as u32 - 1).as_ptr().cast();
         let content = Header {

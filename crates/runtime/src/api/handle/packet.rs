@@ -1,6 +1,6 @@
 //! What a spawned task and its handle share: first the closure, later what it came to.
 //!
-//! The task is *queued*, then *running*, then *ended*. Whoever takes its [job](Job) out of the packet, under the lock, is the one
+//! The task is *queued*, then *running*, then *ended*. Whoever takes its job out of the packet, under the lock, is the one
 //! that begins it, and alone uses the closure from then on:
 //!
 //! - the worker that comes upon it in a queue or an inbox, and runs it;
@@ -11,6 +11,7 @@
 
 use std::any::Any;
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
@@ -23,7 +24,7 @@ use crate::pool::handlers::Handlers;
 use crate::scheduler::latch::Signal;
 use crate::scheduler::registry::{Detached, Registry};
 
-pub(super) type Outcome<R> = Result<R, JoinError>;
+pub(crate) type Outcome<R> = Result<R, JoinError>;
 
 /// What a task belongs to until it has ended.
 pub(crate) trait Home: Send + 'static {
@@ -63,48 +64,38 @@ impl Home for Held {
     }
 }
 
-/// A task's closure and its home, until it begins.
-pub(crate) trait Job<'t, R>: Send {
-    /// Whether the worker `local`, which waits for the task, begins it.
-    fn lets_begin(&self, local: &Local) -> bool;
-    /// Takes it out, if it is there.
-    fn take(&mut self) -> Option<Begun<'t, R>>;
+/// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call through the table, behind which
+/// all is in a place that is known.
+pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
+    fn fork_guard(&self) -> ForkGuard;
+    fn is_finished(&self) -> bool;
+    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may. Returns whether it did.
+    fn run_on(&self, local: &Local) -> bool;
+    /// Ends a task that has not started as cancelled.
+    fn cancel(&self) -> bool;
+    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
+    fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
+    /// Whether the task has not ended, and whether its end wakes this one.
+    fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
+    /// The outcome of the task that has ended.
+    fn take(&self) -> Outcome<R>;
+    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic hook has reported it.
+    fn detach(&self);
 }
 
-/// What only the one that begins a task has.
-pub(crate) struct Begun<'t, R> {
-    closure: Box<dyn FnOnce() -> R + Send + 't>,
-    registry: Arc<Registry>,
-    /// Dropped when the task has ended.
-    _home: Box<dyn Any + Send>,
+pub(crate) struct Packet<R, F, H> {
+    fork_guard: ForkGuard,
+    inner: Mutex<Inner<R, F, H>>,
 }
 
-impl<'t, R, F: FnOnce() -> R + Send + 't, H: Home> Job<'t, R> for Option<(F, H)> {
-    fn lets_begin(&self, local: &Local) -> bool {
-        let lets = |(_, home): &(F, H)| local.begins(home.registry(), H::IN_ORDER);
-        self.as_ref().is_some_and(lets)
-    }
-
-    #[cold]
-    fn take(&mut self) -> Option<Begun<'t, R>> {
-        let (closure, home) = Option::take(self)?;
-        let registry = Arc::clone(home.registry());
-        Some(Begun { closure: Box::new(closure), registry, _home: Box::new(home) })
-    }
+struct Inner<R, F, H> {
+    state: State<R>,
+    waiter: Waiter,
+    /// The closure and its home, until the task begins.
+    job: Option<(F, H)>,
 }
 
-pub(crate) struct Packet<R, J: ?Sized> {
-    pub(super) fork_guard: ForkGuard,
-    inner: Mutex<Inner<R, J>>,
-}
-
-pub(super) struct Inner<R, J: ?Sized> {
-    pub(super) state: State<R>,
-    pub(super) waiter: Waiter,
-    job: J,
-}
-
-pub(super) enum State<R> {
+enum State<R> {
     /// Queued or running.
     Pending,
     Ended(Outcome<R>),
@@ -114,7 +105,7 @@ pub(super) enum State<R> {
     Detached,
 }
 
-pub(super) enum Waiter {
+pub(crate) enum Waiter {
     Nobody,
     /// A thread, in `join`.
     Thread(Signal),
@@ -123,12 +114,9 @@ pub(super) enum Waiter {
 }
 
 /// The task's side of a packet, until it runs. Dropped before, it cancels.
-pub(crate) struct Promise<R, F: FnOnce() -> R + Send, H: Home>(Option<Arc<Own<R, F, H>>>);
+pub(crate) struct Promise<R, F: FnOnce() -> R, H: Home>(Option<Arc<Packet<R, F, H>>>);
 
-/// A packet, as its task knows it.
-type Own<R, F, H> = Packet<R, Option<(F, H)>>;
-
-impl<R, F: FnOnce() -> R + Send, H: Home> Packet<R, Option<(F, H)>> {
+impl<R, F: FnOnce() -> R, H: Home> Packet<R, F, H> {
     /// A task of this closure, and its two sides.
     #[inline(always)]
     pub(crate) fn new(home: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
@@ -138,66 +126,36 @@ impl<R, F: FnOnce() -> R + Send, H: Home> Packet<R, Option<(F, H)>> {
         let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
     }
-}
 
-impl<R, J: ?Sized> Inner<R, J> {
-    pub(super) fn is_pending(&self) -> bool {
-        matches!(self.state, State::Pending)
-    }
-}
-
-impl<R, J: ?Sized> Packet<R, J> {
     #[inline(always)]
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner<R, J>> {
+    fn lock(&self) -> MutexGuard<'_, Inner<R, F, H>> {
         self.fork_guard.lock(&self.inner)
     }
 
-    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more, and leaves the outcome. Does not
-    /// unwind. Tells `unheard` of a panic that nobody will ask for.
+    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more, and gives the outcome to `end`, which
+    /// returns what nobody will ask for. Does not unwind. Tells `unheard` of a panic that nobody will ask for.
     #[inline(always)]
     fn run(
-        &self,
-        closure: impl FnOnce() -> R,
+        closure: F,
         handlers: &Handlers,
         starts: bool,
+        end: impl FnOnce(Outcome<R>) -> Option<Outcome<R>>,
         unheard: impl FnOnce(Box<dyn Any + Send>),
     ) {
         if !starts {
             handlers.told(|| drop(closure));
             // A waker may panic here.
-            handlers.told(|| drop(self.end(Err(JoinError::cancelled()))));
+            handlers.told(|| drop(end(Err(JoinError::cancelled()))));
             return;
         }
         let outcome = catch(closure).map_err(JoinError::panicked);
         // And here, and so may the destructor of a result that nobody wants.
-        handlers.told(|| match self.end(outcome) {
+        handlers.told(|| match end(outcome) {
             Some(Ok(result)) => drop(result),
             // This task ran, so that it was not cancelled.
             Some(Err(error)) => unheard(error.into_panic()),
             None => {}
         });
-    }
-
-    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic hook has reported it.
-    #[inline(always)]
-    pub(super) fn detach(&self) {
-        let mut inner = self.lock();
-        let next = match inner.state {
-            State::Pending => State::Detached,
-            _ => State::Taken,
-        };
-        let before = mem::replace(&mut inner.state, next);
-        let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
-        // Foreign destructors: not under the lock.
-        drop(inner);
-        drop((before, waiter));
-    }
-
-    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
-    pub(super) fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
-        let mut inner = self.lock();
-        // An unwanted `waiter` is dropped after the lock, as an argument.
-        inner.is_pending().then(|| mem::replace(&mut inner.waiter, waiter))
     }
 
     /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
@@ -218,32 +176,94 @@ impl<R, J: ?Sized> Packet<R, J> {
         }
         None
     }
+
+    fn cancel_queued(&self) -> bool {
+        let begun = self.lock().job.take();
+        let Some((closure, home)) = begun else {
+            return false;
+        };
+        home.registry().handlers.told(|| drop(closure));
+        drop(self.end(Err(JoinError::cancelled())));
+        true
+    }
 }
 
-impl<'t, R, J: Job<'t, R> + ?Sized> Packet<R, J> {
-    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may.
-    pub(super) fn run_on(&self, local: &Local) {
+impl<R, F, H> Inner<R, F, H> {
+    fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending)
+    }
+}
+
+impl<R: Send, F: FnOnce() -> R + Send, H: Home> Awaited<R> for Packet<R, F, H> {
+    fn fork_guard(&self) -> ForkGuard {
+        self.fork_guard
+    }
+
+    fn is_finished(&self) -> bool {
+        !self.fork_guard.is_elsewhere()
+            && matches!(self.lock().state, State::Ended(_) | State::Taken)
+    }
+
+    fn run_on(&self, local: &Local) -> bool {
+        let begun = {
+            let mut inner = self.lock();
+            let lets = |(_, home): &(F, H)| local.begins(home.registry(), H::IN_ORDER);
+            if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
+        };
+        let Some((closure, home)) = begun else {
+            return false;
+        };
+        let handlers = &home.registry().handlers;
+        // Its handle is there, so that somebody will ask.
+        local.run_awaited(|| Self::run(closure, handlers, true, |outcome| self.end(outcome), drop));
+        true
+    }
+
+    fn cancel(&self) -> bool {
+        self.cancel_queued()
+    }
+
+    fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
-        if !inner.job.lets_begin(local) {
-            return;
-        }
-        let begun = inner.job.take();
-        drop(inner);
-        if let Some(Begun { closure, registry, _home }) = begun {
-            // Its handle is there, so that somebody will ask.
-            local.run_awaited(|| self.run(closure, &registry.handlers, true, drop));
+        // An unwanted `waiter` is dropped after the lock, as an argument.
+        inner.is_pending().then(|| mem::replace(&mut inner.waiter, waiter))
+    }
+
+    fn is_pending_for(&self, waker: &Waker) -> (bool, bool) {
+        let inner = self.lock();
+        let same = matches!(&inner.waiter, Waiter::Task(old) if old.will_wake(waker));
+        (inner.is_pending(), same)
+    }
+
+    fn take(&self) -> Outcome<R> {
+        let mut inner = self.lock();
+        match mem::replace(&mut inner.state, State::Taken) {
+            State::Ended(outcome) => outcome,
+            State::Taken => {
+                drop(inner);
+                panic!("a task's outcome is asked for a second time, after a poll had returned it");
+            }
+            _ => unreachable!("the task has ended, and this is its one handle"),
         }
     }
 
-    /// Ends a task that has not started as cancelled.
-    pub(super) fn cancel(&self) -> bool {
-        let begun = self.lock().job.take();
-        let Some(Begun { closure, registry, _home }) = begun else {
-            return false;
-        };
-        registry.handlers.told(|| drop(closure));
-        drop(self.end(Err(JoinError::cancelled())));
-        true
+    fn detach(&self) {
+        // In a child process the lock may be held by a thread that is not there.
+        if self.fork_guard.is_elsewhere() {
+            return;
+        }
+        let mut inner = self.lock();
+        // Mostly nothing is to be dropped.
+        if inner.is_pending() && matches!(inner.waiter, Waiter::Nobody) {
+            inner.state = State::Detached;
+            return;
+        }
+        let next = if inner.is_pending() { State::Detached } else { State::Taken };
+        let before = mem::replace(&mut inner.state, next);
+        let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
+        // Foreign destructors: not under the lock.
+        drop(inner);
+        drop((before, waiter));
     }
 }
 
@@ -253,10 +273,16 @@ impl<R, F: FnOnce() -> R + Send, H: Home> Promise<R, F, H> {
     #[inline(always)]
     pub(crate) fn run(mut self) -> Option<Box<dyn Any + Send>> {
         let packet = self.0.take()?;
-        let (closure, home) = packet.lock().job.take()?;
+        let (job, is_detached) = {
+            let mut inner = packet.lock();
+            (inner.job.take(), matches!(inner.state, State::Detached))
+        };
+        let (closure, home) = job?;
         let (handlers, mut for_scope) = (&home.registry().handlers, None);
         let starts = H::IN_SCOPE || !home.registry().is_dropping();
-        packet.run(closure, handlers, starts, |payload| {
+        // Without a handle nobody else has the packet.
+        let end = |outcome| if is_detached { Some(outcome) } else { packet.end(outcome) };
+        Packet::<R, F, H>::run(closure, handlers, starts, end, |payload| {
             if H::IN_SCOPE {
                 for_scope = Some(payload);
             } else {
@@ -267,10 +293,10 @@ impl<R, F: FnOnce() -> R + Send, H: Home> Promise<R, F, H> {
     }
 }
 
-impl<R, F: FnOnce() -> R + Send, H: Home> Drop for Promise<R, F, H> {
+impl<R, F: FnOnce() -> R, H: Home> Drop for Promise<R, F, H> {
     fn drop(&mut self) {
         if let Some(packet) = &self.0 {
-            packet.cancel();
+            packet.cancel_queued();
         }
     }
 }

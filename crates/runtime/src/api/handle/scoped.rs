@@ -1,9 +1,8 @@
 //! Handles to tasks that borrow.
 
 use std::fmt;
-use std::sync::Arc;
 
-use super::packet::{Job, Packet};
+use super::packet::Packet;
 use super::{Handle, JoinError};
 use crate::api::scope::Scope;
 use crate::job::scoped::{Destination, ScopeKind, Tally};
@@ -12,12 +11,6 @@ use crate::job::scoped::{Destination, ScopeKind, Tally};
 ///
 /// Dropping it lets the task go: it runs all the same, and the scope waits for it. A panic of it is then the scope's.
 pub struct ScopedJoinHandle<'scope, R>(Handle<'scope, R>);
-
-impl<'scope, R: Send> ScopedJoinHandle<'scope, R> {
-    fn new<J: Job<'scope, R> + 'scope>(packet: Arc<Packet<R, J>>) -> Self {
-        ScopedJoinHandle(Handle { packet })
-    }
-}
 
 impl<R> ScopedJoinHandle<'_, R> {
     /// Waits for the task, as [`JoinHandle::join`](crate::JoinHandle::join) does.
@@ -73,6 +66,6 @@ impl<'scope> Scope<'scope> {
             }
         };
         Tally::spawn(self, run, Destination::Own);
-        ScopedJoinHandle::new(packet)
+        ScopedJoinHandle(Handle { packet })
     }
 }

@@ -219,6 +219,39 @@ pub(crate) mod children {
         assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
     }
 
+    /// A guest is a thread from outside whose region runs on itself.
+    #[test]
+    fn a_guest_that_forks_works_alone_and_leaves_its_region() {
+        if !alone("a_guest_that_forks_works_alone_and_leaves_its_region") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        for unwinds in [false, true] {
+            let mut process = -1;
+            let text = refusal(|| {
+                pool.run(|mut worker| {
+                    process = split();
+                    if process == 0 {
+                        assert_eq!(worker.join(|_| 1, |_| 2), (1, 2));
+                        assert_eq!(join(|| 3, || 4), (3, 4));
+                        let mut sum = 0;
+                        scope(|s| s.spawn(|_| sum += 5));
+                        assert_eq!(sum, 5);
+                        assert!(!unwinds, "out of the region");
+                    }
+                });
+            });
+            if process == 0 {
+                let expected = if unwinds { "out of the region" } else { "no panic" };
+                let refused = refusal(|| pool.run(|_| ())).contains("make a new pool after fork()");
+                leave(if refused && text == expected { 12 } else { 1 });
+            }
+            assert_eq!((text.as_str(), reap(process)), ("no panic", 12 << 8), "unwinds: {unwinds}");
+            // The place is as it was.
+            assert_eq!(pool.run(|mut worker| worker.join(|_| 1, |_| 2)), (1, 2));
+        }
+    }
+
     #[test]
     fn a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for() {
         if !alone("a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for") {

@@ -19,7 +19,6 @@ pub(crate) mod wake_policy;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub(crate) trait Parking: Send + Sync {
-    fn new() -> Self;
     /// Sleeps until called. Only the worker itself.
     fn park(&self);
     /// As `park`, but at most for so long. Returns whether it was called.
@@ -42,6 +41,8 @@ pub(crate) struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
     /// somebody decided to wake them.
     searching: CachePadded<M::Word>,
+    /// How many workers sleep for [`LONGEST_OWNERS_NAP`] at most.
+    napping: CachePadded<M::Word>,
     /// What each worker does that neither works nor searches.
     idle: States<M>,
     /// Whom each worker waits for: the thief's index plus one, or zero. Written by the worker.
@@ -69,18 +70,23 @@ pub(crate) enum Slept {
 
 /// The longest nap.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
+/// The longest nap during which an owner may count on the napper: see "Requests that are put off" in README.md.
+pub(crate) const LONGEST_OWNERS_NAP: Duration = Duration::from_millis(64);
 
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the call.
 impl<M: Memory, S: Parking> Sleep<M, S> {
-    pub(crate) fn new(workers: usize, places: usize, reach: usize) -> Self {
+    /// Of workers that sleep in these, the last of which are `places` of guests.
+    pub(crate) fn new(parking: Box<[S]>, places: usize, reach: usize) -> Self {
+        let workers = parking.len();
         assert!(places <= guests::MOST, "more places of guests than a word has bits for");
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
+            napping: CachePadded::new(M::Word::new(0)),
             idle: States::new(workers),
             thieves: (0..workers).map(|_| CachePadded::new(M::Word::new(0))).collect(),
             reach,
-            parking: (0..workers).map(|_| S::new()).collect(),
+            parking,
             guests: CachePadded::new(M::Word::new(0)),
             places,
         }
@@ -176,6 +182,13 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.searching.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks again before long without being
+    /// called. Out of date at once: a worker that was called out of its nap is a searcher from then on, and looks at what owners
+    /// keep private when it has found something (L3).
+    pub(crate) fn may_put_off(&self) -> bool {
+        !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
+    }
+
     /// A worker begins to search.
     pub(crate) fn search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
@@ -225,7 +238,17 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// Lines R6 and R7. Returns whether the time was over before anybody called.
-    fn nap(&self, worker: usize, mut time: Duration) -> bool {
+    fn nap(&self, worker: usize, time: Duration) -> bool {
+        if time > LONGEST_OWNERS_NAP {
+            return self.nap_for(worker, time);
+        }
+        self.napping.fetch_add(1, Ordering::Relaxed);
+        let over = self.nap_for(worker, time);
+        self.napping.fetch_sub(1, Ordering::Relaxed);
+        over
+    }
+
+    fn nap_for(&self, worker: usize, mut time: Duration) -> bool {
         while !self.parking[worker].park_for(time) {
             if self.take_out(worker) {
                 return true;

@@ -12,17 +12,25 @@ use poach_memory::{Loom, Memory, Ordering};
 use super::follow::Following;
 use super::{Caller, Parking, Sleep};
 
+mod put_off;
+
 struct LoomSeat {
     called: Mutex<bool>,
     changed: Condvar,
     napped: Mutex<bool>,
 }
 
-impl Parking for LoomSeat {
+impl LoomSeat {
     fn new() -> Self {
         LoomSeat { called: Mutex::new(false), changed: Condvar::new(), napped: Mutex::new(false) }
     }
 
+    fn of(workers: usize) -> Box<[LoomSeat]> {
+        (0..workers).map(|_| LoomSeat::new()).collect()
+    }
+}
+
+impl Parking for LoomSeat {
     fn park(&self) {
         let mut called = self.called.lock().unwrap();
         while !*called {
@@ -69,7 +77,7 @@ impl<M: Memory> Pool<M> {
     /// Leaked: loom's own types panic when they are dropped by the unwinding of a deadlock.
     fn new(workers: usize, lines: Lines) -> &'static Self {
         Box::leak(Box::new(Pool {
-            sleep: Sleep::new(workers, 2, 1),
+            sleep: Sleep::new(LoomSeat::of(workers), 2, 1),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines,
@@ -189,7 +197,8 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
 /// Two threads that want one place, one of them again after the other has left.
 fn guests(stays: bool) {
     check(move || {
-        let sleep: &'static Sleep<Loom, LoomSeat> = Box::leak(Box::new(Sleep::new(2, 1, 1)));
+        let sleep: &'static Sleep<Loom, LoomSeat> =
+            Box::leak(Box::new(Sleep::new(LoomSeat::of(2), 1, 1)));
         // What only the guest touches, and an access that loom watches.
         let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
         let act = || private.with_mut(|_| ());
@@ -224,7 +233,8 @@ fn a_guest_that_acts_when_it_has_left_is_not_alone() {
 #[test]
 fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     check(|| {
-        let sleep: &'static Sleep<Loom, LoomSeat> = Box::leak(Box::new(Sleep::new(2, 1, 1)));
+        let sleep: &'static Sleep<Loom, LoomSeat> =
+            Box::leak(Box::new(Sleep::new(LoomSeat::of(2), 1, 1)));
         let closed: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
         let guest = thread::spawn(move || {
             if let Some(place) = sleep.enter() {
@@ -401,7 +411,7 @@ fn a_follower_that_does_not_look_again_sleeps_for_ever() {
 fn a_follower_takes_what_its_chain_shares(reach: usize) {
     check(move || {
         let pool: &'static Pool<Loom> = Box::leak(Box::new(Pool {
-            sleep: Sleep::new(3, 0, reach),
+            sleep: Sleep::new(LoomSeat::of(3), 0, reach),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines: ALL,

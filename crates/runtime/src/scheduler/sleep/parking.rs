@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::sync::{Parker, Unparker};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::job::current::Local;
 use crate::job::forked::ForkGuard;
 use crate::scheduler::affinity::Mover;
 use crate::scheduler::sleep::{Caller, Parking};
@@ -37,9 +36,19 @@ pub(crate) struct ThreadParking {
     /// The processor of the last caller, plus one; or zero.
     caller: <Machine as Memory>::Word,
     fork_guard: ForkGuard,
+    /// What a thread does that calls the sleeper.
+    on_call: fn(),
 }
 
 impl ThreadParking {
+    pub(crate) fn new(on_call: fn()) -> Self {
+        let parker = Parker::new();
+        let unparker = parker.unparker().clone();
+        let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
+        let (called, caller, fork_guard) = (Word::new(0), Word::new(0), ForkGuard::here());
+        ThreadParking { parker, unparker, called, sleeper, caller, fork_guard, on_call }
+    }
+
     fn take_call(&self) -> bool {
         // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
         self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
@@ -75,14 +84,6 @@ impl ThreadParking {
 }
 
 impl Parking for ThreadParking {
-    fn new() -> Self {
-        let parker = Parker::new();
-        let unparker = parker.unparker().clone();
-        let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
-        let (called, caller, fork_guard) = (Word::new(0), Word::new(0), ForkGuard::here());
-        ThreadParking { parker, unparker, called, sleeper, caller, fork_guard }
-    }
-
     fn park(&self) {
         self.sleep(|parker| {
             parker.park();
@@ -103,11 +104,7 @@ impl Parking for ThreadParking {
         if self.fork_guard.is_elsewhere() {
             return;
         }
-        Local::with(|local| {
-            if let Some(local) = local {
-                local.watch.called();
-            }
-        });
+        (self.on_call)();
         let here = match (caller, &mut *self.sleeper()) {
             (Caller::GoesOn, Some(sleeper)) => sleeper.makes_way(),
             _ => None,
@@ -131,7 +128,7 @@ mod tests {
         if !alone_in(module_path!(), "a_call_in_a_child_waits_for_no_lock_of_its_parent") {
             return;
         }
-        let parking = ThreadParking::new();
+        let parking = ThreadParking::new(|| ());
         // As it is held by another thread at the moment of the fork.
         let held = parking.sleeper();
         let status = fork(|| {

@@ -7,15 +7,15 @@
 //! twice the time that it would have taken with the better choice: Karlin, Manasse, Rudolph and Sleator,
 //! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
 //!
-//! - The account holds no more than a few wakes' worth, so a program whose regions become short is in debt soon, and one whose
+//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is in debt soon, and one whose
 //!   woken worker is late now and then is not. A debt is forgotten after [`MEMORY`], and later each time that the next wake is useless again.
 //! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
-//!   region's owner does so at its first fork.
+//!   region's owner does so at its first fork. The late wake takes nothing off the account: at once it might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
 //!
 //! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come back to its deque
-//! before one of them ends, gets its second worker from the next nap of a sleeper (see the README), and the next
-//! region at once.
+//! before one of them ends, gets its second worker from the next nap of a sleeper (see the README). The napper ends the
+//! hesitation then, and credits the account with the time that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
 //! The clock is read in the owner's cold path: around a wake, and when an alarm has been met while it hesitates, which is twice for each
 //! level of a balanced tree of forks.
@@ -29,11 +29,13 @@ const RENT: u64 = 64_000;
 /// What a wake is taken to cost its owner before one was measured, and at most: it may lose its processor meanwhile.
 const COST: u64 = 10_000;
 /// The account holds as much as so many wakes cost.
-const WAKES: u64 = 4;
-/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of each ten milliseconds.
-const MEMORY: u64 = 10_000_000;
+const WAKES: u64 = 2;
+/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of each twenty milliseconds.
+const MEMORY: u64 = 20_000_000;
 /// Each debt without a wake in between that was worth its cost is remembered for twice as long, up to this.
 const LONGEST: u64 = MEMORY << 4;
+/// The most that a wake which was put off wrongly counts for: what sleepers nap, at first.
+const DEAREST: u64 = 1_000_000;
 /// Forks further apart than this belong to different regions, if nothing private was left between them.
 const PAUSE: u64 = 10_000;
 
@@ -51,6 +53,10 @@ pub(crate) struct WakePolicy {
     cost: MachineWord,
     /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
     account: MachineWord,
+    /// When an owner last put a request off.
+    put_off: MachineWord,
+    /// One if the last wake came late, after [`RENT`], and zero if not.
+    late: MachineWord,
 }
 
 /// The region that an owner runs. Written by the owner alone.
@@ -74,6 +80,8 @@ impl WakePolicy {
             memory: Word::new(MEMORY),
             cost: Word::new(COST),
             account: Word::new(COST * WAKES),
+            put_off: Word::new(0),
+            late: Word::new(0),
         }
     }
 
@@ -101,8 +109,10 @@ impl WakePolicy {
         region.last.store(now, Ordering::Relaxed);
         let hesitates = now < self.hesitate_until.load(Ordering::Relaxed);
         if hesitates && now - region.start.load(Ordering::Relaxed) < RENT {
+            self.put_off.store(now, Ordering::Relaxed);
             return false;
         }
+        self.late.store(u64::from(hesitates), Ordering::Relaxed);
         self.hesitate_until.store(0, Ordering::Relaxed);
         true
     }
@@ -117,15 +127,40 @@ impl WakePolicy {
     /// A worker that an owner had woken has worked for so long, and has nothing left.
     pub(crate) fn woken(&self, worked: Duration) {
         let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
-        let account = self.account.load(Ordering::Relaxed) + worked.as_nanos() as u64;
-        let left = account.checked_sub(cost);
-        self.account.store(left.unwrap_or(0).min(cost * WAKES), Ordering::Relaxed);
+        let before = self.account.load(Ordering::Relaxed);
+        let late = self.late.load(Ordering::Relaxed) != 0;
+        if late {
+            self.late.store(0, Ordering::Relaxed);
+        }
+        // It might have brought more at once, which the next region tries.
+        if late && worked.as_nanos() < u128::from(cost) {
+            return;
+        }
+        let left = (before + worked.as_nanos() as u64).checked_sub(cost);
+        self.account.store(left.unwrap_or(0).min(before.max(cost * WAKES)), Ordering::Relaxed);
         let memory = self.memory.load(Ordering::Relaxed);
         if left.is_some() {
             self.memory.store(MEMORY, Ordering::Relaxed);
         } else {
             self.hesitate_until.store(self.now() + memory, Ordering::Relaxed);
             self.memory.store((memory * 2).min(LONGEST), Ordering::Relaxed);
+        }
+    }
+
+    /// A thief has exposed private tasks. If the owner that put a request off has not come back for so long that it would have
+    /// woken somebody by now, it should have done so at once.
+    pub(crate) fn exposed(&self) {
+        if self.hesitate_until.load(Ordering::Relaxed) != 0 {
+            self.exposed_at(self.now());
+        }
+    }
+
+    fn exposed_at(&self, now: u64) {
+        let lost = now.saturating_sub(self.put_off.load(Ordering::Relaxed));
+        if lost >= RENT {
+            self.account.store(lost.min(DEAREST), Ordering::Relaxed);
+            self.memory.store(MEMORY, Ordering::Relaxed);
+            self.hesitate_until.store(0, Ordering::Relaxed);
         }
     }
 
@@ -213,7 +248,11 @@ mod tests {
         let ((policy, now), region) = (hesitating(), RegionClock::new());
         assert!(!policy.is_due_at(now, &region, 1));
         assert!(policy.is_due_at(now + RENT, &region, 0));
+        // Whatever the late one has brought.
+        policy.account.store(0, Ordering::Relaxed);
+        policy.woken(Duration::ZERO);
         assert!(policy.is_due_at(now + 2 * RENT, &region, 1));
+        assert_eq!(in_debt(&policy), 1);
     }
 
     #[test]
@@ -239,6 +278,20 @@ mod tests {
         policy.woken(Duration::from_micros(100));
         policy.account.store(0, Ordering::Relaxed);
         assert_eq!(hesitates(), 1);
+    }
+
+    #[test]
+    fn an_owner_that_put_a_request_off_and_stayed_away_wakes_at_once_the_next_times() {
+        let ((policy, now), region) = (hesitating(), RegionClock::new());
+        assert!(!policy.is_due_at(now, &region, 1));
+        // One that came by just now runs a short region.
+        policy.exposed_at(now + RENT - 1);
+        assert!(!policy.is_due_at(now + RENT - 1, &region, 1));
+        // The time lost pays for the wakes after that, and useful ones in between take nothing away.
+        policy.exposed_at(now + RENT + 20 * COST);
+        assert!(policy.is_due(&region, 1));
+        policy.woken(Duration::from_micros(20));
+        assert!(in_debt(&policy) > 10);
     }
 
     #[test]

@@ -4,11 +4,10 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Duration;
 
-use super::{EAGER_LOOKS, LOOKS, Local, Work, execute};
-use crate::job::fork::Worker;
+use super::search::Search;
+use super::{Local, Work, execute};
 use crate::observe::track::Activity;
 use crate::scheduler::registry::Registry;
-use crate::scheduler::sleep::LONGEST;
 use crate::scheduler::waiting::Waiting;
 
 /// Whether a restricted wait takes what this worker itself has spawned.
@@ -16,6 +15,60 @@ use crate::scheduler::waiting::Waiting;
 pub(super) enum Own {
     Taken,
     Left,
+}
+
+/// A wait that takes forks of the thief and of those whom it waits for, and `own` tasks, if it may. Never a searcher. It ends also
+/// when it has slept for as long as `time` says.
+pub(super) struct Restricted {
+    own: Own,
+    time: Option<Duration>,
+}
+
+impl Restricted {
+    pub(super) fn wait(own: Own) -> Restricted {
+        Restricted { own, time: None }
+    }
+}
+
+impl Search for Restricted {
+    fn prepare(&mut self, local: &Local, looks: u32, _: &dyn Fn() -> bool) -> u32 {
+        if looks == 0 {
+            local.spawns.share();
+        }
+        looks
+    }
+
+    fn find<'l>(&self, local: &'l Local, thief: Option<usize>) -> Option<Work<'l>> {
+        local.find_needed(thief, self.own)
+    }
+
+    fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32) {
+        if let Work::Fork(_, victim, _) = *work
+            && looks != 0
+            && local.registry.workers[victim].forks.shared() != 0
+        {
+            local.registry.sleep.call_follower(victim);
+        }
+    }
+
+    fn expose(&self, local: &Local, thief: Option<usize>) -> bool {
+        local.expose_forks(local.chain(thief))
+    }
+
+    fn sleep(
+        &mut self,
+        local: &Local,
+        thief: Option<usize>,
+        done: &dyn Fn() -> bool,
+    ) -> Option<u32> {
+        let _sleeping = local.watch.sleeps();
+        let _dozing = local.dozes();
+        let over = local.registry.sleep.sleep_following(local.index, self.time, || {
+            let shares = |link: usize| local.registry.workers[link].forks.shared() != 0;
+            done() || local.remote().has_mail() || local.chain(thief).any(shares)
+        });
+        (!over).then_some(1)
+    }
 }
 
 impl Local {
@@ -32,17 +85,21 @@ impl Local {
         if self.guest.is_some() {
             self.hand_over();
         }
-        self.follow_until(done, &|| None, || self.token(), Own::Left, None);
+        self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Left));
     }
 
     /// [`wait_for_any`](Local::wait_for_any), with half of the call stack in use.
     #[cold]
     pub(super) fn wait_deep(&self, done: &dyn Fn() -> bool) {
-        let (mut time, _deep) = self.nesting_depth.deep_wait();
-        let mut patience = Some(time);
+        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        let mut takes = false;
         while !done() {
-            if let Some(time) = patience.take() {
-                self.follow_until(done, &|| None, || self.token(), Own::Left, Some(time));
+            if !takes {
+                let begun = self.registry.tasks_begun();
+                let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+                self.work_until(done, &|| None, || self.token(), search);
+                let nobody_else = self.registry.leaves_it_to(self.index);
+                takes = patience.ends(nobody_else, self.registry.tasks_begun() == begun);
                 continue;
             }
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
@@ -50,12 +107,13 @@ impl Local {
                 Some(_) => self.find_needed(None, Own::Left),
                 None => self.find(None),
             });
-            if let Some(work) = found {
-                let _on_top = self.on_top();
-                self.run(work, self.token());
-            } else {
-                time = (time * 2).min(LONGEST);
-                patience = Some(time);
+            takes = found.is_some();
+            match found {
+                Some(work) => {
+                    let _on_top = self.on_top();
+                    self.run(work, self.token());
+                }
+                None => patience.doubles(),
             }
         }
     }
@@ -100,59 +158,6 @@ impl Local {
             }
         }
         Restore(&self.blocks, self.blocks.replace(blocks))
-    }
-
-    /// [`wait`](Local::wait) with restriction: takes forks of `thief` and those whom it waits for, and `own` tasks, if it may.
-    /// Never a searcher. At its end when `done`, or when it has slept for so long as `time` says.
-    pub(super) fn follow_until<'w>(
-        &self,
-        done: &dyn Fn() -> bool,
-        thief: &dyn Fn() -> Option<usize>,
-        token: impl Fn() -> Worker<'w>,
-        own: Own,
-        time: Option<Duration>,
-    ) {
-        let sleep = &self.registry.sleep;
-        let _waiting = self.watch.waits();
-        let following = sleep.follow(self.index);
-        let mut looks = 0;
-        while !done() {
-            let thief = thief();
-            following.set(thief);
-            if looks == 0 {
-                self.spawns.share();
-            }
-            if let Some(work) = self.find_needed(thief, own) {
-                if let Work::Fork(_, victim, _) = work
-                    && looks != 0
-                    && self.registry.workers[victim].forks.shared() != 0
-                {
-                    sleep.call_follower(victim);
-                }
-                looks = 0;
-                let _on_top = self.on_top();
-                self.run(work, token());
-                continue;
-            }
-            looks += 1;
-            if (looks == EAGER_LOOKS || looks == LOOKS) && self.expose_forks(self.chain(thief)) {
-                // Something to steal now.
-            } else if looks < LOOKS {
-                Local::pause_between_looks(looks);
-            } else {
-                self.registry.fork_guard.check_or_abort();
-                let _sleeping = self.watch.sleeps();
-                let _dozing = self.dozes();
-                let over = sleep.sleep_following(self.index, time, || {
-                    let shares = |link: usize| self.registry.workers[link].forks.shared() != 0;
-                    done() || self.remote().has_mail() || self.chain(thief).any(shares)
-                });
-                if over {
-                    return;
-                }
-                looks = 1;
-            }
-        }
     }
 
     /// What a restricted wait takes.

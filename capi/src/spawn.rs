@@ -1,0 +1,111 @@
+//! Tasks that are let go, with a handle.
+
+use std::ffi::{c_int, c_void};
+use std::panic::resume_unwind;
+use std::ptr;
+
+use poach_runtime::{JoinHandle, ThreadPool};
+
+use crate::call::{Context, call};
+use crate::pool::{poach_pool, with};
+use crate::status::poach_status::POACH_CANCELLED;
+use crate::status::{Error, guard, poach_status};
+
+/// A spawned task's result, to be. Given up by `poach_handle_join` or `poach_handle_free`.
+pub struct poach_handle(JoinHandle<Context>);
+
+/// A task: what it returns is its result.
+pub type poach_function = Option<unsafe extern "C-unwind" fn(context: *mut c_void) -> *mut c_void>;
+
+/// Starts `task` on one of the pool's own threads. `handle` may be NULL: then nobody asks for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poach_spawn(
+    pool: *const poach_pool,
+    task: poach_function,
+    context: *mut c_void,
+    handle: *mut *mut poach_handle,
+) -> poach_status {
+    guard(|| {
+        let task = task.ok_or_else(|| Error::null("the task"))?;
+        let context = Context(context);
+        // SAFETY: the task may be called with its context on any thread.
+        let run = move || Context(call(|| unsafe { task(context.get()) }));
+        // SAFETY: null or a place for a pointer.
+        let out = unsafe { handle.as_mut() };
+        let spawn = |pool: &ThreadPool| {
+            match out {
+                Some(out) => *out = Box::into_raw(Box::new(poach_handle(pool.spawn(run)))),
+                None => pool.spawn_detached(move || _ = run()),
+            }
+            Ok(())
+        };
+        // SAFETY: null or a handle.
+        unsafe { with(pool, spawn) }
+    })
+}
+
+/// Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other tasks meanwhile.
+///
+/// POACH_CANCELLED: it was cancelled, or its pool ended before it began.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poach_handle_join(
+    handle: *mut poach_handle,
+    result: *mut *mut c_void,
+) -> poach_status {
+    guard(|| {
+        // SAFETY: null or a handle that is given up here.
+        let handle = unsafe { take(handle) }?;
+        let value = handle.0.join().map_err(|error| match error.try_into_panic() {
+            Ok(payload) => resume_unwind(payload),
+            Err(_) => Error::from(POACH_CANCELLED),
+        })?;
+        // SAFETY: null or a place for a pointer.
+        if let Some(out) = unsafe { result.as_mut() } {
+            *out = value.get();
+        }
+        Ok(())
+    })
+}
+
+/// Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and never will. The handle is still there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poach_handle_cancel(
+    handle: *const poach_handle,
+    cancelled: *mut c_int,
+) -> poach_status {
+    guard(|| {
+        // SAFETY: null or a handle.
+        let handle = unsafe { handle.as_ref() }.ok_or_else(|| Error::null("the handle"))?;
+        let yes = handle.0.cancel();
+        // SAFETY: null or a place for a number.
+        if let Some(out) = unsafe { cancelled.as_mut() } {
+            *out = c_int::from(yes);
+        }
+        Ok(())
+    })
+}
+
+/// Whether a task has ended: 1 or 0; -1 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poach_handle_is_finished(handle: *const poach_handle) -> c_int {
+    // SAFETY: null or a handle.
+    unsafe { handle.as_ref() }.map_or(-1, |handle| c_int::from(handle.0.is_finished()))
+}
+
+/// Frees a handle: the task goes on, and nobody asks for its result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poach_handle_free(handle: *mut poach_handle) -> poach_status {
+    guard(|| {
+        // SAFETY: null or a handle that is given up here.
+        drop(unsafe { take(handle) }?);
+        Ok(())
+    })
+}
+
+unsafe fn take(handle: *mut poach_handle) -> Result<Box<poach_handle>, Error> {
+    if ptr::eq(handle, ptr::null()) {
+        return Err(Error::null("the handle"));
+    }
+    // SAFETY: made by `poach_spawn`, and given up by who calls.
+    Ok(unsafe { Box::from_raw(handle) })
+}

@@ -1,0 +1,193 @@
+/* What is not meant: each is a code, or the end of the process with a message. `bad_input NAME` runs one that ends it. */
+#include <poach.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static poach_pool *pool;
+
+static void empty(poach_worker *worker, void *context)
+{
+    (void)worker;
+    (void)context;
+}
+
+static void pops_what_is_not_there(poach_worker *worker, void *context)
+{
+    (void)context;
+    poach_fork_pop(worker);
+}
+
+static void body_of_none(poach_slot *task, poach_worker *worker)
+{
+    (void)task;
+    (void)worker;
+}
+
+static const poach_task none = {poach_run_stolen, body_of_none};
+
+static void leaves_a_fork(poach_worker *worker, void *context)
+{
+    (void)context;
+    poach_fork_begin(worker);
+    poach_fork_push(worker, &none);
+}
+
+static void uses_the_outer_worker(poach_worker *worker, void *context)
+{
+    if (context) {
+        poach_join((poach_worker *)context, empty, NULL, empty, NULL);
+    } else {
+        poach_join(worker, uses_the_outer_worker, worker, empty, NULL);
+    }
+}
+
+static jmp_buf back;
+
+static void jumps(poach_worker *worker, void *context)
+{
+    (void)worker;
+    (void)context;
+    longjmp(back, 1);
+}
+
+static void ends_its_thread(poach_worker *worker, void *context)
+{
+    (void)worker;
+    (void)context;
+    pthread_exit(NULL);
+}
+
+static int dies(const char *name)
+{
+    if (!strcmp(name, "pop")) {
+        return (int)poach_run(pool, pops_what_is_not_there, NULL);
+    } else if (!strcmp(name, "left")) {
+        return (int)poach_run(pool, leaves_a_fork, NULL);
+    } else if (!strcmp(name, "outer")) {
+        return (int)poach_run(pool, uses_the_outer_worker, NULL);
+    } else if (!strcmp(name, "longjmp")) {
+        if (setjmp(back) == 0) {
+            return (int)poach_run(pool, jumps, NULL);
+        }
+        return (int)poach_run(pool, empty, NULL);
+    } else if (!strcmp(name, "exit")) {
+        return (int)poach_run(pool, ends_its_thread, NULL);
+    }
+    return 2;
+}
+
+static void must_die(const char *program, const char *name)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(freopen("/dev/null", "w", stderr) != NULL);
+        execl(program, program, name, (char *)NULL);
+        _exit(3);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    if (!(WIFSIGNALED(status) && WTERMSIG(status) == 6)) {
+        fprintf(stderr, "%s: did not abort: status %x\n", name, (unsigned)status);
+        exit(1);
+    }
+}
+
+static void *ends(void *context)
+{
+    int *worked = (int *)context;
+    *worked = poach_run(pool, empty, NULL) == POACH_OK;
+    return NULL;
+}
+
+static void busy(poach_worker *worker, void *context)
+{
+    (void)worker;
+    (void)context;
+    CHECK(poach_pool_end(pool) == POACH_BUSY);
+}
+
+static void codes(void)
+{
+    poach_pool *other = (poach_pool *)&pool;
+    poach_pool_options options = {0};
+    CHECK(poach_pool_new(NULL, NULL) == POACH_NULL);
+    options.threads = -1;
+    CHECK(poach_pool_new(&options, &other) == POACH_INVALID && other == NULL);
+    CHECK(strstr(poach_last_error(), "-1") != NULL);
+    options.threads = 100000;
+    CHECK(poach_pool_new(&options, &other) == POACH_INVALID);
+    options.threads = 1;
+    options.waiting = 9;
+    CHECK(poach_pool_new(&options, &other) == POACH_INVALID);
+    options.waiting = 0;
+    options.spares = -3;
+    CHECK(poach_pool_new(&options, &other) == POACH_INVALID);
+
+    CHECK(poach_run(NULL, empty, NULL) == POACH_NULL && poach_run(pool, NULL, NULL) == POACH_NULL);
+    CHECK(poach_install(NULL, empty, NULL) == POACH_NULL && poach_install(pool, NULL, NULL) == POACH_NULL);
+    CHECK(poach_interrupt(NULL, empty, NULL) == POACH_NULL && poach_interrupt(pool, NULL, NULL) == POACH_NULL);
+    CHECK(poach_broadcast(NULL, NULL, NULL) == POACH_NULL && poach_par_for(pool, 0, 9, NULL, NULL) == POACH_NULL);
+    CHECK(poach_par_for_ranges(pool, 0, 9, 1, NULL, NULL) == POACH_NULL);
+    CHECK(poach_scope_run(pool, NULL, NULL) == POACH_NULL && poach_scope_spawn(NULL, NULL, NULL) == POACH_NULL);
+    CHECK(poach_spawn(pool, NULL, NULL, NULL) == POACH_NULL && poach_handle_join(NULL, NULL) == POACH_NULL);
+    CHECK(poach_handle_cancel(NULL, NULL) == POACH_NULL && poach_handle_free(NULL) == POACH_NULL);
+    CHECK(poach_handle_is_finished(NULL) == -1);
+    CHECK(poach_pool_threads(pool, NULL) == POACH_NULL && poach_pool_stats(pool, NULL) == POACH_NULL);
+    CHECK(poach_pool_end(NULL) == POACH_NULL && poach_pool_end(poach_pool_global()) == POACH_INVALID);
+    CHECK(poach_deque_new(0, NULL) == POACH_NULL && poach_deque_push(NULL, NULL) == POACH_NULL);
+    CHECK(poach_deque_pop(NULL, NULL) == POACH_NULL && poach_deque_free(NULL) == POACH_NULL);
+    CHECK(poach_thief_steal(NULL, NULL) == POACH_NULL && poach_thief_free(NULL) == POACH_NULL);
+    CHECK(poach_task_pool_new(0, NULL) == POACH_NULL && poach_task_pool_close(NULL) == POACH_NULL);
+    CHECK(poach_producer_put(NULL, NULL) == POACH_NULL && poach_consumer_get(NULL, NULL) == POACH_NULL);
+    CHECK(poach_worker_index(NULL) == -1);
+    CHECK(strcmp(poach_strerror(POACH_BUSY), poach_strerror(99)) != 0);
+
+    OK(poach_run(pool, busy, NULL));
+}
+
+int main(int count, char **arguments)
+{
+    OK(poach_pool_new(NULL, &pool));
+    if (count > 1) {
+        return dies(arguments[1]);
+    }
+    codes();
+    const char *deaths[] = {"pop", "left", "outer", "longjmp", "exit"};
+    for (size_t at = 0; at < sizeof deaths / sizeof *deaths; at++) {
+        must_die(arguments[0], deaths[at]);
+    }
+
+    /* A thread that uses the pool and ends. */
+    pthread_t thread;
+    int worked = 0;
+    CHECK(pthread_create(&thread, NULL, ends, &worked) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(worked);
+
+    /* A child has no threads of the pool's, and may make one of its own. */
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        poach_pool *own;
+        int right = poach_run(pool, empty, NULL) == POACH_FORKED && poach_pool_new(NULL, &own) == POACH_OK &&
+                    poach_run(own, empty, NULL) == POACH_OK && poach_pool_end(own) == POACH_OK;
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    OK(poach_pool_end(pool));
+    CHECK(poach_pool_end(pool) == POACH_CLOSED);
+    CHECK(poach_run(pool, empty, NULL) == POACH_CLOSED);
+    size_t threads;
+    CHECK(poach_pool_threads(pool, &threads) == POACH_CLOSED);
+    puts("bad_input: passed");
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* Each macro and function of lace.h. */
+#include <lace.h>
+
+#include "check.h"
+
+TASK_1(long, fib, long, n)
+{
+    if (n < 2) return n;
+    SPAWN(fib, n - 1);
+    long a = CALL(fib, n - 2);
+    return a + SYNC(fib);
+}
+
+static _Atomic(size_t) count;
+
+static size_t taken(void)
+{
+    return atomic_exchange(&count, 0);
+}
+
+VOID_TASK_0(tick)
+{
+    count++;
+}
+
+TASK_0(int, five)
+{
+    return 5;
+}
+
+/* Declared, and defined below. */
+TASK_DECL_2(int, add, int, int)
+VOID_TASK_DECL_1(store, int *)
+VOID_TASK_DECL_0(nobody)
+TASK_DECL_0(int, six)
+TASK_IMPL_2(int, add, int, a, int, b)
+{
+    return a + b;
+}
+VOID_TASK_IMPL_1(store, int *, to)
+{
+    *to = 9;
+}
+VOID_TASK_IMPL_0(nobody)
+{
+}
+TASK_IMPL_0(int, six)
+{
+    return 6;
+}
+
+TASK_3(long, sum3, long, a, long, b, long, c) { return a + b + c; }
+TASK_4(long, sum4, long, a, long, b, long, c, long, d) { return a + b + c + d; }
+TASK_5(long, sum5, long, a, long, b, long, c, long, d, long, e) { return a + b + c + d + e; }
+TASK_6(long, sum6, long, a, long, b, long, c, long, d, long, e, long, f) { return a + b + c + d + e + f; }
+TASK_7(long, sum7, long, a, long, b, long, c, long, d, long, e, long, f, long, g) { return a + b + c + d + e + f + g; }
+TASK_14(long, sum14, long, a, long, b, long, c, long, d, long, e, long, f, long, g, long, h, long, i, long, j, long, k, long, l, long, m, long, n)
+{
+    return a + b + c + d + e + f + g + h + i + j + k + l + m + n;
+}
+VOID_TASK_2(store2, long *, to, long, a) { *to = a; }
+VOID_TASK_7(store7, long *, to, long, a, long, b, long, c, long, d, long, e, long, f) { *to = a + b + c + d + e + f; }
+
+struct large {
+    char bytes[200];
+};
+TASK_1(struct large, fill, int, with)
+{
+    struct large all;
+    memset(all.bytes, with, sizeof all.bytes);
+    return all;
+}
+
+LACE_TYPEDEF_CB(int, binary, int, int)
+TASK_3(int, apply, binary, f, int, a, int, b)
+{
+    return WRAP(f, a, b);
+}
+
+/* Spawns `n` of everything: with other workers about, some are stolen. */
+VOID_TASK_1(all_of, int, n)
+{
+    for (int at = 0; at < n; at++) {
+        long seven = 0, two = 0;
+        int nine = 0;
+        SPAWN(sum7, 1, 2, 3, 4, 5, 6, 7);
+        SPAWN(sum14, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+        SPAWN(store7, &seven, 1, 2, 3, 4, 5, 6);
+        SPAWN(fill, at);
+        SPAWN(store2, &two, at);
+        SPAWN(store, &nine);
+        SPAWN(five);
+        SPAWN(tick);
+        CHECK(CALL(fib, 8) == 21);
+        SYNC(tick);
+        CHECK(SYNC(five) == 5);
+        SYNC(store);
+        SYNC(store2);
+        struct large all = SYNC(fill);
+        SYNC(store7);
+        CHECK(SYNC(sum14) == 105);
+        CHECK(SYNC(sum7) == 28);
+        CHECK(nine == 9 && two == at && seven == 21 && all.bytes[0] == (char)at && all.bytes[199] == (char)at);
+    }
+}
+
+TASK_1(size_t, drops, size_t, n)
+{
+    taken();
+    for (size_t at = 0; at < n; at++) {
+        SPAWN(tick);
+        SPAWN(sum14, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+    }
+    for (size_t at = 0; at < n; at++) {
+        DROP();
+        DROP();
+    }
+    return taken();
+}
+
+/* A function of the program's, in a task, that has not been given its worker. */
+static int helper(void)
+{
+    LACE_ME;
+    SPAWN(six);
+    return SYNC(six);
+}
+
+VOID_TASK_0(looks)
+{
+    CHECK(lace_is_worker() && LACE_WORKER_ID >= 0 && LACE_WORKER_ID < (int)lace_workers());
+    CHECK(lace_get_head(lace_get_worker()) == __lace_dq_head);
+    uint64_t random = LACE_TRNG;
+    CHECK(random != LACE_TRNG);
+    Task *task = SPAWN(add, 1, 2);
+    CHECK(!TASK_IS_COMPLETED(task) || *(int *)TASK_RESULT(task) == 3);
+    if (lace_workers() == 1) {
+        CHECK(!TASK_IS_STOLEN(task));
+    }
+    YIELD_NEWFRAME();
+    STEAL_RANDOM();
+    lace_steal_random();
+    CHECK(SYNC(add) == 3);
+    CHECK(helper() == 6);
+}
+
+static _Atomic(unsigned) arrived;
+
+VOID_TASK_1(meets, unsigned, times)
+{
+    for (unsigned at = 1; at <= times; at++) {
+        arrived++;
+        lace_barrier();
+        CHECK(arrived == at * lace_workers());
+        lace_barrier();
+    }
+}
+
+VOID_TASK_1(frames, int, depth)
+{
+    if (depth == 0) {
+        CALL(tick);
+        return;
+    }
+    SPAWN(frames, depth - 1);
+    CHECK(NEWFRAME(fib, 8) == 21);
+    TOGETHER(tick);
+    SYNC(frames);
+}
+
+static void *outside(void *unused)
+{
+    for (long at = 0; at < 200; at++) {
+        CHECK(RUN(add, (int)at, 1) == at + 1);
+        CHECK(RUN(fib, 10) == 55);
+        RUN(tick);
+    }
+    return unused;
+}
+
+static void with(unsigned workers)
+{
+    lace_start(workers, 0);
+    CHECK(lace_workers() == (workers ? workers : lace_get_pu_count()) && !lace_is_worker());
+    CHECK(RUN(fib, 22) == 17711 && RUNEX(fib, 15) == 610 && NEWFRAME(fib, 15) == 610);
+    CHECK(RUN(sum3, 1, 2, 3) == 6 && RUN(sum4, 1, 2, 3, 4) == 10 && RUN(sum5, 1, 2, 3, 4, 5) == 15 && RUN(sum6, 1, 2, 3, 4, 5, 6) == 21);
+    CHECK(RUN(apply, TASK(add), 4, 5) == 9 && RUN(five) == 5 && RUN(six) == 6);
+    RUN(nobody);
+    RUN(all_of, 300);
+    CHECK(RUN(drops, 1000) <= 1000);
+    RUN(looks);
+    taken();
+    TOGETHER(tick);
+    CHECK(taken() == lace_workers());
+    arrived = 0;
+    TOGETHER(meets, 50);
+    RUN(frames, 5);
+    CHECK(taken() == 1 + 5 * lace_workers());
+    lace_suspend();
+    lace_resume();
+
+    /* Several calls of RUN from outside at once: none is lost. */
+    pthread_t threads[4];
+    for (int at = 0; at < 4; at++) {
+        CHECK(pthread_create(&threads[at], NULL, outside, NULL) == 0);
+    }
+    for (int at = 0; at < 4; at++) {
+        CHECK(pthread_join(threads[at], NULL) == 0);
+    }
+    CHECK(taken() == 800);
+
+    FILE *report = tmpfile();
+    CHECK(report != NULL);
+    lace_count_reset();
+    RUN(fib, 5);
+    lace_count_report_file(report);
+    CHECK(ftell(report) > 0);
+    fclose(report);
+    lace_stop();
+    CHECK(lace_workers() == 0);
+}
+
+int main(void)
+{
+    lace_set_verbosity(0);
+    lace_set_stacksize(16 << 20);
+    CHECK(lace_get_stacksize() == 16 << 20);
+    for (unsigned workers = 0; workers <= 4; workers++) {
+        with(workers);
+    }
+    puts("lace: passed");
+    return 0;
+}

@@ -1,0 +1,104 @@
+//! Queues and pools on simulated machines of many processors: `poach bench simulate --memory MACHINE`.
+//!
+//! The shipping source of each queue and pool runs on [`poach_coherent::Coherent`], on the processors of a description. What is
+//! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no
+//! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
+
+mod deque;
+#[cfg(test)]
+mod names;
+mod pool;
+#[cfg(test)]
+mod tests;
+mod why;
+
+use anyhow::{Context as _, Result, ensure};
+use poach_coherent::Description;
+
+use crate::{Case, Request, Suite};
+pub use why::why;
+
+/// Queues and pools on one simulated machine.
+#[derive(Clone, Debug)]
+pub struct Cores {
+    machine: Description,
+}
+
+impl Cores {
+    /// On the machine of that name; or with `NAME:N`, on that machine with more of its outermost groups, N processors at least;
+    /// else on the one that a file describes.
+    ///
+    /// # Errors
+    ///
+    /// If it is neither, or not a machine.
+    pub fn new(memory: &str) -> Result<Self> {
+        let (name, more) = match memory.rsplit_once(':') {
+            Some((name, more)) => (name, Some(more)),
+            None => (memory, None),
+        };
+        let shipped = poach_coherent::SHIPPED.iter().any(|(known, _)| *known == name);
+        let machine = if shipped {
+            Description::shipped(name)?
+        } else {
+            let names: Vec<_> = poach_coherent::SHIPPED.iter().map(|(name, _)| *name).collect();
+            let text = std::fs::read_to_string(name).with_context(|| {
+                format!("`{name}` is no file, nor a machine that is shipped ({})", names.join(", "))
+            })?;
+            Description::from_json(&text).with_context(|| name.to_owned())?
+        };
+        let Some(more) = more else { return Ok(Cores { machine }) };
+        let more: usize =
+            more.parse().with_context(|| format!("`{more}` is no number of processors"))?;
+        Ok(Cores { machine: machine.extended(more)? })
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Description {
+        &self.machine
+    }
+}
+
+impl Suite for Cores {
+    fn name(&self) -> &'static str {
+        "simulate"
+    }
+
+    fn about(&self) -> &'static str {
+        "queues and pools on simulated machines of many processors"
+    }
+
+    fn cases(&self, request: &Request) -> Vec<Case> {
+        let mut cases = Vec::new();
+        deque::cases(&self.machine, request, &mut cases);
+        pool::cases(&self.machine, request, &mut cases);
+        cases
+    }
+
+    fn workers(&self) -> Option<Vec<usize>> {
+        let all = self.machine.processors;
+        let doubled = std::iter::successors(Some(1), |workers| Some(2 * workers));
+        let mut workers: Vec<usize> = doubled.take_while(|workers| *workers < all).collect();
+        workers.push(all);
+        Some(workers)
+    }
+}
+
+/// Says so if there are more workers than processors.
+fn fits(machine: &Description, workers: usize) -> Result<()> {
+    let (name, there) = (&machine.name, machine.processors);
+    ensure!(
+        workers <= there,
+        "{workers} workers on `{name}`, which has {there} processors: ask for `--memory {name}:{workers}`"
+    );
+    Ok(())
+}
+
+/// How far two processors are from each other: the level of the group that both are in.
+fn distance(machine: &Description, a: usize, b: usize) -> u64 {
+    let mut span = 1;
+    let common = machine.levels.iter().position(|level| {
+        span *= level.size;
+        a / span == b / span
+    });
+    common.unwrap_or(machine.levels.len()) as u64
+}

@@ -1,0 +1,63 @@
+use super::*;
+use crate::{Plan, Session, Size};
+
+fn document(memory: &str, workers: Vec<usize>) -> crate::Document {
+    let plan = Plan { rounds: 1, size: Size::Tiny, workers, ..Plan::quick() };
+    let session = Session::new(Plan { budget: None, ..plan });
+    let suite = Cores::new(memory).unwrap();
+    session.run(&suite, &|_event| {}).expect("a suite that can be run");
+    session.document()
+}
+
+#[test]
+fn every_case_accounts_for_every_task_and_says_what_cost_most() {
+    let document = document("lace", vec![1, 2, 8]);
+    assert!(document.failures.is_empty(), "{:?}", document.failures);
+    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and eight threads.
+    assert!(document.rows.len() > 6 * 13 + 2 * 12, "{} rows", document.rows.len());
+    let text = why(&document);
+    for name in ["Bounds::word", "OwnerLine::tail", "% of thief time", "% of consumer time"] {
+        assert!(text.contains(name), "`{name}` is not in\n{text}");
+    }
+    // Names, not lines: nearly every access of the queues and pools has one.
+    let (all, unnamed) = (text.lines().count(), text.matches(".rs:").count());
+    assert!(20 * unnamed < all, "{unnamed} of {all} have no name");
+}
+
+#[test]
+fn one_thread_less_is_faster_on_a_contended_line() {
+    let document = document("lace", vec![2, 8]);
+    let steals = |workers| {
+        let row = document.rows.iter().find(|row| {
+            (row.workload.as_str(), row.system.as_str(), row.workers)
+                == ("thief", "chase-lev", workers)
+        });
+        row.unwrap().median
+    };
+    assert!(steals(2) < steals(8), "{} and {}", steals(2), steals(8));
+}
+
+#[test]
+fn what_is_no_machine_is_said() {
+    for (memory, wanted) in [
+        ("cray", "`cray` is no file, nor a machine that is shipped (xeon, salsa, lace)"),
+        ("lace:many", "`many` is no number of processors"),
+        ("lace:2000", "1 to 1088 processors, not 2004"),
+    ] {
+        let error = format!("{:#}", Cores::new(memory).unwrap_err());
+        assert!(error.contains(wanted), "{error}");
+    }
+    let machine = Cores::new("lace:1000").unwrap();
+    assert_eq!(machine.machine().processors, 1008);
+    assert_eq!(machine.workers().unwrap().last(), Some(&1008));
+    let error = fits(machine.machine(), 1009).unwrap_err().to_string();
+    assert!(error.contains("1009 workers on `lace`, which has 1008 processors"), "{error}");
+}
+
+#[test]
+fn distances_and_places_by_hand() {
+    let lace = Description::shipped("lace").unwrap();
+    assert_eq!(distance(&lace, 0, 5), 0);
+    assert_eq!(distance(&lace, 0, 6), 1);
+    assert_eq!(distance(&lace, 0, 47), 2);
+}

@@ -1,0 +1,157 @@
+//! Options from a file and from the environment, before those of the command line.
+//!
+//! The file has options as they are typed, one or more a line; what follows a `#` at the beginning of a line is a comment.
+//! `POACH_SCAN_OPTIONS` has a line of them. The later has the last word: the file, the variable, the command line.
+//! What contradicts something that comes later is left out. Each line must make sense by itself, so that an error names it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::error::{ContextKind, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Command, Error};
+
+/// The variable that holds options.
+const VARIABLE: &str = "POACH_SCAN_OPTIONS";
+
+/// The flags that say where options come from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Defaults")]
+pub(crate) struct Config {
+    /// Take options from FILE, too: one or more a line, `#` begins a comment [default: poach/scan.conf in
+    /// `$XDG_CONFIG_HOME`, ~/.config or %APPDATA%, if it is there].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Take none from a file, nor from `POACH_SCAN_OPTIONS`.
+    #[arg(long, conflicts_with = "config")]
+    no_config: bool,
+}
+
+/// Options from one place: a line of a file, or the variable.
+struct Given {
+    /// What an error names.
+    place: String,
+    words: Vec<OsString>,
+}
+
+impl Config {
+    /// The command line with the options of file and variable put before its own, which begin at `own`. `command` is the
+    /// whole program's.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or an option is none. The error names its place.
+    pub(crate) fn apply(
+        &self,
+        command: &Command,
+        line: &[OsString],
+        own: usize,
+    ) -> Result<Vec<OsString>> {
+        let given = self.given()?;
+        for given in &given {
+            check(command, &line[..own], given)?;
+        }
+        let mut chosen: Vec<OsString> = line[own..].to_vec();
+        // From the last word to the first, so that what contradicts a later one is known.
+        for Given { words, .. } in given.into_iter().rev() {
+            let with: Vec<OsString> = words.into_iter().chain(chosen.iter().cloned()).collect();
+            let whole = line[..own].iter().chain(&with);
+            if command.clone().try_get_matches_from(whole).is_ok() {
+                chosen = with;
+            }
+        }
+        Ok(line[..own].iter().cloned().chain(chosen).collect())
+    }
+
+    /// What file and variable hold, in their order.
+    fn given(&self) -> Result<Vec<Given>> {
+        if self.no_config {
+            return Ok(Vec::new());
+        }
+        let mut given = match &self.config {
+            Some(file) => read(file)?,
+            None => {
+                default().filter(|file| file.exists()).map_or(Ok(Vec::new()), |it| read(&it))?
+            }
+        };
+        if let Some(value) = env::var_os(VARIABLE) {
+            let text =
+                value.into_string().ok().with_context(|| format!("{VARIABLE}: it is not UTF-8"))?;
+            let words = split(&text).with_context(|| VARIABLE.to_owned())?;
+            given.push(Given { place: VARIABLE.to_owned(), words });
+        }
+        Ok(given)
+    }
+}
+
+/// Where the file is if no flag says so.
+fn default() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let directory = if cfg!(windows) {
+        set("APPDATA")
+    } else {
+        set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))
+    };
+    Some(directory?.join("poach/scan.conf"))
+}
+
+fn read(file: &Path) -> Result<Vec<Given>> {
+    let shown = file.display();
+    let text = fs::read_to_string(file)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => anyhow::anyhow!("it is not UTF-8"),
+            _ => error.into(),
+        })
+        .with_context(|| format!("could not read options from {shown}"))?;
+    let mut given = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        let place = format!("{shown}:{}", number + 1);
+        given.push(Given { words: split(line).with_context(|| place.clone())?, place });
+    }
+    Ok(given)
+}
+
+fn split(text: &str) -> Result<Vec<OsString>> {
+    let words = shlex::split(text).context("a quotation has no end")?;
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// Whether options make sense by themselves, and are options.
+fn check(command: &Command, verb: &[OsString], given: &Given) -> Result<()> {
+    let whole = verb.iter().chain(&given.words);
+    let matches = command
+        .clone()
+        .try_get_matches_from(whole)
+        .map_err(|error| anyhow::anyhow!("{}: {}", given.place, reason(&error)))?;
+    let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
+    let own = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    ensure!(!own("paths"), "{}: a path is given on the command line only", given.place);
+    let nested = own("config") || own("no_config");
+    ensure!(
+        !nested,
+        "{}: --config and --no-config are given on the command line only",
+        given.place
+    );
+    Ok(())
+}
+
+/// What is amiss, in a sentence.
+fn reason(error: &Error) -> String {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return "help is asked for on the command line only".to_owned();
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    match error.get(ContextKind::SuggestedArg) {
+        Some(known) => format!("{first}; there is {known}"),
+        None => first.to_owned(),
+    }
+}

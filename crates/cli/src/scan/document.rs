@@ -1,0 +1,137 @@
+//! The documents that `poach scan` writes and reads: which, and where to.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use poach_scan::Scan;
+use poach_scan::document::{self, Format, ImportError};
+use poach_scan::report::{Extent, escape};
+
+use crate::output::Target;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Documents")]
+pub(super) struct Documents {
+    /// What to print.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Print::Text)]
+    format: Print,
+    /// Short for `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write what is printed to FILE, which is replaced once it is complete; `-` is stdout.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Have times, modes and owners in documents, too.
+    #[arg(long)]
+    pub(super) facts: bool,
+    /// Write a page for a browser, too: a treemap and a sunburst to go through, a table, a search.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write a snapshot, too, for `--import` and `--diff`.
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+    /// Read a snapshot or an export of ncdu, and scan nothing; `-` is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stats", "one_file_system", "dereference_args", "threads",
+        "engine", "facts", "Reports", "Choosing"])]
+    pub(super) import: Option<PathBuf>,
+    /// Show what has grown, shrunk, come and gone: each side is a directory, a snapshot or an export of ncdu.
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["paths", "import", "snapshot", "html", "stats"])]
+    diff: Option<Vec<PathBuf>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// For people.
+    Text,
+    /// One document.
+    Json,
+    /// A JSON object a line.
+    Ndjson,
+    /// For spreadsheets.
+    Csv,
+    /// For `ncdu -f FILE`: all of it, whatever the limits.
+    Ncdu,
+    /// Compact, to be imported or compared: all of it.
+    Snapshot,
+    /// A page for a browser.
+    Html,
+}
+
+impl Documents {
+    /// The format to print, if it is not text.
+    pub(super) fn format(&self) -> Option<Format> {
+        match self.format {
+            _ if self.json => Some(Format::Json),
+            Print::Text => None,
+            Print::Json => Some(Format::Json),
+            Print::Ndjson => Some(Format::Ndjson),
+            Print::Csv => Some(Format::Csv),
+            Print::Ncdu => Some(Format::Ncdu),
+            Print::Snapshot => Some(Format::Snapshot),
+            Print::Html => Some(Format::Html),
+        }
+    }
+
+    /// Whether a document wants the files, too.
+    pub(super) fn wants_files(&self) -> bool {
+        self.snapshot.is_some()
+            || self.html.is_some()
+            || self.format().is_some_and(Format::is_whole)
+    }
+
+    /// What is to be compared with what.
+    pub(super) fn diff(&self) -> Option<[&Path; 2]> {
+        match self.diff.as_deref() {
+            Some([old, new]) => Some([old, new]),
+            _ => None,
+        }
+    }
+
+    /// Where the report goes.
+    pub(super) fn target(&self) -> Target<'_> {
+        Target::of(&self.output)
+    }
+
+    /// What makes no sense together, in a sentence.
+    pub(super) fn nonsense(&self, stats: bool) -> Option<&'static str> {
+        if self.diff.is_some() && !matches!(self.format(), None | Some(Format::Json)) {
+            return Some(
+                "--diff: what differs is shown as text or as JSON, and as no other --format",
+            );
+        }
+        if stats && !matches!(self.format(), None | Some(Format::Json)) {
+            return Some("--stats: they are shown as text or as JSON, and in no other --format");
+        }
+        let binary = self.format() == Some(Format::Snapshot);
+        (binary && self.target().is_terminal())
+            .then_some("--format snapshot: it is no text for a terminal; give --output FILE")
+    }
+
+    /// Writes the document that is to be printed, if it is not text, and those that go to files.
+    pub(super) fn write(&self, scan: &Scan, extent: &Extent) -> Result<()> {
+        if let Some(path) = &self.snapshot {
+            Target::of(path).write(|out| document::snapshot(scan, &mut &mut *out))?;
+        }
+        if let Some(path) = &self.html {
+            Target::of(path).write(|out| document::html(scan, extent.measure, &mut &mut *out))?;
+        }
+        match self.format() {
+            Some(format) => self.target().write(|out| format.write(scan, extent, &mut &mut *out)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads a document in the place of a scan.
+pub(super) fn import(path: &Path) -> Result<Scan> {
+    let read = if path == Path::new("-") {
+        document::read(io::stdin().lock())
+    } else {
+        File::open(path).map_err(ImportError::from).and_then(document::read)
+    };
+    read.map_err(|error| anyhow::anyhow!("{}", escape(error.to_string().as_bytes())))
+        .with_context(|| escape(path.as_os_str().as_encoded_bytes()).into_owned())
+}

@@ -1,0 +1,299 @@
+//! `poach scan`: what takes the room, and how much of it there is.
+//!
+//! The main thread scans; one thread shows progress, on a terminal only; the handler of Ctrl-C asks
+//! the scan to end with what it has, and a second Ctrl-C ends the program where it stands.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, ensure};
+use poach_scan::diff::{self, diff};
+use poach_scan::duplicates::Made;
+use poach_scan::report::{self, Look};
+use poach_scan::survey::{self, Text, Told};
+use poach_scan::sys::Native;
+use poach_scan::{Control, Engine, Error, Failure, Options, Scan};
+
+use crate::output::{AMISS, Target, USAGE, complain, interrupted};
+use crate::signals::on_interrupt;
+
+mod browse;
+mod choice;
+mod config;
+mod document;
+mod estimate;
+mod flags;
+mod limit;
+mod progress;
+mod reports;
+mod view;
+
+pub(crate) use flags::Arguments;
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    if arguments.stats && arguments.engine != Engine::Split {
+        let engine = arguments.engine;
+        complain("scan", &format!("--stats: the engine {engine} counts nothing; split does"));
+        return ExitCode::from(USAGE);
+    }
+    let nonsense = arguments.document.nonsense(arguments.stats).or_else(|| arguments.nonsense());
+    if let Some(nonsense) = nonsense {
+        complain("scan", nonsense);
+        return ExitCode::from(USAGE);
+    }
+    let paths = arguments.choosing.paths(&arguments.paths);
+    let (paths, options) = match paths.and_then(|paths| Ok((paths, arguments.options()?))) {
+        Ok(chosen) => chosen,
+        Err(error) => {
+            complain("scan", &format!("{error:#}"));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let outcome = Run::begin().and_then(|run| match arguments.document.diff() {
+        Some(sides) => compare(arguments, &run, sides, options),
+        None => scan_and_show(arguments, &run, &paths, &options),
+    });
+    ExitCode::from(outcome.unwrap_or_else(|error| {
+        complain("scan", &format!("{error:#}"));
+        AMISS
+    }))
+}
+
+/// Scans, or imports, and shows it. Returns the exit code.
+fn scan_and_show(
+    arguments: &Arguments,
+    run: &Run,
+    paths: &[PathBuf],
+    options: &Options,
+) -> Result<u8> {
+    if arguments.interactive {
+        return browse(arguments, run, paths, options);
+    }
+    let shown = match &arguments.document.import {
+        Some(path) => run.uninterrupted(|| {
+            let scan = document::import(path)?;
+            show(arguments, &scan).map(|()| Ok(code(&[&scan])))
+        }),
+        None if !arguments.reports.reports.is_empty() => survey(arguments, run, paths, options),
+        None => match run.scan(paths, options)? {
+            Ok(mut scan) => {
+                scan.stats = scan.stats.filter(|_| arguments.stats);
+                show(arguments, &scan).map(|()| Ok(code(&[&scan])))
+            }
+            Err(error) => Ok(Err(error)),
+        },
+    };
+    shown.map(|shown| {
+        shown.unwrap_or_else(|error| {
+            complain("scan", &error.to_string());
+            match error {
+                Error::NoPath | Error::TooManyThreads(_) => USAGE,
+                _ => AMISS,
+            }
+        })
+    })
+}
+
+/// Lets the user go through a scan. Returns the exit code.
+fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options) -> Result<u8> {
+    let document = arguments.document.import.as_ref();
+    let imported = document.map(|path| run.uninterrupted(|| document::import(path))).transpose()?;
+    let (measure, order) = (arguments.measure(), arguments.view.order());
+    let look = look(arguments, arguments.document.target());
+    let paths = document.is_none().then_some(paths);
+    let start = browse::Start { paths, options, measure, order, look };
+    let scan = browse::run(&start, imported)?;
+    Ok(scan.map_or(AMISS, |scan| {
+        complain_of(&scan.errors);
+        code(&[&scan])
+    }))
+}
+
+/// Scans, and makes reports: as text, each is written as soon as it is made, and each group of equal files as soon as it is
+/// found. Returns the exit code; the inner error is the scan's own.
+fn survey(
+    arguments: &Arguments,
+    run: &Run,
+    paths: &[PathBuf],
+    options: &Options,
+) -> Result<Result<u8, Error>> {
+    let (sys, survey) = (Native::default(), arguments.survey());
+    let scanned =
+        run.during(paths, |control| poach_scan::scan_with(&sys, paths, options, control, &survey))?;
+    let (scan, parts) = match scanned {
+        Ok(scanned) => scanned,
+        Err(error) => return Ok(Err(error)),
+    };
+    complain_of(&scan.errors);
+    let target = arguments.document.target();
+    let made = if arguments.document.format().is_some() {
+        let mut sections = Vec::new();
+        let mut keep = |told: Told<'_>| {
+            if let Told::Section(section) = told {
+                sections.push(section.clone());
+            }
+        };
+        let made = run
+            .during(paths, |control| survey.finish_each(&sys, &scan, parts, control, &mut keep))?;
+        target.write(|mut out| survey::json(&sections, &mut out))?;
+        made
+    } else {
+        let mut text = Text::new(look(arguments, target));
+        let mut made = Ok(Ok(Made::default()));
+        target.write(|mut out| {
+            let mut failed = None;
+            made = run.during(paths, |control| {
+                survey.finish_each(&sys, &scan, parts, control, &mut |told| {
+                    let write = || {
+                        run.uninterrupted(|| text.write(told, &mut out).and_then(|()| out.flush()))
+                    };
+                    if failed.is_none() {
+                        failed = progress::aside(write).err();
+                    }
+                    if failed.is_some() {
+                        control.stop();
+                    }
+                })
+            });
+            failed.map_or(Ok(()), Err)
+        })?;
+        made?
+    };
+    Ok(made.map(|made| {
+        complain_of(&made.errors);
+        if made.interrupted && !scan.interrupted {
+            complain("scan", "interrupted: not every file was compared");
+        }
+        code(&[&scan]).max(if made.errors.is_empty() && !made.interrupted { 0 } else { AMISS })
+    }))
+}
+
+/// Whether all that was to be read was read.
+fn code(scans: &[&Scan]) -> u8 {
+    let well = scans.iter().all(|scan| scan.errors.is_empty() && !scan.interrupted);
+    if well { 0 } else { AMISS }
+}
+
+/// Compares two sides, each of them a directory or a document, and shows what differs. Returns the exit code.
+fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options) -> Result<u8> {
+    let options = Options { keep_files: true, ..options };
+    let side = |path: &Path| {
+        if !path.is_dir() {
+            return run.uninterrupted(|| document::import(path));
+        }
+        let scan = run.scan(&[path.to_owned()], &options)??;
+        ensure!(!scan.interrupted, "interrupted: nothing was compared");
+        Ok(scan)
+    };
+    let (old, new) = (side(sides[0])?, side(sides[1])?);
+    complain_of(&old.errors);
+    complain_of(&new.errors);
+    let extent = arguments.extent(None);
+    let difference = run.uninterrupted(|| diff(&old, &new, extent.measure));
+    let target = arguments.document.target();
+    let look = look(arguments, target);
+    run.uninterrupted(|| {
+        target.write(|mut out| match arguments.document.format() {
+            None => diff::text(&difference, &extent, look, &mut out),
+            Some(_) => diff::json(&difference, &mut out),
+        })
+    })?;
+    Ok(code(&[&old, &new]))
+}
+
+/// What the handler of Ctrl-C sees of a run.
+struct Run {
+    control: Control,
+    /// Set while nothing scans: what reads or writes a document may block for as long as its other end likes.
+    ends: AtomicBool,
+}
+
+impl Run {
+    /// Listens for Ctrl-C: the first ends a scan with what it has, and anything else at once.
+    fn begin() -> Result<Arc<Run>> {
+        let run = Arc::new(Run { control: Control::new(), ends: AtomicBool::new(false) });
+        let signalled = Arc::clone(&run);
+        on_interrupt(move || {
+            if browse::ask_to_end() {
+                return;
+            }
+            // Relaxed: the flag is all there is to see.
+            if signalled.control.is_stopped() || signalled.ends.load(Ordering::Relaxed) {
+                interrupted();
+            }
+            signalled.control.stop();
+        })?;
+        Ok(run)
+    }
+
+    /// Scans, with a hand of the user's on it. The inner error is the scan's own.
+    fn scan(&self, paths: &[PathBuf], options: &Options) -> Result<Result<Scan, Error>> {
+        self.during(paths, |control| poach_scan::scan(paths, options, control))
+    }
+
+    /// Scans in some way, with a hand of the user's on it.
+    fn during<T>(
+        &self,
+        paths: &[PathBuf],
+        act: impl FnOnce(&Control) -> Result<T, Error>,
+    ) -> Result<Result<T, Error>> {
+        // Relaxed: as in the handler.
+        self.ends.store(false, Ordering::Relaxed);
+        let outcome = progress::shown_during(&self.control, paths, || act(&self.control));
+        self.ends.store(true, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Does something that has no part to show, so that one Ctrl-C ends it.
+    fn uninterrupted<T>(&self, act: impl FnOnce() -> T) -> T {
+        // Relaxed: as in the handler.
+        let before = self.ends.swap(true, Ordering::Relaxed);
+        let outcome = act();
+        self.ends.store(before, Ordering::Relaxed);
+        outcome
+    }
+}
+
+/// Failures to stderr.
+fn complain_of(errors: &[Failure]) {
+    for failure in errors {
+        complain("scan", &format!("{}: {}", report::escape(&failure.path), failure.message));
+    }
+}
+
+/// How the text looks where it goes.
+fn look(arguments: &Arguments, target: Target<'_>) -> Look {
+    let stdout = io::stdout();
+    let colour = target == Target::Stdout
+        && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+    // Into a pipe or a file, names are whole and nothing is left out for want of lines.
+    let size = terminal_size::terminal_size_of(&stdout).filter(|_| target == Target::Stdout);
+    let (width, height) = match size {
+        Some((width, height)) => (usize::from(width.0), Some(usize::from(height.0))),
+        None if target.is_terminal() => (80, None),
+        None => (usize::MAX, None),
+    };
+    arguments.view.look(width, height, colour)
+}
+
+/// Failures to stderr, the report to stdout.
+fn show(arguments: &Arguments, scan: &Scan) -> Result<()> {
+    complain_of(&scan.errors);
+    arguments.document.write(scan, &arguments.extent(None))?;
+    if arguments.document.format().is_some() {
+        return Ok(());
+    }
+    let target = arguments.document.target();
+    let look = look(arguments, target);
+    target.write(|mut out| {
+        report::text(scan, &arguments.extent(look.height), look, &mut out)?;
+        match &scan.stats {
+            Some(stats) => writeln!(out, "\n{stats}"),
+            None => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,89 @@
+//! `--report`: what to report on, and what that heeds.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use poach_scan::report::Measure;
+use poach_scan::survey::{Report, Settings, Survey};
+
+use super::limit::Limit;
+
+/// The flags of reports.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Reports")]
+pub(super) struct Reports {
+    /// Report on these in place of the tree, all in one walk: summary, largest-files, largest-directories, recent,
+    /// oldest, by-age, extensions, types, empty-directories, empty-files, symlinks, errors, stats, owners, duplicates.
+    #[arg(long = "report", value_name = "NAME,..", value_delimiter = ',')]
+    pub(super) reports: Vec<Report>,
+    /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d or w.
+    #[arg(long, value_name = "AGE", default_value = "1d", value_parser = age)]
+    pub(super) recent: Duration,
+}
+
+/// An age: a number of seconds, or of what the letter after it says.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, letter)) if !letter.is_ascii_digit() => (&text[..at], letter),
+        _ => (text, 's'),
+    };
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
+        'y' => 365 * 24 * 60 * 60,
+        _ => return Err("give seconds, or a number with s, m, h, d, w or y".to_owned()),
+    };
+    let number = digits.parse::<u64>().map_err(|_| "give a number, such as 90 or 3d".to_owned())?;
+    let seconds = number.checked_mul(seconds).filter(|&seconds| i64::try_from(seconds).is_ok());
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "that is longer than time has a number for".to_owned())
+}
+
+impl Reports {
+    /// The reports, as a listener of the walk. Without a limit of its own, each shows 20 rows.
+    pub(super) fn survey(&self, measure: Measure, top: Option<Limit>) -> Survey {
+        let owners = if self.reports.contains(&Report::Owners) { owners() } else { HashMap::new() };
+        let settings = Settings {
+            top: top.unwrap_or(Some(20)),
+            measure,
+            recent: self.recent.as_secs() as i64,
+            owners,
+            ..Settings::default()
+        };
+        Survey::new(&self.reports, settings)
+    }
+}
+
+/// The names of users in `/etc/passwd`; others have their numbers alone.
+fn owners() -> HashMap<u32, String> {
+    let table = std::fs::read("/etc/passwd").unwrap_or_default();
+    let table = String::from_utf8_lossy(&table);
+    let user = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
+    };
+    // Of names with one number the first counts.
+    table.lines().rev().filter_map(user).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_seconds_or_have_a_unit() {
+        for (text, seconds) in
+            [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("3d", 259_200), ("1w", 604_800)]
+        {
+            assert_eq!(age(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "d", "-1", "1.5h", "3é", "99999999999999999d", "3 d"] {
+            assert!(age(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `poach completions` and `poach man`: what shells and `man` know of the flags, from where they are defined.
+
+use std::process::ExitCode;
+
+use clap::Command;
+use clap_complete::Shell;
+
+use crate::output::{AMISS, USAGE, complain, print};
+
+/// Print what a shell completes poach's verbs and flags from.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  poach completions bash > ~/.local/share/bash-completion/completions/poach
+  poach completions zsh > \"${fpath[1]}/_poach\"
+  poach completions fish > ~/.config/fish/completions/poach.fish
+  poach completions powershell >> $PROFILE")]
+pub(crate) struct Completions {
+    /// Which shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Print a page for man: of poach, or of a verb.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  poach man scan | man -l -
+  poach man scan > ~/.local/share/man/man1/poach-scan.1")]
+pub(crate) struct Man {
+    /// Of which verb.
+    verb: Option<String>,
+}
+
+/// Prints the completions of a program.
+pub(crate) fn completions(arguments: &Completions, mut command: Command) -> ExitCode {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "poach", &mut text);
+    end("completions", print(&text))
+}
+
+/// Prints a page of the manual.
+pub(crate) fn man(arguments: &Man, mut command: Command) -> ExitCode {
+    command.build();
+    let page = match &arguments.verb {
+        None => Some(command),
+        Some(verb) => command.find_subcommand(verb).cloned(),
+    };
+    let Some(page) = page else {
+        complain("man", "there is no such verb; `poach --help` lists them");
+        return ExitCode::from(USAGE);
+    };
+    let mut text = Vec::new();
+    let rendered = clap_mangen::Man::new(page).render(&mut text);
+    end("man", rendered.map_err(Into::into).and_then(|()| print(&text)))
+}
+
+fn end(verb: &str, outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(verb, &format!("{error:#}"));
+            ExitCode::from(AMISS)
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! A queue in which the owner, too, takes the oldest task. It is *closed*, and the owner takes without a locked
+//! instruction, until a thief comes.
+//!
+//! Source: open, it is the FIFO flavour of crossbeam-deque on the ring of `ring`. The alarm is that of
+//! [`biased`](crate::biased). That one end is the owner's alone or everybody's by turns is ours.
+//!
+//! # How it works
+//!
+//! Tasks have indices. The owner pushes at `tail`, which only it moves, and only up. Whoever takes, takes the oldest.
+//!
+//! | word | content | written by |
+//! |---|---|---|
+//! | `tail` | index | the owner |
+//! | `taken` | index: of a closed queue the owner has taken what is below | the owner |
+//! | `head` | index, whether the queue is *open*, and the parity of the index at which it was opened | below |
+//! | `alarm` | whether a thief has asked | thieves raise it, the owner lowers it |
+//! | `known` | what a thief has read of `tail`, some time ago | thieves |
+//!
+//! *Open*: everyone takes by moving the index of `head` up, a thief by a compare-and-swap over one task or over several at once, the
+//! owner by an addition. An owner that adds to the index of an empty queue puts it back: nobody takes anything
+//! meanwhile, and nobody else pushes.
+//!
+//! *Closed*: the owner takes, and `head` stays at the index at which the queue was closed.
+//!
+//! | | owner's pop of index `i` | thief that finds the queue closed |
+//! |---|---|---|
+//! | 1 | stores `taken = i + 1` | reads `head` |
+//! | 2 | [`StoreLoad::owner`] | raises the `alarm` |
+//! | 3 | loads `alarm`: if it is down, the task is the owner's | [`StoreLoad::thief`] |
+//! | 4 | raised: lowers it, opens at `i + 1` by a compare-and-swap of `head` | loads `taken` |
+//! | 5 | if that fails a thief has opened: at `i + 1`, and the task is the owner's; or at `i`, and it is in the queue | opens there by a compare-and-swap of `head` |
+//!
+//! An owner that meets a raised alarm opens the queue. So a thief looks a number of times whether it does, between
+//! its steps 2 and 3, and pays for the barrier only if the owner is away. An owner that has popped a number of tasks from an open queue,
+//! and no thief any, closes it together with its next pop.
+//!
+//! # Why it is correct
+//!
+//! *Open.* A task is taken by the one exchange or addition that steps over its index; `tail` never comes down, so a thief's idea
+//! of `tail` is at worst too low.
+//!
+//! *One period.* From a close to the next opening `head` is one value, and that never comes again: a close
+//! moves the index up, since it takes a task. So each period has one opening, by the one exchange that succeeds.
+//!
+//! *Opened by the owner*, in step 4 or between two operations: at the index that follows what it has taken.
+//!
+//! *Opened by a thief*, at the index `x` that it has loaded from `taken`. Take a pop of index `i` in that period. By the policy,
+//! either it saw the alarm raised, or the thief's load saw its store of `taken`, so that `x > i`. The first pop that sees the alarm
+//! ends the period for the owner. So all pops before it have taken indices below `x`; it itself has stored `i + 1`, which the
+//! thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which, however far thieves have moved the index since.
+//!
+//! *The alarm.* The owner lowers it in step 4 alone, before the exchange that ends the period. A thief that has
+//! acquired the `head` of a period raises it after the lowering of the periods before; so it stays raised until the owner ends this one. An
+//! alarm that was raised late, for a period that is over, makes the owner open once for nobody.
+//!
+//! *Handing over.* A thief's acquire of `tail`, or of `known`, pairs with the owner's release: it sees the tasks below. What
+//! happens to the slots is `ring`'s affair; the tasks that the owner takes of a closed queue it finishes together, when
+//! it opens the queue, or needs their slots.
+//!
+//! # Emptiness
+//!
+//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len) answers. So an owner that pushes,
+//! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
+//! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
+//!
+//! # Distance
+//!
+//! A thief that takes few tasks at a time as the owner pushes them makes both wait for the cache lines of `tail` and of the slots, longer
+//! than a push takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks sets a `pace`. From then on a thief that
+//! finds so few waits that many pauses before it looks again, and doubles the pace until `ENOUGH` tasks come in meanwhile. It
+//! is 0 again when none has come.
+
+mod faces;
+mod stealer;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use core::cell::Cell;
+use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad, Word};
+
+use crate::handles::handles;
+use crate::owned::Owned;
+use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
+use crate::{ExactlyOnce, OutOfMemory, Owner};
+
+/// How often a thief looks whether the owner has opened the queue, before it pays for a barrier.
+const LOOKS: u32 = 64;
+
+/// Pops with no thief between them after which the owner closes an open queue, the first time. Each time that it has had
+/// to open the queue again soon it is twice as many, up to `LONGEST`.
+const SHORTEST: u32 = 32;
+const LONGEST: u32 = 1 << 14;
+
+/// Pops of a closed queue that were worth closing it: a thief's looks and barrier take about as long as the exchanges
+/// that these saved.
+const WORTH: u64 = 1024;
+
+/// The bits of `head` below the index.
+const OPEN: u64 = 1;
+const ODD: u64 = 2;
+const ONE: u64 = 4;
+
+/// The word `head` of a queue closed at `index`.
+#[inline(always)]
+fn closed(index: u64) -> u64 {
+    index.wrapping_mul(ONE)
+}
+
+/// The word `head` of a queue opened at `index`.
+#[inline(always)]
+fn opened(index: u64) -> u64 {
+    index.wrapping_mul(ONE) | ((index & 1) * ODD) | OPEN
+}
+
+/// How far `tail` is above the index of `head`. Both have 62 bits here.
+#[inline(always)]
+fn above(tail: u64, head: u64) -> i64 {
+    (tail.wrapping_mul(ONE).wrapping_sub(head & !(OPEN | ODD)) as i64) / ONE as i64
+}
+
+struct Shared<T, M: Memory> {
+    owner: CachePadded<OwnerLine<T, M>>,
+    alarm: CachePadded<M::Word>,
+    thieves: CachePadded<ThievesLine<T, M>>,
+    looks: u32,
+}
+
+/// What the owner writes with each operation.
+struct OwnerLine<T, M: Memory> {
+    tail: M::Word,
+    /// Of an open queue: an index at or below that of `head`, for the owner's own use.
+    taken: M::Word,
+    private: Owned<Private<T, M>>,
+    policy: Asymmetric<M>,
+}
+
+/// What only the owner touches.
+struct Private<T, M: Memory> {
+    buffer: Buffer<T, M>,
+    /// The word `head` when the owner closed the queue, or `OPEN` alone if it knows that the queue is open.
+    closed: Cell<u64>,
+    /// The first index that the owner has taken since, and not finished.
+    unfinished: Cell<u64>,
+    /// How many tasks the owner has popped from the open queue, and no thief any.
+    undisturbed: Cell<u32>,
+    /// After how many of these it closes the queue.
+    patience: Cell<u32>,
+}
+
+/// What everyone who takes a task of an open queue writes.
+struct ThievesLine<T, M: Memory> {
+    head: M::Word,
+    known: M::Word,
+    /// For how many pauses of the processor a thief lets the owner get ahead: see "Distance".
+    pace: M::Word,
+    rings: Rings<T, M>,
+}
+
+impl<T, M: Memory> Shared<T, M> {
+    /// The word `head`, as of an open queue, if `head` is what was read of it. An index as old as that, or as this call.
+    #[inline(always)]
+    fn front(&self, head: u64) -> u64 {
+        if head & OPEN != 0 {
+            return head;
+        }
+        // Acquire: who reads a tail after this reads none below it.
+        closed(self.owner.taken.load(Ordering::Acquire))
+    }
+}
+
+impl<T, M: Memory> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        // Relaxed, both: the last handle's going synchronised with all others'.
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let tail = self.owner.tail.load(Ordering::Relaxed);
+        let first = tail.wrapping_sub(above(tail, self.front(head)).max(0) as u64);
+        // SAFETY: no handle is left, so nobody is between claim and mark, and all of `first..tail` are tasks.
+        unsafe { self.thieves.rings.drop_tasks(first, tail) };
+    }
+}
+
+/// The owner of a first-in, first-out queue.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Fifo::push) | lock-free, amortised constant | no fence |
+/// | [`pop`](Fifo::pop) | lock-free | that of [`Asymmetric`], where no thief has come for a while; else one addition |
+/// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap; that of [`Asymmetric`] where the queue is closed and the owner does not answer |
+///
+/// ```
+/// use poach_deque::{Fifo, Steal};
+///
+/// let owner = Fifo::new();
+/// let thief = owner.thief();
+/// (0..8).for_each(|task| owner.push(task));
+/// assert_eq!((thief.steal(), owner.pop()), (Steal::Success(0), Some(1)));
+/// ```
+pub struct Fifo<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+/// A thief's handle to a [`Fifo`] queue. It may outlive the owner.
+pub struct Stealer<T, M: Memory = Machine> {
+    shared: Arc<Shared<T, M>>,
+}
+
+impl<T> Fifo<T> {
+    /// An empty queue with room for 64 tasks before it grows.
+    pub fn new() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+
+    /// An empty queue with room for `capacity` tasks before it grows.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(capacity, 0)
+    }
+}
+
+impl<T, M: Memory> Fifo<T, M> {
+    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index`: for tests of indices
+    /// that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Fifo::with_capacity).
+    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        Self::with_patience(capacity, index, SHORTEST, LOOKS)
+    }
+
+    /// The same with an owner that closes the queue after `patience` pops with no thief between them, or has closed it from the
+    /// start if that is 0, and thieves that look `looks` times for its answer before they pay for a barrier.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Fifo::with_capacity).
+    #[doc(hidden)]
+    pub fn with_patience(
+        capacity: usize,
+        index: u64,
+        patience: u32,
+        looks: u32,
+    ) -> Result<Self, CapacityError> {
+        let (rings, buffer) = Rings::new(capacity, index)?;
+        let head = if patience == 0 { closed(index) } else { opened(index) };
+        let private = Private {
+            buffer,
+            closed: Cell::new(if patience == 0 { head } else { OPEN }),
+            unfinished: Cell::new(index),
+            undisturbed: Cell::new(0),
+            patience: Cell::new(patience.max(1)),
+        };
+        let shared = Arc::new(Shared {
+            owner: CachePadded::new(OwnerLine {
+                tail: M::Word::new(index),
+                taken: M::Word::new(index),
+                private: Owned::new(private),
+                policy: Asymmetric::new(),
+            }),
+            alarm: CachePadded::new(M::Word::new(0)),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(head),
+                known: M::Word::new(index),
+                pace: M::Word::new(0),
+                rings,
+            }),
+            looks,
+        });
+        Ok(Fifo { shared, not_sync: PhantomData })
+    }
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, M: Memory> Fifo<T, M> {
+    #[inline(always)]
+    fn private(&self) -> &Private<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.private.get() }
+    }
+
+    /// The owner's tail.
+    #[inline(always)]
+    fn tail(&self) -> u64 {
+        // Relaxed: only the owner stores it.
+        self.shared.owner.tail.load(Ordering::Relaxed)
+    }
+
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
+    #[inline]
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let tail = self.tail();
+        if !self.private().buffer.has(tail)
+            && let Err(NoMemory) = self.make(tail)
+        {
+            return Err(OutOfMemory(task));
+        }
+        // SAFETY: there is a free slot at `tail`, which is the owner's.
+        unsafe { self.put(tail, task) };
+        Ok(())
+    }
+
+    /// Whether there is a free slot at `tail` in the ring as it is.
+    #[inline(always)]
+    fn has(&self, tail: u64) -> bool {
+        self.private().buffer.has(tail) || self.find(tail)
+    }
+
+    /// As [`Buffer::find`].
+    #[cold]
+    #[inline(never)]
+    fn find(&self, tail: u64) -> bool {
+        self.finish_taken();
+        self.private().buffer.find(&self.shared.thieves.rings, tail)
+    }
+
+    /// As [`Buffer::make`].
+    #[cold]
+    #[inline(never)]
+    fn make(&self, tail: u64) -> Result<(), NoMemory> {
+        self.finish_taken();
+        self.private().buffer.make(&self.shared.thieves.rings, tail)
+    }
+
+    /// Writes a task to `tail` and shows it to thieves.
+    ///
+    /// # Safety
+    ///
+    /// `tail` is the owner's tail, and there is a free slot.
+    #[inline(always)]
+    unsafe fn put(&self, tail: u64, task: T) {
+        // SAFETY: by this function's contract, and `shared` keeps the rings.
+        unsafe { self.private().buffer.write(tail, task) };
+        self.publish(tail.wrapping_add(1));
+    }
+
+    /// Shows thieves what has been written below `tail`.
+    #[inline(always)]
+    fn publish(&self, tail: u64) {
+        // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
+        self.shared.owner.tail.store(tail, Ordering::Release);
+    }
+
+    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    pub fn capacity(&self) -> usize {
+        self.private().buffer.capacity()
+    }
+
+    /// Takes the oldest task.
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        let owner = &self.shared.owner;
+        let tail = self.tail();
+        // Relaxed: only the owner stores it.
+        let index = owner.taken.load(Ordering::Relaxed);
+        if index == tail {
+            return None;
+        }
+        if self.private().closed.get() == OPEN {
+            return self.pop_open(tail, index);
+        }
+        // Step 1. Release: pairs with the acquire in `front`.
+        owner.taken.store(index.wrapping_add(1), Ordering::Release);
+        owner.policy.owner();
+        // Step 3. Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
+        // owner wrote itself.
+        if self.shared.alarm.load(Ordering::Relaxed) != 0 {
+            return self.pop_alarmed(tail, index);
+        }
+        // SAFETY: the queue is closed, and is opened above `index` at the lowest.
+        Some(unsafe { self.private().buffer.read(index) })
+    }
+
+    /// Takes the oldest task of an open queue; `taken` is at or below its index.
+    #[inline(never)]
+    fn pop_open(&self, tail: u64, taken: u64) -> Option<T> {
+        let (shared, private) = (&*self.shared, self.private());
+        if private.undisturbed.get() >= private.patience.get() {
+            return self.pop_and_close(tail);
+        }
+        let head = &shared.thieves.head;
+        // Release: keeps a thief's acquire of `head` good for what others had seen.
+        let seen = head.fetch_add(ONE, Ordering::Release);
+        let tasks = above(tail, seen);
+        let index = tail.wrapping_sub(tasks.max(0) as u64);
+        if tasks <= 0 {
+            // Thieves have taken all. Release: whoever acquires it has the owner's own tail, and so none that is older.
+            head.store(seen, Ordering::Release);
+            // Relaxed, here and below: nobody else reads it before the queue is closed.
+            shared.owner.taken.store(index, Ordering::Relaxed);
+            private.undisturbed.set(0);
+            return None;
+        }
+        shared.owner.taken.store(index.wrapping_add(1), Ordering::Relaxed);
+        private.undisturbed.set(if index == taken { private.undisturbed.get() + 1 } else { 0 });
+        // SAFETY: the addition stepped over `index` for this call alone.
+        Some(unsafe { self.take(index) })
+    }
+
+    /// Moves the task of `index` out.
+    ///
+    /// # Safety
+    ///
+    /// The owner has taken `index`, and not finished it.
+    #[inline(always)]
+    unsafe fn take(&self, index: u64) -> T {
+        let buffer = &self.private().buffer;
+        // SAFETY: by this function's contract.
+        let task = unsafe { buffer.read(index) };
+        // SAFETY: as above; its task has been read.
+        unsafe { buffer.finish(&self.shared.thieves.rings, index, 1) };
+        task
+    }
+
+    /// Takes the oldest task of a queue that no thief has come to for a while, and closes it.
+    #[cold]
+    #[inline(never)]
+    fn pop_and_close(&self, tail: u64) -> Option<T> {
+        let (shared, private) = (&*self.shared, self.private());
+        private.undisturbed.set(0);
+        // Relaxed: the exchange validates it.
+        let seen = shared.thieves.head.load(Ordering::Relaxed);
+        let index = tail.wrapping_sub(above(tail, seen).max(0) as u64);
+        let (next, now) = (index.wrapping_add(1), closed(index.wrapping_add(1)));
+        if index == tail {
+            // Relaxed: as in `pop_open`.
+            shared.owner.taken.store(index, Ordering::Relaxed);
+            return None;
+        }
+        // Relaxed: the exchange releases it.
+        shared.owner.taken.store(next, Ordering::Relaxed);
+        // Release: who reads that the queue is closed (acquire) reads `taken` as it was stored here, or a later value.
+        if shared
+            .thieves
+            .head
+            .compare_exchange(seen, now, Ordering::Release, Ordering::Relaxed)
+            .is_err()
+        {
+            shared.owner.taken.store(index, Ordering::Relaxed);
+            return self.pop_open(tail, index);
+        }
+        private.closed.set(now);
+        private.unfinished.set(next);
+        // SAFETY: the exchange stepped over `index` for this call alone.
+        Some(unsafe { self.take(index) })
+    }
+
+    /// Steps 4 and 5 of a pop.
+    #[cold]
+    #[inline(never)]
+    fn pop_alarmed(&self, tail: u64, index: u64) -> Option<T> {
+        let private = self.private();
+        let next = index.wrapping_add(1);
+        let since = above(index, private.closed.get()).unsigned_abs();
+        let patience = private.patience.get();
+        private.patience.set(match since {
+            0..WORTH => (2 * patience).min(LONGEST),
+            _ => (patience / 2).max(SHORTEST.min(patience)),
+        });
+        self.finish_below(index);
+        let start = self.open_at(next);
+        if (start ^ opened(next)) & ODD != 0 {
+            // A thief has opened the queue at `index`. Relaxed: as in `pop_open`.
+            self.shared.owner.taken.store(index, Ordering::Relaxed);
+            return self.pop_open(tail, index);
+        }
+        // SAFETY: the queue was opened above `index`, so that is the owner's; `finish_below` has not finished it.
+        Some(unsafe { self.take(index) })
+    }
+
+    /// Opens a queue that the owner has closed, at `index`, unless a thief has: what `head` was after that, or is now.
+    fn open_at(&self, index: u64) -> u64 {
+        let shared = &*self.shared;
+        // Relaxed: the exchange releases it; if that fails, the next close does.
+        shared.alarm.store(0, Ordering::Relaxed);
+        let now = opened(index);
+        let closed = self.private().closed.replace(OPEN);
+        // Release: a thief that takes from the open queue sees the tail that this thread has stored. Relaxed: the parity alone is
+        // looked at.
+        let result =
+            shared.thieves.head.compare_exchange(closed, now, Ordering::Release, Ordering::Relaxed);
+        result.map_or_else(|opened| opened, |_| now)
+    }
+
+    /// Finishes what the owner has taken of a closed queue.
+    fn finish_taken(&self) {
+        if self.private().closed.get() != OPEN {
+            // Relaxed: only the owner stores it.
+            self.finish_below(self.shared.owner.taken.load(Ordering::Relaxed));
+        }
+    }
+
+    /// The same, below an index.
+    fn finish_below(&self, index: u64) {
+        let Private { buffer, unfinished, .. } = self.private();
+        let first = unfinished.replace(index);
+        // A ring has at most 2^30 slots.
+        let count = index.wrapping_sub(first) as u32;
+        if count > 0 {
+            // SAFETY: the owner has taken and read these, and finishes them here alone.
+            unsafe { buffer.finish(&self.shared.thieves.rings, first, count) };
+        }
+    }
+
+    /// A handle for thieves.
+    pub fn thief(&self) -> Stealer<T, M> {
+        Stealer { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
+    #[inline]
+    pub fn push(&self, task: T) {
+        if self.try_push(task).is_err() {
+            crate::out_of_memory::<T>();
+        }
+    }
+
+    /// The number of tasks.
+    #[inline]
+    pub fn len(&self) -> usize {
+        // Relaxed: the owner knows its own indices, and a thief may change this one at once.
+        let head = self.shared.thieves.head.load(Ordering::Relaxed);
+        above(self.tail(), self.shared.front(head)) as usize
+    }
+
+    /// Whether there is no task; see [`len`](Fifo::len).
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
+    type Thief = Stealer<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        Fifo::try_push(self, task)
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        Fifo::pop(self)
+    }
+
+    fn thief(&self) -> Stealer<T, M> {
+        Fifo::thief(self)
+    }
+
+    fn len(&self) -> usize {
+        Fifo::len(self)
+    }
+}
+
+impl<T: Send, M: Memory> ExactlyOnce<T> for Fifo<T, M> {}
+
+impl<T, M: Memory> Drop for Fifo<T, M> {
+    /// No thief has to pay for a barrier from now on.
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Stealer<T, M>);

@@ -1,0 +1,261 @@
+//! The thieves' side: the right column of the table in the module comment.
+
+use std::sync::Arc;
+
+use poach_memory::{Memory, Ordering, StoreLoad, Word};
+
+use super::{Fifo, ONE, OPEN, Shared, Stealer, above, opened};
+use crate::ring::{Claimed, Rings};
+use crate::{Owner, Steal, Thief};
+
+/// A thief that keeps its distance waits if there are fewer tasks than these.
+const NEAR: i64 = 64;
+
+/// How many tasks are to come in while it waits.
+const ENOUGH: u64 = 256;
+
+/// The first and the longest wait, in pauses: a tenth of a microsecond, and three.
+const FIRST_PACE: u64 = 4;
+const LONGEST_PACE: u64 = 128;
+
+impl<T, M: Memory> Shared<T, M> {
+    /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.
+    #[inline]
+    fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
+        self.move_head(want, M::full)
+            .map(|(first, count)| unsafe { self.thieves.rings.claimed(first, count) })
+    }
+
+    /// As [`claim`](Shared::claim), but `Empty` is said without a fence: nobody who pushes and then looks for sleepers may count
+    /// on it.
+    #[inline]
+    fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        // SAFETY: as in `claim`.
+        self.move_head(want, || ())
+            .map(|(first, count)| unsafe { self.thieves.rings.claimed(first, count) })
+    }
+
+    /// Whether no task is seen, without a fence: see [`claim_unfenced`](Shared::claim_unfenced).
+    #[inline]
+    fn seems_empty(&self) -> bool {
+        // Acquire, both: as in `move_head`.
+        let front = self.front(self.thieves.head.load(Ordering::Acquire));
+        above(self.owner.tail.load(Ordering::Acquire), front) <= 0
+    }
+
+    /// Takes the oldest task.
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        let thieves = &self.thieves;
+        // Acquire: as in `move_head`.
+        let head = thieves.head.load(Ordering::Acquire);
+        // Acquire: pairs with the release in `move_head`, by a thief that had acquired this tail.
+        let known = thieves.known.load(Ordering::Acquire);
+        let claimed = if head & OPEN != 0 && above(known, head) > 0 {
+            self.step_over(head, known, 1)
+        } else {
+            self.move_head(|_| 1, M::full)
+        };
+        // SAFETY: as in `claim`.
+        claimed.map(|(first, _)| unsafe { self.thieves.rings.take(first) })
+    }
+
+    /// The first of the indices that were claimed, and how many. `fence` comes before the second look at a queue that seems
+    /// empty.
+    #[inline(always)]
+    fn move_head(&self, want: impl FnOnce(u64) -> u64, fence: impl FnOnce()) -> Steal<(u64, u32)> {
+        // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it; this one must not see an
+        // older. Of a closed queue, as in `pop_and_close`.
+        let mut head = self.thieves.head.load(Ordering::Acquire);
+        let front = self.front(head);
+        // Acquire: pairs with the release in `publish`.
+        let mut tail = self.owner.tail.load(Ordering::Acquire);
+        if above(tail, front) <= 0 {
+            // See "Emptiness".
+            fence();
+            // Acquire: as above.
+            tail = self.owner.tail.load(Ordering::Acquire);
+            if above(tail, front) <= 0 {
+                return Steal::Empty;
+            }
+        }
+        if head & OPEN == 0 {
+            self.pry(head);
+            // Acquire, both: as above.
+            head = self.thieves.head.load(Ordering::Acquire);
+            tail = self.owner.tail.load(Ordering::Acquire);
+            if head & OPEN == 0 || above(tail, head) <= 0 {
+                return Steal::Retry;
+            }
+        }
+        // Relaxed: a hint.
+        let pace = self.thieves.pace.load(Ordering::Relaxed);
+        let is_near = above(tail, head) < NEAR;
+        if is_near && pace > 0 {
+            tail = self.keep_distance(tail, pace);
+            // Acquire: as above.
+            head = self.thieves.head.load(Ordering::Acquire);
+            if head & OPEN == 0 || above(tail, head) <= 0 {
+                return Steal::Retry;
+            }
+        }
+        // Release: pairs with the acquire in `steal`. A slow store of an older tail costs time alone.
+        self.thieves.known.store(tail, Ordering::Release);
+        let tasks = above(tail, head) as u64;
+        let claimed = match want(tasks).min(tasks) as u32 {
+            0 => return Steal::Empty,
+            count => self.step_over(head, tail, count),
+        };
+        // Relaxed, both: hints.
+        if is_near && pace == 0 && self.owner.tail.load(Ordering::Relaxed) != tail {
+            self.thieves.pace.store(FIRST_PACE.min(self.looks.into()), Ordering::Relaxed);
+        }
+        claimed
+    }
+
+    /// Lets the owner get ahead: the tail then.
+    #[cold]
+    #[inline(never)]
+    fn keep_distance(&self, tail: u64, pace: u64) -> u64 {
+        for _ in 0..pace {
+            M::pause();
+        }
+        // Acquire: as in `move_head`.
+        let now = self.owner.tail.load(Ordering::Acquire);
+        let pace = match now.wrapping_sub(tail) {
+            0 => 0,
+            1..ENOUGH => (2 * pace).min(LONGEST_PACE),
+            came if came > 4 * ENOUGH => (pace / 2).max(1),
+            _ => pace,
+        };
+        // Relaxed: a hint.
+        self.thieves.pace.store(pace, Ordering::Relaxed);
+        now
+    }
+
+    /// Steps over `count` indices, which are open and below `tail`.
+    #[inline(always)]
+    fn step_over(&self, head: u64, tail: u64, count: u32) -> Steal<(u64, u32)> {
+        let first = tail.wrapping_sub(above(tail, head) as u64);
+        let next = head.wrapping_add(u64::from(count) * ONE);
+        // Release: keeps the next thief's acquire of `head` good for what this one had seen.
+        match self.thieves.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => Steal::Success((first, count)),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    /// The queue was closed when `head` was read: asks the owner to open it, and does so itself if the owner does not answer.
+    #[cold]
+    #[inline(never)]
+    fn pry(&self, head: u64) {
+        // Relaxed: if it is raised, that was after the lowering that came before the queue was closed.
+        if self.alarm.load(Ordering::Relaxed) == 0 {
+            // A read-modify-write, as the policy asks of an announcement.
+            self.alarm.swap(1, Ordering::SeqCst);
+        }
+        for _ in 0..self.looks {
+            M::pause();
+            // Relaxed: the caller looks again.
+            if self.thieves.head.load(Ordering::Relaxed) != head {
+                return;
+            }
+        }
+        self.owner.policy.thief();
+        // Acquire: pairs with the release in `pop`; so the exchange hands on a tail at or above it.
+        let taken = self.owner.taken.load(Ordering::Acquire);
+        // Release: as said. If it fails the period is over.
+        let _ = self.thieves.head.compare_exchange(
+            head,
+            opened(taken),
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        // Acquire: as in `move_head`.
+        let front = self.front(self.thieves.head.load(Ordering::Acquire));
+        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        M::full();
+        // Acquire: as in `move_head`.
+        usize::try_from(above(self.owner.tail.load(Ordering::Acquire), front)).unwrap_or(0)
+    }
+}
+
+impl<T, M: Memory> Stealer<T, M> {
+    #[inline(always)]
+    pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        self.shared.claim(want)
+    }
+
+    #[inline(always)]
+    pub(crate) fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        self.shared.claim_unfenced(want)
+    }
+
+    #[inline(always)]
+    pub(crate) fn seems_empty(&self) -> bool {
+        self.shared.seems_empty()
+    }
+
+    #[inline(always)]
+    pub(crate) fn rings(&self) -> &Rings<T, M> {
+        &self.shared.thieves.rings
+    }
+
+    /// Whether `owner` owns this queue.
+    pub(crate) fn belongs_to(&self, owner: &Fifo<T, M>) -> bool {
+        Arc::ptr_eq(&self.shared, &owner.shared)
+    }
+}
+
+impl<T, M: Memory> Stealer<T, M> {
+    /// Takes the oldest task.
+    #[inline]
+    pub fn steal(&self) -> Steal<T> {
+        self.shared.steal()
+    }
+
+    /// Takes the older half by one compare-and-swap.
+    pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        match self.shared.claim(|length| length.div_ceil(2)) {
+            Steal::Success(mut claimed) => {
+                let first = claimed.next();
+                for task in claimed {
+                    into.push(task);
+                }
+                first.map_or(Steal::Empty, Steal::Success)
+            }
+            Steal::Empty => Steal::Empty,
+            Steal::Retry | Steal::Abort => Steal::Retry,
+        }
+    }
+
+    /// The number of tasks that this thief sees.
+    pub fn len(&self) -> usize {
+        self.shared.len()
+    }
+
+    /// Whether this thief sees no task.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+    #[inline]
+    fn steal(&self) -> Steal<T> {
+        Stealer::steal(self)
+    }
+
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        Stealer::steal_half(self, into)
+    }
+
+    fn len(&self) -> usize {
+        Stealer::len(self)
+    }
+}

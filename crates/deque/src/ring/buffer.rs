@@ -1,0 +1,322 @@
+//! The owner's end of a ring.
+
+use core::cell::Cell as Private;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+
+use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, Word};
+
+use super::{Claim, MAX_CAPACITY, NoMemory, Ring, Rings, Slot, Storage, Whole};
+
+/// The owner's view of the ring: which slots are free.
+pub(crate) struct Buffer<T, M: Memory, S: Storage<T> = Whole> {
+    ring: Private<*mut Ring<T, M, S>>,
+    // The slots and the mask of `ring`, at hand.
+    heads: Private<*const Slot<S::Head, M>>,
+    rests: Private<NonNull<Slot<S::Rest, M>>>,
+    mask: Private<u64>,
+    low: Private<u64>,
+    limit: Private<u64>,
+}
+
+// SAFETY: it points into a `Rings` that may itself be sent when `T: Send`, and only one thread at a
+// time has it.
+unsafe impl<T: Send, M: Memory, S: Storage<T>> Send for Buffer<T, M, S> {}
+
+impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
+    /// The owner's view of its first ring, whose first task will have index `start`.
+    ///
+    /// # Safety
+    ///
+    /// `ring` lives as long as this has not retired it, and this is its only owner.
+    pub(super) unsafe fn new(ring: *mut Ring<T, M, S>, start: u64) -> Self {
+        let buffer = Buffer {
+            ring: Private::new(ring),
+            heads: Private::new(ptr::null()),
+            rests: Private::new(NonNull::dangling()),
+            mask: Private::new(0),
+            low: Private::new(start),
+            limit: Private::new(start),
+        };
+        buffer.enter(ring);
+        buffer
+    }
+
+    /// Whether `tail` is known to be free to write. Otherwise ask [`make`](Buffer::make).
+    #[inline(always)]
+    pub(crate) fn has(&self, tail: u64) -> bool {
+        tail != self.limit.get()
+    }
+
+    /// Whether `count` indices from `tail` on are known to be free to write.
+    #[inline(always)]
+    pub(crate) fn has_several(&self, tail: u64, count: u64) -> bool {
+        self.limit.get().wrapping_sub(tail) >= count
+    }
+
+    #[inline(always)]
+    fn head(&self, index: u64) -> &Slot<S::Head, M> {
+        // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
+        let head = unsafe { self.heads.get().add((index & self.mask.get()) as usize) };
+        // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
+        unsafe { &*head }
+    }
+
+    /// There is none if it has no bytes.
+    #[inline(always)]
+    fn rest(&self, index: u64) -> Option<&Slot<S::Rest, M>> {
+        (size_of::<S::Rest>() != 0).then(|| {
+            // SAFETY: as for the head: if they have bytes, there are as many.
+            let rest = unsafe { self.rests.get().add((index & self.mask.get()) as usize) };
+            // SAFETY: as above.
+            unsafe { rest.as_ref() }
+        })
+    }
+
+    /// Writes the task of index `tail`.
+    ///
+    /// # Safety
+    ///
+    /// [`has`](Buffer::has) or [`make`](Buffer::make) has answered for `tail`, `tail` is the owner's
+    /// tail, and the `Rings` that this came from lives.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, tail: u64, task: T) {
+        // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and
+        // nobody can claim `tail` before the owner stores a tail above it.
+        let write = |head, rest| unsafe { S::write(task, head, rest) };
+        // SAFETY: by this function's contract; a whole task is written.
+        unsafe { self.write_with(tail, write) };
+    }
+
+    /// As [`write`](Buffer::write), but `write` puts the task there itself. If it unwinds, nothing is there.
+    ///
+    /// # Safety
+    ///
+    /// As [`write`](Buffer::write), and what `write` leaves in its places when it returns is a task as the storage
+    /// would have written it.
+    #[inline(always)]
+    pub(crate) unsafe fn write_with(
+        &self,
+        tail: u64,
+        write: impl FnOnce(*mut S::Head, *mut S::Rest),
+    ) {
+        self.head(tail).with_mut(|head| match self.rest(tail) {
+            Some(rest) => rest.with_mut(|rest| write(head.cast(), rest.cast())),
+            None => write(head.cast(), NonNull::dangling().as_ptr()),
+        });
+    }
+
+    /// Moves the task of `index` out.
+    ///
+    /// # Safety
+    ///
+    /// The owner has won `index` for itself alone, and the `Rings` that this came from lives.
+    #[inline(always)]
+    pub(crate) unsafe fn read(&self, index: u64) -> T {
+        // SAFETY: the owner wrote the task and, says the caller, is the one that takes it; the
+        // bits are used once.
+        let read = |head, rest| unsafe { S::read(head, rest) };
+        self.head(index).with(|head| match self.rest(index) {
+            Some(rest) => rest.with(|rest| read(head.cast(), rest.cast())),
+            None => read(head.cast(), NonNull::dangling().as_ptr()),
+        })
+    }
+
+    /// As [`read`](Buffer::read), but `take` moves the task out itself.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Buffer::read), and `take` moves the task out before the slot is written again.
+    #[inline(always)]
+    pub(crate) unsafe fn read_with<R>(
+        &self,
+        index: u64,
+        take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
+    ) -> R {
+        // Only the pointers are had from the cells: what `take` does after it has moved the task out may push.
+        let head = self.head(index).with_mut(<*mut _>::cast);
+        let rest = match self.rest(index) {
+            Some(rest) => rest.with_mut(<*mut _>::cast),
+            None => NonNull::dangling().as_ptr(),
+        };
+        take(head, rest)
+    }
+
+    /// The owner itself has taken `count` indices from `first` on at the thieves' end: they will not be pushed again.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Buffer::read), which has been called for each, and `rings` is what this came from.
+    #[inline(always)]
+    pub(crate) unsafe fn finish(&self, rings: &Rings<T, M, S>, first: u64, count: u32) {
+        // SAFETY: the caller's promise; the current ring lives as long as the queue.
+        unsafe { rings.finish(self.ring.get(), first, count) };
+    }
+
+    /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn make(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+        if !self.find(rings, tail) {
+            self.grow(rings, tail)?;
+        }
+        Ok(())
+    }
+
+    /// Learns how far thieves have come, and says whether there is a free slot for `tail` in the ring as it is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find(&self, rings: &Rings<T, M, S>, tail: u64) -> bool {
+        // Acquire: pairs with the release in `Rings::finish`.
+        let finished = rings.finished.load(Ordering::Acquire);
+        let mut low = finished;
+        while low != tail && self.marked(low) {
+            low = low.wrapping_add(1);
+        }
+        if low != finished {
+            // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
+            // know. No thief stores now: the index at `finished` was marked.
+            rings.finished.store(low, Ordering::Relaxed);
+        }
+        self.low.set(low);
+        self.release_retired(low);
+        self.limit.set(low.wrapping_add(self.mask.get() + 1));
+        self.has(tail)
+    }
+
+    /// How many slots from `tail` on are free in the ring as it is.
+    pub(crate) fn free(&self, rings: &Rings<T, M, S>, tail: u64) -> usize {
+        self.find(rings, tail);
+        self.limit.get().wrapping_sub(tail) as usize
+    }
+
+    fn marked(&self, index: u64) -> bool {
+        let mut ring = self.ring.get();
+        while !ring.is_null() {
+            // SAFETY: the current ring lives, and so do those that it still keeps.
+            let this = unsafe { &*ring };
+            // Acquire: pairs with the release in `Rings::finish`.
+            if this.mark(index).load(Ordering::Acquire) == index {
+                return true;
+            }
+            // Relaxed: only the owner, this thread, writes it.
+            ring = this.older.load(Ordering::Relaxed);
+        }
+        false
+    }
+
+    /// Frees the rings that no thief can hold, all indices below `low` being finished.
+    fn release_retired(&self, low: u64) {
+        let mut keeper = self.ring.get();
+        loop {
+            // SAFETY: the current ring lives, and so do those that it still keeps.
+            let this = unsafe { &*keeper };
+            // Relaxed, here and below: only the owner, this thread, writes these words.
+            let retired = this.older.load(Ordering::Relaxed);
+            if retired.is_null() {
+                return;
+            }
+            // SAFETY: as above.
+            let end = unsafe { &*retired }.end.load(Ordering::Relaxed);
+            if low.wrapping_sub(end) as i64 >= 0 {
+                // Those before it were retired at lower tails: they go with it.
+                this.older.store(ptr::null_mut(), Ordering::Relaxed);
+                Self::free_chain(retired);
+                return;
+            }
+            keeper = retired;
+        }
+    }
+
+    fn free_chain(mut ring: *mut Ring<T, M, S>) {
+        while !ring.is_null() {
+            // SAFETY: `release_retired` has cut it off, and it has not been freed.
+            let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
+            // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no thief can hold it
+            // ("Reclamation").
+            M::free(unsafe { Freed::new(ring) });
+            ring = older;
+        }
+    }
+
+    fn grow(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+        let old_ring = self.ring.get();
+        // SAFETY: the current ring lives as long as the queue.
+        let old = unsafe { &*old_ring };
+        let capacity = old.heads.len();
+        let doubled = capacity.checked_mul(2).filter(|&c| c <= MAX_CAPACITY).ok_or(NoMemory)?;
+        let new_ring = Ring::<T, M, S>::allocate(doubled, self.low.get())?;
+        // SAFETY: just allocated, and not yet known to anyone.
+        let new = unsafe { &*new_ring };
+        let first = tail.wrapping_sub(capacity as u64);
+        for step in 0..capacity as u64 {
+            let index = first.wrapping_add(step);
+            // SAFETY: a task was written for each index of a full ring, and thieves at most read it.
+            unsafe { new.copy(index, old) };
+        }
+        // Relaxed, both: only the owner, this thread, reads them.
+        old.end.store(tail, Ordering::Relaxed);
+        new.older.store(old_ring, Ordering::Relaxed);
+        // Release: pairs with the acquire in `Rings::take`, which sees the copies.
+        rings.current.store(new_ring, Ordering::Release);
+        self.enter(new_ring);
+        Ok(())
+    }
+
+    fn enter(&self, ring: *mut Ring<T, M, S>) {
+        self.ring.set(ring);
+        // SAFETY: `ring` has just been allocated, and lives as long as the queue or until the owner
+        // retires it.
+        let ring = unsafe { &*ring };
+        self.heads.set(ring.heads.as_ptr());
+        self.rests.set(NonNull::from(&*ring.rests).cast());
+        self.mask.set(ring.heads.len() as u64 - 1);
+        self.limit.set(self.low.get().wrapping_add(ring.heads.len() as u64));
+    }
+
+    /// Slots in the ring now.
+    pub(crate) fn capacity(&self) -> usize {
+        self.mask.get() as usize + 1
+    }
+}
+
+impl<T, M: Memory> Buffer<T, M> {
+    /// Writes the next `count` of `tasks`, or as many as there are, from index `tail` on: the index after the last.
+    ///
+    /// # Safety
+    ///
+    /// `tail` is the owner's tail, and `rings`, which lives, is what this came from.
+    #[inline]
+    pub(crate) unsafe fn write_all(
+        &self,
+        rings: &Rings<T, M>,
+        mut tail: u64,
+        count: usize,
+        tasks: &mut impl Claim<Item = T>,
+    ) -> Result<u64, NoMemory> {
+        let end = tail.wrapping_add(count as u64);
+        while tail != end {
+            if !self.has(tail) {
+                self.make(rings, tail)?;
+            }
+            let free = self.limit.get().wrapping_sub(tail).min(end.wrapping_sub(tail));
+            let stop = tail.wrapping_add(free);
+            // No other code runs in the loop: these stay as they are.
+            let (heads, mask) = (self.heads.get(), self.mask.get());
+            while tail != stop {
+                let Some(task) = tasks.next() else { return Ok(tail) };
+                // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
+                let slot = unsafe { heads.add((tail & mask) as usize) };
+                // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
+                let slot = unsafe { &*slot };
+                slot.with_mut(|slot| {
+                    // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and nobody can
+                    // claim it before the owner stores a tail above it.
+                    unsafe { slot.write(MaybeUninit::new(task)) };
+                });
+                tail = tail.wrapping_add(1);
+            }
+        }
+        Ok(tail)
+    }
+}

@@ -1,0 +1,60 @@
+//! The steps of a model's thread: each waits for its turn.
+
+use std::panic::{Location, resume_unwind};
+
+use super::{Engine, GivenUp, Turn, slot, with};
+use crate::machine::{Access, Op};
+
+/// Takes one step on behalf of the running model thread, when its turn comes.
+#[inline]
+pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
+    match with(|engine| engine.request(op, Access::STRONG, site)) {
+        Turn::Done(value) => value,
+        turn => wait(turn),
+    }
+}
+
+/// [`step`] of a word of this execution.
+///
+/// # Panics
+///
+/// If another one is on.
+#[inline]
+pub(crate) fn step_of(
+    execution: u64,
+    op: Op,
+    access: Access,
+    site: &'static Location<'static>,
+) -> u64 {
+    let turn = with(|engine| {
+        if engine.machine.register.execution != execution {
+            engine.foreign_word();
+        }
+        engine.request(op, access, site)
+    });
+    match turn {
+        Turn::Done(value) => value,
+        turn => wait(turn),
+    }
+}
+
+fn wait(mut turn: Turn) -> u64 {
+    loop {
+        match turn {
+            Turn::Done(value) => return value,
+            Turn::Suspend => {
+                let current = with(|engine| engine.current);
+                slot(current).with(|yielder| yielder.suspend(()));
+                turn = with(Engine::resumed);
+            }
+            // A destructor of a thread that is being unwound may not unwind again.
+            Turn::Unwind if std::thread::panicking() => return 0,
+            Turn::Unwind => resume_unwind(Box::new(GivenUp)),
+        }
+    }
+}
+
+/// Whether the memory is that of C11.
+pub(crate) fn is_weak() -> bool {
+    with(|engine| engine.machine.weak.is_some())
+}

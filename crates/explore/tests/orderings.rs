@@ -1,0 +1,164 @@
+//! Orderings and fences that are played weaker than they are written: a weakening does what it says, and the scenes know what the
+//! queues' orderings are for.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use poach_explore::queues::matrix::{Case, cases};
+use poach_explore::queues::orderings::scenes;
+use poach_explore::queues::plays::Play;
+use poach_explore::{
+    Config, Consistency, Demand, Kind, Orderings, Simulated, Strategy, Threads, Verdict, Weakening,
+    explore, observe,
+};
+use poach_memory::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use poach_memory::{Memory, Word};
+
+type SimulatedWord = <Simulated as Memory>::Word;
+
+/// A message is passed by a store and a load, and then by two read-modify-writes; and store buffering, with fences.
+fn passing(threads: &mut Threads) {
+    let words = Arc::new([(); 4].map(|()| SimulatedWord::new(0)));
+    let to = Arc::clone(&words);
+    threads.spawn("writer", move || {
+        to[0].store(1, Relaxed);
+        to[1].store(1, Release);
+        to[2].store(1, Relaxed);
+        Simulated::full();
+        observe(0, to[3].load(Relaxed));
+    });
+    threads.spawn("reader", move || {
+        let heard = words[1].compare_exchange(1, 2, AcqRel, Acquire).is_ok();
+        observe(1, 2 * u64::from(heard) + words[0].load(Relaxed));
+        words[3].store(1, Relaxed);
+        Simulated::full();
+        observe(2, words[2].load(Relaxed));
+    });
+}
+
+fn outcomes(orderings: Orderings) -> BTreeSet<Vec<u64>> {
+    explore(&Config { orderings, ..Config::c11() }, &passing).outcomes
+}
+
+/// The demand of this kind that comes so many-th in the source.
+fn demand(kind: Demand, number: usize) -> Weakening {
+    let report = explore(&Config { orderings: Orderings::Listed, ..Config::c11() }, &passing);
+    let mut of_kind = report.demands.into_iter().filter(|weakening| weakening.demand == kind);
+    of_kind.nth(number).expect("there are so many")
+}
+
+#[test]
+fn what_is_asked_for_is_listed_and_can_be_left_out() {
+    let report = explore(&Config { orderings: Orderings::Listed, ..Config::c11() }, &passing);
+    let listed: Vec<&str> = report.demands.iter().map(|all| all.demand.name()).collect();
+    let expected = ["release", "fence", "acquire", "failure-acquire", "release", "fence"];
+    assert_eq!(listed, expected, "{:?}", report.demands);
+    assert!(report.demands.iter().all(|all| all.file.ends_with("tests/orderings.rs")));
+    let written = outcomes(Orderings::AsWritten);
+    assert_eq!(written, report.outcomes);
+    // Who has heard knows of the message; and one of the two sees the other's store.
+    let missed = |outcomes: &BTreeSet<Vec<u64>>| outcomes.iter().any(|seen| seen[1] == 2);
+    let both = |outcomes: &BTreeSet<Vec<u64>>| outcomes.iter().any(|seen| seen[0] + seen[2] == 0);
+    assert!(!missed(&written) && !both(&written));
+    for kind in [Demand::Acquire, Demand::Release] {
+        let weaker = outcomes(Orderings::Without(demand(kind, 0)));
+        assert!(missed(&weaker) && !both(&weaker), "{kind:?}");
+    }
+    for number in 0..2 {
+        let weaker = outcomes(Orderings::Without(demand(Demand::Fence, number)));
+        assert!(both(&weaker) && !missed(&weaker), "{number}");
+    }
+    // Nobody goes by what a failed exchange has acquired, nor by what the reader releases.
+    assert_eq!(outcomes(Orderings::Without(demand(Demand::FailureAcquire, 0))), written);
+    assert_eq!(outcomes(Orderings::Without(demand(Demand::Release, 1))), written);
+}
+
+#[test]
+fn demands_have_names_and_places() {
+    for kind in [Demand::Acquire, Demand::FailureAcquire, Demand::Release, Demand::Fence] {
+        assert_eq!(Demand::named(kind.name()), Some(kind));
+        assert!(demand(kind, 0).to_string().ends_with(kind.name()));
+    }
+    assert_eq!(Demand::named("relaxed"), None);
+}
+
+/// What a scene finds with one demand of a queue's left out: the one on the line that holds this text.
+fn refuted(queue: &str, scene: &str, line: &str, demand: Demand) -> Option<Kind> {
+    let scenes = scenes();
+    let case = scenes.iter().find(|case| case.name == queue && case.scene == scene);
+    let case: &Case = case.expect("there is such a scene");
+    let strategy = Strategy::Exhaustive { preemptions: Some(2), reduce: true, prune: true };
+    let config = Config { strategy, max_executions: 1_000_000, ..case.config() };
+    let clean = case.run(&Config { orderings: Orderings::Listed, ..config.clone() });
+    assert!(!matches!(clean.verdict, Verdict::Violation(_)), "{:?}", clean.verdict);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_it = |all: &&Weakening| {
+        let text = std::fs::read_to_string(root.join(&all.file)).unwrap_or_default();
+        let found = text.lines().nth(all.line as usize - 1).is_some_and(|text| text.contains(line));
+        found && all.demand == demand
+    };
+    let weakening = clean.demands.iter().find(is_it).expect("the scene comes there").clone();
+    match case.run(&Config { orderings: Orderings::Without(weakening), ..config }).verdict {
+        Verdict::Violation(found) => Some(found.kind()),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_split_deques_orderings_are_needed() {
+    let race = Some(Kind::Race);
+    // An owner that goes hands its tasks over by the one exchange that has no fence before it.
+    let share = ".compare_exchange(";
+    assert_eq!(refuted("split", "left", share, Demand::Release), race);
+    // The word comes back to a value that the thief has read, with another task at the same index.
+    let claim = "match self.word.compare_exchange(seen, new";
+    assert_eq!(refuted("split", "back", claim, Demand::Acquire), race);
+    let seen = "let seen = self.word.load(Ordering::Acquire);";
+    assert_eq!(refuted("split", "request", seen, Demand::Acquire), Some(Kind::Request));
+    let head = "self.owner.head.store(head, Ordering::Release);";
+    assert_eq!(refuted("split", "exposed by one", head, Demand::Release), race);
+}
+
+#[test]
+fn a_ring_is_used_again_only_when_all_thieves_are_done() {
+    let race = Some(Kind::Race);
+    let mark = "if this.mark(index).load(Ordering::Acquire) == index {";
+    assert_eq!(refuted("fifo", "reused", mark, Demand::Acquire), race);
+    let marks = "ring.mark(index).store(index, Ordering::Release);";
+    assert_eq!(refuted("fifo", "reused", marks, Demand::Release), race);
+    let before = "let finished = self.finished.load(Ordering::Acquire);";
+    assert_eq!(refuted("fifo", "reused", before, Demand::Acquire), race);
+}
+
+#[test]
+fn every_play_has_a_scene() {
+    let plays = [
+        Play::Tasks,
+        Play::Halves,
+        Play::Exposure,
+        Play::Request,
+        Play::Forks,
+        Play::ExposedForks,
+        Play::ReadyForks,
+        Play::Again,
+        Play::ConsumerGoes,
+        Play::ProducerGoes,
+    ];
+    let scenes = scenes();
+    assert!(plays.iter().all(|play| scenes.iter().any(|case| case.play == *play)));
+}
+
+#[test]
+fn requests_are_answered_under_both_memories() {
+    let requests = cases(true).into_iter().filter(|case| case.scene == "request");
+    let mut queues = Vec::new();
+    for case in requests {
+        let report = case.run(&case.config());
+        assert!(case.as_expected(&report), "{}: {:?}", case.name, report.verdict);
+        queues.push((case.name, case.consistency == Consistency::C11));
+    }
+    let both = [("split", false), ("split-stack", false), ("split", true), ("split-stack", true)];
+    assert_eq!(queues, both);
+}

@@ -1,0 +1,78 @@
+//! Mistakes in the runtime's stack of forks.
+
+use super::{Caught, Mutant, Queue, Scene};
+
+const HEAD: Mutant = Mutant {
+    name: "",
+    why: "",
+    file: "deque/src/split/stack/head.rs",
+    was: "",
+    is: "",
+    queue: Queue::Forks,
+    scene: Scene::Forks,
+    caught: Caught::Race,
+};
+const STACK: Mutant = Mutant { file: "deque/src/split/stack/mod.rs", ..HEAD };
+const SHARING: Mutant = Mutant { file: "deque/src/split/sharing.rs", ..HEAD };
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "stack-no-barrier",
+        why: "a thief exposes with the owner's last pop still in its store buffer",
+        was: "            M::heavy();\n",
+        is: "",
+        ..SHARING
+    },
+    Mutant {
+        name: "stack-pops-past-the-floor",
+        why: "the owner does not look whether the task that it pops is shared",
+        was: "self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()",
+        is: "true",
+        ..HEAD
+    },
+    Mutant {
+        name: "stack-never-takes-back",
+        why: "the owner runs a shared task that it has not taken back",
+        was: "if header.sharing.bounds.take_back().is_none() {",
+        is: "if false {",
+        ..HEAD
+    },
+    Mutant {
+        name: "stack-leaves-it-standing",
+        why: "the owner pops a task and does not say so: a thief exposes it",
+        was: "slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);",
+        is: "",
+        ..HEAD
+    },
+    Mutant {
+        name: "stack-does-not-settle",
+        why: "the owner pops at the floor while a thief exposes, and lets it go on",
+        was: "self.index() < header.sharing.bounds.settle()",
+        is: "self.index() < header.sharing.bounds.tail()",
+        ..HEAD
+    },
+    Mutant {
+        name: "stack-stops-no-pops",
+        why: "a thief that exposes does not raise the floor first: the owner pops the task at the same time",
+        was: "        // Relaxed: fences on both sides order it.
+        self.floor.store(ALARM, Ordering::Relaxed);",
+        is: "",
+        scene: Scene::Exposes,
+        ..STACK
+    },
+    Mutant {
+        name: "stack-exposes-what-is-not-there",
+        why: "a thief exposes a slot in which no task stands",
+        was: "slot.task.load(Ordering::Acquire).addr() & PRESENT != 0",
+        is: "true",
+        ..STACK
+    },
+    Mutant {
+        name: "stack-pushes-unreleased",
+        why: "under C11: a push shows its task before the payload",
+        was: "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);",
+        is: "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);",
+        scene: Scene::WeakExposes,
+        ..HEAD
+    },
+];

@@ -1,0 +1,65 @@
+//! Work that is not wanted any more: tokens that are structured as scopes are, and handles that cancel when they are dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use poach::{CancellationToken, Cancelled, ThreadPool};
+
+/// Counts up to `limit`, and asks now and then: what runs is never stopped from outside.
+fn count(limit: u64, token: &CancellationToken) -> Result<u64, Cancelled> {
+    for n in 0..limit {
+        if n % 1000 == 0 {
+            token.check()?;
+        }
+        std::hint::black_box(n);
+    }
+    Ok(limit)
+}
+
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let pool = ThreadPool::builder().threads(1).build()?;
+
+    // What has not started does not start. Its closure is dropped before `cancel` returns.
+    let (release, wait) = mpsc::channel::<()>();
+    let busy = pool.spawn(move || _ = wait.recv());
+    let large = Arc::new(());
+    let idle = pool.spawn({
+        let large = Arc::clone(&large);
+        move || drop(large)
+    });
+    assert!(idle.cancel());
+    assert_eq!(Arc::strong_count(&large), 1);
+    assert!(idle.join().unwrap_err().is_cancelled());
+
+    // A handle by itself lets its task go when it is dropped; this one cancels it.
+    drop(pool.spawn(|| unreachable!()).cancel_on_drop());
+    drop(release);
+    busy.join()?;
+
+    // What runs asks a token. With a task cancelled, `?` ends all that belongs together.
+    let token = CancellationToken::new();
+    let asks = token.clone();
+    let search = pool.spawn(move || count(u64::MAX, &asks));
+    token.cancel();
+    assert_eq!(search.join()?, Err(Cancelled));
+
+    // A scope that fails cancels its own tasks and nobody else's, and waits for them.
+    let (program, ended) = (CancellationToken::new(), AtomicUsize::new(0));
+    let request = program.try_scope(|s, request| {
+        for _ in 0..3 {
+            s.spawn_unless(request, |_, request| {
+                _ = count(u64::MAX, request);
+                ended.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        "twelve".parse::<u32>()
+    });
+    assert!(request.is_err() && !program.is_cancelled());
+
+    // A loop ends early by its first error.
+    let found = poach::try_par_for(0..1_000_000_u32, |n| if n == 7919 { Err(n) } else { Ok(()) });
+    assert_eq!(found, Err(7919));
+    println!("{} of 3 had started", ended.into_inner());
+    Ok(())
+}

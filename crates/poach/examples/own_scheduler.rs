@@ -1,0 +1,88 @@
+//! A scheduler of one's own on the split deque, with thieves that sleep: what a crossbeam-deque user must know is that pushes are
+//! private until they are shared. (`poach-deque` has a longer one, without the lock.)
+
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use poach::deque::split::{Exposure, Stealer};
+use poach::deque::{Split, Steal};
+
+type Task = Box<dyn FnOnce() -> u32 + Send>;
+
+/// How many tasks are not done yet, and a bell for those who sleep.
+struct Pool {
+    left: Mutex<u32>,
+    bell: Condvar,
+}
+
+impl Pool {
+    fn is_done(&self) -> bool {
+        *self.left.lock().unwrap() == 0
+    }
+
+    fn run(&self, task: Task) -> u32 {
+        let result = task();
+        let mut left = self.left.lock().unwrap();
+        *left -= 1;
+        if *left == 0 {
+            self.bell.notify_all();
+        }
+        result
+    }
+
+    fn thief(&self, victim: &Stealer<Task>) -> u32 {
+        let mut sum = 0;
+        while !self.is_done() {
+            match victim.steal() {
+                Steal::Success(task) => sum += self.run(task),
+                Steal::Retry => std::hint::spin_loop(),
+                // Nothing is *shared*. What is private the owner shares at its next push or pop, since this has left a request; one
+                // that does not come back to its queue can be made to, where the system has a process-wide barrier.
+                Steal::Empty | Steal::Abort => {
+                    if !victim.has_private_tasks() || victim.expose() == Exposure::Refused {
+                        let left = self.left.lock().unwrap();
+                        if *left != 0 && victim.is_empty() {
+                            // Whoever shares rings. A nap, since what is shared by a push's answer to a request rings nobody.
+                            let nap = std::time::Duration::from_millis(1);
+                            drop(self.bell.wait_timeout(left, nap).unwrap());
+                        }
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    fn owner(&self, own: &Split<Task>) -> u32 {
+        let mut sum = 0;
+        while let Some(task) = own.pop() {
+            // Before a task that may be long: else the others would have to wait for its end.
+            if own.share() {
+                self.bell.notify_all();
+            }
+            sum += self.run(task);
+        }
+        sum
+    }
+}
+
+pub(crate) fn main() {
+    const TASKS: u32 = 100;
+    let own: Split<Task> = Split::new();
+    for n in 1..=TASKS {
+        own.push(Box::new(move || n));
+    }
+    let pool = Pool { left: Mutex::new(TASKS), bell: Condvar::new() };
+    let sum: u32 = thread::scope(|scope| {
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let (pool, victim) = (&pool, own.thief());
+                scope.spawn(move || pool.thief(&victim))
+            })
+            .collect();
+        let own = pool.owner(&own);
+        thieves.into_iter().fold(own, |sum, thief| sum + thief.join().unwrap())
+    });
+    assert_eq!(sum, 5050);
+    println!("{sum}");
+}

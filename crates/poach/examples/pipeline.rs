@@ -1,0 +1,39 @@
+//! A pipeline: lines are parsed by two threads and summed by a third, through pools that hold no more than so much and end by
+//! themselves, as channels do.
+
+use std::thread;
+
+use poach::pool::{PutError, TaskPool};
+
+pub(crate) fn main() {
+    let lines = TaskPool::builder().capacity(64).build().unwrap();
+    let numbers = TaskPool::builder().capacity(64).build().unwrap();
+    let sum: u64 = thread::scope(|scope| {
+        for _ in 0..2 {
+            let (mut from, mut to) = (lines.consumer().unwrap(), numbers.producer().unwrap());
+            scope.spawn(move || {
+                // Until the stage before has ended, by its last statement or by a panic.
+                while let Ok(line) = from.get() {
+                    let line: String = line;
+                    to.put(line.trim().parse::<u64>().unwrap()).unwrap();
+                }
+            });
+        }
+        let mut from = numbers.consumer().unwrap();
+        let summed = scope.spawn(move || from.iter().sum());
+        let mut to = lines.producer().unwrap();
+        // The pools are handles too: one that is kept could still make a producer, so nobody would be told that none is left.
+        drop((lines, numbers));
+        to.put_many((1..=1000).map(|n| format!(" {n}\n"))).unwrap();
+        drop(to);
+        summed.join().unwrap()
+    });
+    assert_eq!(sum, 500_500);
+
+    // The other side may go first: then a put says so, full or not, and gives the task back.
+    let orphan = TaskPool::builder().capacity(1).build().unwrap();
+    let (mut to, from) = (orphan.producer().unwrap(), orphan.consumer().unwrap());
+    drop((orphan, from));
+    assert_eq!(to.put("nobody takes this"), Err(PutError::NoConsumer("nobody takes this")));
+    println!("{sum}");
+}

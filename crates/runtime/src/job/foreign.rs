@@ -1,0 +1,75 @@
+//! Forks whose fast path is written in another language, as in the header of `capi/`.
+//!
+//! Such a fork does by itself what `fork` does: it writes a task into the slot at its worker's head, runs the first half, and
+//! pops the slot, as [`poach_deque::split::layout`] says. What is rare is here. A task's descriptor begins with the address of the
+//! function that its thief calls with the slot and with the thief's own worker: `Descriptor` in `half`.
+//!
+//! A worker is the address of the first free slot of its stack: a [`Worker`] is that, and nothing else.
+
+use std::ptr::NonNull;
+
+use poach_deque::split::{self, Popped, PushError};
+use poach_memory::Machine;
+
+use super::fork::wait_until_done;
+use super::token::{Head, Worker};
+
+/// What a [`Worker`] is the address of.
+pub type Slot = split::Slot<Machine>;
+
+const _: () = assert!(size_of::<Worker<'_>>() == size_of::<NonNull<Slot>>());
+
+/// The address of the first free slot of a worker's stack.
+pub fn slot_of(worker: &Worker<'_>) -> NonNull<Slot> {
+    worker.head().as_ptr()
+}
+
+/// The worker whose stack ends at this slot.
+///
+/// # Safety
+///
+/// The calling thread owns the stack, whose first free slot it is, for `'w`.
+pub unsafe fn worker_at<'w>(slot: NonNull<Slot>) -> Worker<'w> {
+    // SAFETY: by this function's contract.
+    let head = unsafe { Head::from_ptr(slot) };
+    // SAFETY: by this function's contract.
+    unsafe { Worker::new(head) }
+}
+
+/// The rest of a push whose slot is not below the limit. The worker is then at the slot above.
+///
+/// # Errors
+///
+/// [`PushError::Full`]: the slot is free again.
+///
+/// # Safety
+///
+/// The calling thread owns the stack and has written a task into `slot`, which was its first free one.
+#[cold]
+pub unsafe fn push_at_limit(slot: NonNull<Slot>) -> Result<(), PushError> {
+    // SAFETY: by this function's contract.
+    let head = unsafe { Head::from_ptr(slot) };
+    // SAFETY: by this function's contract.
+    unsafe { head.push_at_limit() }.map(|_above| ())
+}
+
+/// The rest of a pop whose slot is below the floor: whether the task is the owner's again. If not, its thief is done with it, and what
+/// it has left in the payload is the owner's.
+///
+/// # Safety
+///
+/// The calling thread owns the stack, whose topmost task is the one in `slot`, where it has just unset the mark.
+#[cold]
+pub unsafe fn pop_at_floor(slot: NonNull<Slot>) -> bool {
+    // SAFETY: by this function's contract.
+    let head = unsafe { Head::from_ptr(slot) };
+    // SAFETY: by this function's contract.
+    let popped = unsafe { head.pop_at_floor() };
+    if popped == Popped::Stolen {
+        wait_until_done(head);
+        // SAFETY: the wait has acquired DONE; what the thief has left in the payload stays there, as nobody but this thread writes to a
+        // free slot of its stack.
+        unsafe { head.retire() };
+    }
+    popped == Popped::Own
+}

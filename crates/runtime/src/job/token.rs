@@ -1,0 +1,95 @@
+//! A worker as a value: the topmost head of its thread's stack of forks.
+
+use std::marker::PhantomData;
+
+use poach_deque::split;
+use poach_memory::Machine;
+
+use crate::scheduler::deque_events::DequeEvents;
+
+pub(crate) type Head = split::Head<Machine, DequeEvents>;
+
+/// A worker of a pool, as a value: the way to fork without looking for one's worker first.
+///
+/// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
+/// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
+///
+/// ```
+/// use poach_runtime::Worker;
+///
+/// fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = worker.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+/// assert_eq!(pool.run(|worker| fib(worker, 20)), 6765);
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// A token belongs to its thread, and to the innermost join:
+///
+/// ```compile_fail,E0499
+/// # fn f(mut outer: poach_runtime::Worker<'_>) {
+/// outer.join(|_| outer.join(|_| (), |_| ()), |_| ());
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # fn f(worker: poach_runtime::Worker<'_>) {
+/// std::thread::scope(|s| s.spawn(move || worker));
+/// # }
+/// ```
+#[repr(transparent)]
+pub struct Worker<'w> {
+    head: Head,
+    life: PhantomData<(&'w (), *mut ())>,
+}
+
+/// What no token has: its name and message are what the compiler says to whoever captures one in a half.
+#[diagnostic::on_unimplemented(
+    message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
+    label = "uses a `Worker` from outside of this closure",
+    note = "each half of a join is given a `Worker` of its own: name it, as in `w.join(|w| f(w, 1), |w| f(w, 2))`",
+    note = "in a task of a scope, or on another thread, call `worker(|w| ..)` there"
+)]
+pub trait UsesTheWorkerItIsGiven {}
+
+/// A token's.
+pub struct OuterWorker<'w>(PhantomData<&'w ()>);
+
+// SAFETY: there is no such implementation: nothing implements the trait. It stands here for its message alone.
+unsafe impl<'w> Send for Worker<'w> where OuterWorker<'w>: UsesTheWorkerItIsGiven {}
+
+impl Worker<'_> {
+    /// The token for the stack of this thread's worker.
+    ///
+    /// # Safety
+    ///
+    /// `head` is the topmost head of the stack that the calling thread owns, and the token is not used
+    /// while that stack has another top.
+    #[inline(always)]
+    pub(super) unsafe fn new<'w>(head: Head) -> Worker<'w> {
+        Worker { head, life: PhantomData }
+    }
+
+    /// The same token, for as long as this one is not used.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> Worker<'_> {
+        Worker { head: self.head, life: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// This worker's index in its pool, from 0.
+    pub fn index(&self) -> usize {
+        // SAFETY: the stack lives as long as the token.
+        unsafe { self.head.context() }.index
+    }
+}

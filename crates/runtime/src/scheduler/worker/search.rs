@@ -1,0 +1,120 @@
+//! The one loop of a worker: it looks for work and runs it, looks on for a while when there is none, and then sleeps, until
+//! something is done.
+
+use std::thread;
+
+use poach_memory::{Machine, Memory};
+
+use super::{Local, Work};
+use crate::job::token::Worker;
+
+/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
+/// processor away after each look.
+pub(super) const LOOKS: u32 = 64;
+/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
+/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
+pub(super) const EAGER_LOOKS: u32 = 16;
+/// Pauses between two eager looks.
+const PAUSES: u32 = 8;
+
+/// What a worker takes, and how it looks and sleeps.
+pub(super) trait Search {
+    /// Whether something is under way on this worker.
+    fn waits(&self) -> bool {
+        true
+    }
+
+    /// Before each look, of which `looks` in a row have found nothing. How many those are now.
+    fn prepare(&mut self, local: &Local, looks: u32, done: &dyn Fn() -> bool) -> u32;
+
+    fn find<'l>(&self, local: &'l Local, thief: Option<usize>) -> Option<Work<'l>>;
+
+    /// `work` has been found, after so many looks that found nothing, and is run now.
+    fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32);
+
+    /// A look has found nothing, after one that did.
+    fn begin(&mut self, _: &Local) {}
+
+    /// Makes something visible that others keep private.
+    fn expose(&self, local: &Local, thief: Option<usize>) -> bool;
+
+    /// Whether it sleeps at once, and leaves the work to others.
+    fn stands_aside(&self, _: &Local) -> bool {
+        false
+    }
+
+    /// Whether it looks on, though it has looked [`LOOKS`] times.
+    fn goes_on(&self, _: &Local) -> bool {
+        false
+    }
+
+    /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has slept for as long as it was to.
+    fn sleep(
+        &mut self,
+        local: &Local,
+        thief: Option<usize>,
+        done: &dyn Fn() -> bool,
+    ) -> Option<u32>;
+
+    /// At the end, after so many looks that found nothing.
+    fn end(&mut self, _: &Local, _looks: u32) {}
+}
+
+impl Local {
+    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what this worker waits for, once
+    /// it has said so, and `token` is this worker's token for what it runs.
+    pub(super) fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        mut search: impl Search,
+    ) {
+        let waits = search.waits();
+        let _waiting = waits.then(|| self.watch.waits());
+        let following = waits.then(|| self.registry.sleep.follow(self.index));
+        let mut looks = 0;
+        while !done() {
+            let thief = thief();
+            if let Some(following) = &following {
+                following.set(thief);
+            }
+            looks = search.prepare(self, looks, done);
+            if let Some(work) = search.find(self, thief) {
+                search.found(self, &work, looks);
+                looks = 0;
+                let _on_top = waits.then(|| self.on_top());
+                self.run(work, token());
+                continue;
+            }
+            if looks == 0 {
+                search.begin(self);
+            }
+            looks += 1;
+            let aside = search.stands_aside(self);
+            if aside {
+                looks = LOOKS;
+            }
+            if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && search.expose(self, thief) {
+                // Something to steal now.
+            } else if looks < LOOKS || !aside && search.goes_on(self) {
+                // The last look comes again, with its exposure.
+                looks = if looks < LOOKS { looks } else { LOOKS - 2 };
+                if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
+            } else {
+                self.registry.fork_guard.check_or_abort();
+                match search.sleep(self, thief, done) {
+                    Some(made) => looks = made,
+                    None => return,
+                }
+            }
+        }
+        search.end(self, looks);
+    }
+
+    fn pause() {
+        for _ in 0..PAUSES {
+            Machine::pause();
+        }
+    }
+}

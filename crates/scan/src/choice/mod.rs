@@ -1,0 +1,97 @@
+//! Which entries count: by name, by kind, by size, by time, by ignore files, and which directories are left out.
+//!
+//! What is *excluded* is not there: it is neither counted nor, if it is a directory, read, and of a file nothing is asked. Of what
+//! is left, a *selection* (by included names, kinds, sizes, times) says which files, links and others count; directories are
+//! walked all the same, and with a selection they have no size of their own. The given paths themselves are always scanned.
+
+use std::ffi::CStr;
+use std::path::Path;
+
+use crate::Kind;
+use crate::sys::Meta;
+
+mod caches;
+mod ignored;
+mod patterns;
+
+pub(crate) use caches::is_cache;
+pub(crate) use ignored::Rules;
+pub use patterns::{PatternError, Patterns};
+
+/// Which entries count. The default is all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// What matches is not there.
+    pub exclude: Patterns,
+    /// Only what matches counts, if there is any pattern.
+    pub include: Patterns,
+    /// Only these kinds count, if there are any.
+    pub kinds: Vec<Kind>,
+    /// Only entries at least so long count.
+    pub at_least: Option<u64>,
+    /// Only entries at most so long count.
+    pub at_most: Option<u64>,
+    /// Only entries changed at or after this time count, in seconds since 1970.
+    pub since: Option<i64>,
+    /// Only entries changed before this time count.
+    pub before: Option<i64>,
+    /// Whether `.gitignore` and `.ignore` files at and below the given paths exclude what they name.
+    pub ignore_files: bool,
+    /// Whether directories with a valid `CACHEDIR.TAG` are not there.
+    pub exclude_caches: bool,
+    /// Whether pseudo file systems (`/proc`, `/sys` and the like) below a given path are not there.
+    pub exclude_pseudo: bool,
+}
+
+impl Choice {
+    /// Whether it says which files, links and others count, and not only what is not there.
+    pub fn selects(&self) -> bool {
+        !self.include.is_empty()
+            || !self.kinds.is_empty()
+            || [self.at_least, self.at_most].iter().any(Option::is_some)
+            || [self.since, self.before].iter().any(Option::is_some)
+    }
+
+    /// Whether directories count.
+    pub(crate) fn counts_directories(&self) -> bool {
+        !self.selects() || self.kinds.contains(&Kind::Directory)
+    }
+
+    /// Whether it asks for the path below the root.
+    pub(crate) fn wants_paths(&self) -> bool {
+        self.ignore_files || self.exclude.wants_paths() || self.include.wants_paths()
+    }
+
+    /// Whether an entry, by its name and its path below the root, is not there.
+    pub(crate) fn excludes(&self, name: &CStr, path: &[u8]) -> bool {
+        self.exclude.matches(name.to_bytes(), path)
+    }
+
+    /// Whether something that is no directory may count, by what is known without asking for more.
+    pub(crate) fn may_count(&self, name: &CStr, path: &[u8], kind: Option<Kind>) -> bool {
+        let included = self.include.is_empty() || self.include.matches(name.to_bytes(), path);
+        included && kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(&kind))
+    }
+
+    /// Whether something that is no directory counts, that [may](Self::may_count).
+    pub(crate) fn counts(&self, meta: &Meta) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&meta.kind))
+            && self.at_least.is_none_or(|least| meta.apparent >= least)
+            && self.at_most.is_none_or(|most| meta.apparent <= most)
+            && self.since.is_none_or(|since| meta.modified >= since)
+            && self.before.is_none_or(|before| meta.modified < before)
+    }
+}
+
+/// Bytes of a name or path as a path.
+#[cfg(unix)]
+fn as_path(bytes: &[u8]) -> std::borrow::Cow<'_, Path> {
+    use std::os::unix::ffi::OsStrExt as _;
+    Path::new(std::ffi::OsStr::from_bytes(bytes)).into()
+}
+
+/// Bytes of a name or path as a path; what is no UTF-8 is none of a pattern's characters.
+#[cfg(not(unix))]
+fn as_path(bytes: &[u8]) -> std::borrow::Cow<'_, Path> {
+    std::path::PathBuf::from(String::from_utf8_lossy(bytes).into_owned()).into()
+}

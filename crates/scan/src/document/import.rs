@@ -1,0 +1,45 @@
+//! Documents that are read back: which format a file has.
+
+use std::io::{BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::input::ImportError;
+use super::{ncdu, snapshot};
+use crate::Scan;
+
+const NEITHER: &str =
+    "it is neither a snapshot of poach nor an export of ncdu (`ncdu -o FILE`, its JSON format)";
+
+/// Reads a snapshot, or an export of ncdu, which may be compressed by gzip.
+///
+/// The format is told by how the document begins. Beside the tree no more is held than the way down to
+/// one entry, with its siblings. The depth has no limit.
+///
+/// # Errors
+///
+/// If it is none of these, was cut, or is damaged: never a part of a tree without a word.
+pub fn read(document: impl Read) -> Result<Scan, ImportError> {
+    let mut document = BufReader::with_capacity(1 << 16, document);
+    if document.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        return read_plain(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(document)));
+    }
+    read_plain(document)
+}
+
+fn read_plain(mut document: impl BufRead) -> Result<Scan, ImportError> {
+    let start = document.fill_buf()?;
+    let begins = |magic: &[u8]| start.starts_with(magic);
+    match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        _ if begins(&snapshot::MAGIC) => snapshot::read(document),
+        Some(b'[') => ncdu::read(document),
+        None => Err(ImportError::Unknown("it is empty")),
+        _ if begins(b"\xbfncduEX") => Err(ImportError::Unknown(
+            "it is ncdu's binary export, which is not read: make one with `ncdu -o FILE`",
+        )),
+        _ if begins(b"\x28\xb5\x2f\xfd") => Err(ImportError::Unknown(
+            "it is compressed by zstd: pipe it through `zstd -dc`, and import `-`",
+        )),
+        Some(_) => Err(ImportError::Unknown(NEITHER)),
+    }
+}

@@ -1,0 +1,258 @@
+//! Reading it. The arrays are followed here, so that no depth is too deep; each object within them is
+//! `serde_json`'s.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
+
+use super::{FORMAT, SYMLINK, TYPE};
+use crate::Scan;
+use crate::document::input::{Counted, ImportError};
+use crate::sys::{Kind, Meta};
+use crate::tree::{Facts, Imported, Importer};
+
+/// Bytes of a string, whether they are UTF-8 or not.
+#[derive(Debug, Default)]
+struct Bytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Bytes;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.into()))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Bytes, E> {
+                Ok(Bytes(text.into()))
+            }
+        }
+        from.deserialize_byte_buf(Any)
+    }
+}
+
+/// Seconds since 1970, which ncdu may write with a fraction.
+#[derive(Clone, Copy, Debug)]
+struct Seconds(i64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Seconds, D::Error> {
+        let number = serde_json::Number::deserialize(from)?;
+        let whole = number.as_i64().or(number.as_f64().map(|seconds| seconds.floor() as i64));
+        Ok(Seconds(whole.unwrap_or(0)))
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    timestamp: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Item {
+    name: Bytes,
+    #[serde(default)]
+    asize: u64,
+    #[serde(default)]
+    dsize: u64,
+    dev: Option<u64>,
+    ino: Option<u64>,
+    #[serde(default)]
+    hlnkc: bool,
+    #[serde(default)]
+    nlink: u64,
+    #[serde(default)]
+    notreg: bool,
+    mode: Option<u32>,
+    mtime: Option<Seconds>,
+    #[serde(default)]
+    uid: u32,
+    #[serde(default)]
+    gid: u32,
+    #[serde(default)]
+    read_error: bool,
+    excluded: Option<serde::de::IgnoredAny>,
+}
+
+/// A directory's array that has begun.
+struct Array {
+    /// What its entries inherit.
+    device: u64,
+    /// Whether it is left out, with all that is in it.
+    excluded: bool,
+}
+
+struct Reader<R> {
+    source: Counted<BufReader<R>>,
+}
+
+/// Reads the export.
+pub(in crate::document) fn read(document: impl BufRead) -> Result<Scan, ImportError> {
+    let mut reader =
+        Reader { source: Counted { reader: BufReader::with_capacity(1 << 16, document), at: 0 } };
+    reader.expect(b'[')?;
+    let major = reader.number()?;
+    if major != 1 {
+        return Err(reader.damaged(format!("its major version is {major}; 1 is read")));
+    }
+    reader.expect(b',')?;
+    reader.number()?;
+    reader.expect(b',')?;
+    let metadata: Metadata = reader.object()?;
+    reader.expect(b',')?;
+    let mut scan = reader.directory()?;
+    reader.expect(b']')?;
+    if let Some(byte) = reader.peek()? {
+        return Err(reader.damaged(format!("{:?} follows its end", byte as char)));
+    }
+    scan.taken = metadata.timestamp;
+    Ok(scan)
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads a directory's array to its end, and all that is in it.
+    fn directory(&mut self) -> Result<Scan, ImportError> {
+        let mut tree = Importer::new();
+        let mut arrays: Vec<Array> = Vec::new();
+        self.begin(&mut tree, &mut arrays)?;
+        while !arrays.is_empty() {
+            match self.next()? {
+                b']' => {
+                    let ended = arrays.pop();
+                    if ended.is_some_and(|array| !array.excluded) {
+                        tree.close();
+                    }
+                }
+                b',' => match self.peek()? {
+                    Some(b'[') => self.begin(&mut tree, &mut arrays)?,
+                    Some(b'{') => self.item(&mut tree, &mut arrays, false)?,
+                    _ => return Err(self.unexpected("an entry")),
+                },
+                _ => return Err(self.unexpected("`,` or `]`")),
+            }
+        }
+        Ok(tree.finish())
+    }
+
+    fn begin(&mut self, tree: &mut Importer, arrays: &mut Vec<Array>) -> Result<(), ImportError> {
+        self.expect(b'[')?;
+        self.item(tree, arrays, true)
+    }
+
+    fn item(
+        &mut self,
+        tree: &mut Importer,
+        arrays: &mut Vec<Array>,
+        directory: bool,
+    ) -> Result<(), ImportError> {
+        let item: Item = self.object()?;
+        let above = arrays.last();
+        let device = item.dev.or(above.map(|above| above.device)).unwrap_or(0);
+        let excluded = item.excluded.is_some() || above.is_some_and(|above| above.excluded);
+        if directory {
+            arrays.push(Array { device, excluded });
+        }
+        if excluded {
+            return Ok(());
+        }
+        let kind = match item.mode.map(|mode| mode & TYPE) {
+            _ if directory => Kind::Directory,
+            Some(SYMLINK) => Kind::Symlink,
+            _ if item.notreg => Kind::Other,
+            _ => Kind::File,
+        };
+        let several = !directory && (item.hlnkc || item.nlink > 1);
+        let link = item.ino.filter(|_| several).map(|inode| (device, inode));
+        let error = item.read_error.then_some(match kind {
+            Kind::Directory => "ncdu could not read all of the directory",
+            _ => "ncdu could not read the entry",
+        });
+        let facts = item.mtime.map(|Seconds(modified)| {
+            let (mode, owner, group) = (item.mode.unwrap_or(0), item.uid, item.gid);
+            Facts::of(&Meta { modified, mode, owner, group, ..Meta::of(kind) })
+        });
+        let (name, apparent, disk) = (&item.name.0[..], item.asize, item.dsize);
+        let taken = tree.take(Imported { name, kind, apparent, disk, link, facts, error });
+        taken.map_err(|what| self.damaged(what.to_owned()))
+    }
+
+    fn object<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, ImportError> {
+        if self.peek()? != Some(b'{') {
+            return Err(self.unexpected("`{`"));
+        }
+        let mut json = serde_json::Deserializer::from_reader(&mut self.source);
+        match T::deserialize(&mut json) {
+            Ok(object) => Ok(object),
+            Err(error) if error.is_io() => Err(std::io::Error::from(error).into()),
+            Err(error) => {
+                // It counts lines from the object's first.
+                let text = error.to_string();
+                let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
+                Err(self.damaged(what.to_owned()))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<u64, ImportError> {
+        let mut number = None;
+        while let Some(byte @ b'0'..=b'9') = self.peek()? {
+            self.eat();
+            let digit = u64::from(byte - b'0');
+            number = Some(number.unwrap_or(0_u64).saturating_mul(10).saturating_add(digit));
+        }
+        number.ok_or_else(|| self.unexpected("a number"))
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), ImportError> {
+        if self.peek()? != Some(byte) {
+            return Err(self.unexpected(&format!("`{}`", byte as char)));
+        }
+        self.eat();
+        Ok(())
+    }
+
+    /// The next byte that is not white space.
+    fn next(&mut self) -> Result<u8, ImportError> {
+        let byte = self.peek()?.ok_or_else(|| self.unexpected("`,` or `]`"))?;
+        if matches!(byte, b',' | b']') {
+            self.eat();
+        }
+        Ok(byte)
+    }
+
+    /// The next byte that is not white space, which is left where it is.
+    fn peek(&mut self) -> Result<Option<u8>, ImportError> {
+        loop {
+            match self.source.reader.fill_buf()?.first() {
+                Some(b' ' | b'\t' | b'\r' | b'\n') => self.eat(),
+                byte => return Ok(byte.copied()),
+            }
+        }
+    }
+
+    fn eat(&mut self) {
+        self.source.reader.consume(1);
+        self.source.at += 1;
+    }
+
+    fn unexpected(&mut self, expected: &str) -> ImportError {
+        match self.peek() {
+            Err(error) => error,
+            Ok(None) => self.damaged(format!("it ends where {expected} is expected")),
+            Ok(Some(byte)) => {
+                let found = byte.escape_ascii();
+                self.damaged(format!("{expected} is expected where `{found}` stands"))
+            }
+        }
+    }
+
+    fn damaged(&self, what: String) -> ImportError {
+        ImportError::Damaged { format: FORMAT, at: self.source.at, what }
+    }
+}

@@ -1,0 +1,87 @@
+//! Files by how long ago they were changed.
+
+use std::any::Any;
+
+use super::section::{APPARENT, Column, DISK, FILES};
+use super::tally::Tally;
+use super::{Cell, Collector, Report, Section, Settings, Sources, other};
+use crate::Kind;
+use crate::visit::Seen;
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// The age in seconds at which each group ends, and its name. A month is 30 days and a year 365.
+const AGES: [(i64, &str); 9] = [
+    (0, "in the future"),
+    (60 * 60, "up to an hour"),
+    (DAY, "up to a day"),
+    (7 * DAY, "up to a week"),
+    (30 * DAY, "up to a month"),
+    (180 * DAY, "up to half a year"),
+    (365 * DAY, "up to a year"),
+    (5 * 365 * DAY, "up to five years"),
+    (i64::MAX, "older"),
+];
+
+const COLUMNS: &[Column] = &[FILES, DISK, APPARENT, Column::text("age", "changed")];
+
+pub(super) struct Ages {
+    now: i64,
+    groups: [Tally; AGES.len()],
+}
+
+impl Ages {
+    pub(super) fn new(settings: &Settings) -> Ages {
+        Ages { now: settings.now, groups: Default::default() }
+    }
+}
+
+fn group(age: i64) -> usize {
+    if age < 0 {
+        return 0;
+    }
+    AGES.iter().skip(1).position(|&(end, _)| age < end).map_or(AGES.len() - 1, |at| at + 1)
+}
+
+impl Collector for Ages {
+    fn entry(&mut self, seen: &Seen<'_>) {
+        if seen.meta.kind == Kind::File && seen.bears {
+            self.groups[group(self.now.saturating_sub(seen.meta.modified))].count(seen);
+        }
+    }
+
+    fn merge(&mut self, others: Box<dyn Any>) {
+        let others = other::<Self>(others).groups;
+        self.groups.iter_mut().zip(&others).for_each(|(into, from)| into.add(from));
+    }
+
+    fn finish(self: Box<Self>, _: &Sources<'_>) -> Section {
+        let groups = self.groups.iter().zip(AGES).filter(|(tally, _)| tally.entries > 0);
+        let row = |(tally, (_, name)): (&Tally, (i64, &'static str))| {
+            tally.cells().into_iter().chain([Cell::Text(name.into())]).collect()
+        };
+        Section::complete(Report::ByAge, COLUMNS, groups.map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_age_has_its_group() {
+        for (age, name) in [
+            (i64::MIN, "in the future"),
+            (-1, "in the future"),
+            (0, "up to an hour"),
+            (3599, "up to an hour"),
+            (3600, "up to a day"),
+            (DAY, "up to a week"),
+            (364 * DAY, "up to a year"),
+            (5 * 365 * DAY, "older"),
+            (i64::MAX, "older"),
+        ] {
+            assert_eq!(AGES[group(age)].1, name, "{age}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A tree from entries that come depth first, as documents hold them.
+//!
+//! A [`Tree`] wants the entries of a directory side by side, and a document has those of its directories
+//! between them. So the entries of each directory that has begun wait until it ends: as many as lie
+//! beside the way down to the entry at hand.
+
+use super::{Arena, Entry, Facts, HardLink, Id, Listing, Root, build};
+use crate::sys::{Kind, Meta};
+use crate::{Failure, Options, Scan, Totals};
+
+/// Takes entries in, and gives the scan that they make.
+#[derive(Debug)]
+pub(crate) struct Importer {
+    arena: Arena,
+    links: Vec<HardLink>,
+    failures: Vec<(Id, Id, Box<str>)>,
+    totals: Totals,
+    open: Vec<Open>,
+    waiting: Vec<Entry>,
+    /// Of each that waits, once one had any.
+    facts: Vec<Facts>,
+    has_facts: bool,
+    /// What has to be told where an entry lies in the end: the entry's index in `waiting`, rising.
+    notes: Vec<(usize, Note)>,
+}
+
+/// A directory whose entries are coming; the first of all is what holds the given paths.
+#[derive(Debug)]
+struct Open {
+    /// The index of its listing.
+    listing: usize,
+    /// Where its own entries begin.
+    waiting: usize,
+    notes: usize,
+}
+
+#[derive(Debug)]
+enum Note {
+    /// Of a directory: the index of its listing.
+    Listing(usize),
+    /// Of a file that has several names.
+    Link {
+        device: u64,
+        inode: u64,
+    },
+    Error(Box<str>),
+}
+
+/// An entry of a document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Imported<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: Kind,
+    /// Bytes of its own; of a file that has several names, at each of them.
+    pub(crate) apparent: u64,
+    pub(crate) disk: u64,
+    /// The device and number of a file that has several names.
+    pub(crate) link: Option<(u64, u64)>,
+    pub(crate) facts: Option<Facts>,
+    pub(crate) error: Option<&'a str>,
+}
+
+impl Importer {
+    pub(crate) fn new() -> Importer {
+        Importer {
+            arena: Arena::new(0, false),
+            links: Vec::new(),
+            failures: Vec::new(),
+            totals: Totals::default(),
+            open: vec![Open { listing: usize::MAX, waiting: 0, notes: 0 }],
+            waiting: Vec::new(),
+            facts: Vec::new(),
+            has_facts: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// How many directories have begun and not ended.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len() - 1
+    }
+
+    /// Takes an entry of the directory that began last. A directory begins with this.
+    ///
+    /// # Errors
+    ///
+    /// If no tree can hold it, with the reason.
+    pub(crate) fn take(&mut self, entry: Imported<'_>) -> Result<(), &'static str> {
+        let Imported { name, kind, apparent, disk, link, facts, error } = entry;
+        if name.contains(&0) {
+            return Err("a name holds a NUL byte");
+        }
+        let parent = self.open.last().expect("the first is never closed").listing;
+        let index = self.waiting.len();
+        let at = self.arena.names.len() as u64;
+        self.arena.names.extend_from_slice(name);
+        self.arena.names.push(0);
+        self.keep_facts(facts);
+        self.waiting.push(Entry { name: at | (kind as u64) << 48, apparent, disk });
+        self.totals.count(kind);
+        if let Some(error) = error {
+            self.notes.push((index, Note::Error(error.into())));
+        }
+        if kind == Kind::Directory {
+            let listing = self.arena.listings.len();
+            if listing >= u32::MAX as usize - 1 {
+                return Err("it has more than 4,294,967,294 directories");
+            }
+            self.notes.push((index, Note::Listing(listing)));
+            let parent = if parent == usize::MAX { Id::NONE } else { Id::new(0, parent) };
+            let (first, kept, leaves) = (0, 0, 0);
+            self.arena.listings.push(Listing {
+                entry: Id::NONE,
+                parent,
+                first,
+                kept,
+                leaves,
+                apparent,
+                disk,
+            });
+            self.open.push(Open { listing, waiting: index + 1, notes: self.notes.len() });
+            return Ok(());
+        }
+        if let Some((device, inode)) = link {
+            self.notes.push((index, Note::Link { device, inode }));
+        }
+        if let Some(listing) = self.arena.listings.get_mut(parent) {
+            listing.leaves = listing.leaves.checked_add(1).ok_or("a directory is too large")?;
+            if link.is_none() {
+                listing.apparent = listing.apparent.saturating_add(apparent);
+                listing.disk = listing.disk.saturating_add(disk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the facts of the entry that is about to wait. Those before the first that has any have none.
+    fn keep_facts(&mut self, facts: Option<Facts>) {
+        if facts.is_some() && !self.has_facts {
+            self.has_facts = true;
+            self.facts.resize(self.waiting.len(), Facts::default());
+            self.arena.facts.resize(self.arena.entries.len(), Facts::default());
+        }
+        if self.has_facts {
+            self.facts.push(facts.unwrap_or_default());
+        }
+    }
+
+    /// Ends the directory that began last.
+    pub(crate) fn close(&mut self) {
+        assert!(self.depth() > 0, "a directory has begun");
+        let (listing, first, kept) = self.settle();
+        let listing = &mut self.arena.listings[listing];
+        (listing.first, listing.kept) = (first, kept);
+    }
+
+    /// Gives the entries of the last directory their places: its listing, the first of them, and how many.
+    fn settle(&mut self) -> (usize, usize, u32) {
+        let Open { listing, waiting, notes } = self.open.pop().expect("as the caller says");
+        let first = self.arena.entries.len();
+        let parent = if listing == usize::MAX { Id::NONE } else { Id::new(0, listing) };
+        for (index, note) in self.notes.drain(notes..) {
+            let entry = Id::new(0, first + index - waiting);
+            match note {
+                Note::Listing(listing) => self.arena.listings[listing].entry = entry,
+                Note::Link { device, inode } => {
+                    let meta = Meta { device, inode, ..Meta::of(Kind::File) };
+                    self.links.push(HardLink::new(&meta, entry, parent));
+                }
+                Note::Error(message) => self.failures.push((entry, parent, message)),
+            }
+        }
+        self.arena.entries.extend(self.waiting.drain(waiting..));
+        if self.has_facts {
+            self.arena.facts.extend(self.facts.drain(waiting..));
+        }
+        (listing, first, (self.arena.entries.len() - first) as u32)
+    }
+
+    /// The scan that was taken in. What a document does not tell is left as [`Scan::default`] has it.
+    ///
+    /// # Panics
+    ///
+    /// If a directory has not ended.
+    pub(crate) fn finish(mut self) -> Scan {
+        assert_eq!(self.depth(), 0, "each directory has ended");
+        let (_, first, count) = self.settle();
+        let mut roots: Vec<Root> = (first..first + count as usize)
+            .map(|index| Root { entry: Id::new(0, index), listing: Id::NONE, given: true })
+            .collect();
+        for (index, listing) in self.arena.listings.iter().enumerate() {
+            if listing.parent == Id::NONE {
+                roots[listing.entry.index() - first].listing = Id::new(0, index);
+            }
+        }
+        let unread: Vec<Id> = self.failures.iter().map(|failure| failure.0).collect();
+        let mut built = build(vec![self.arena], &roots, self.links, Vec::new(), &unread, true);
+        built.tree.index_links(true);
+        let mut errors: Vec<_> = self
+            .failures
+            .into_iter()
+            .map(|(entry, parent, message)| Failure {
+                path: built.path(entry, parent),
+                message: message.into(),
+            })
+            .collect();
+        errors.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut totals = self.totals;
+        totals.errors = errors.len() as u64;
+        (totals.apparent_bytes, totals.disk_bytes) = (built.apparent, built.disk);
+        let keep_facts = self.has_facts;
+        let options = Options { keep_files: true, keep_facts, ..Options::default() };
+        Scan { totals, tree: built.tree, errors, options, ..Scan::default() }
+    }
+}

@@ -1,0 +1,434 @@
+//! Documents: what is in them is what was found, whatever the names are; and what is read back is the same.
+
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod rig;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use poach_scan::document::{self, Format, ImportError, read};
+use poach_scan::report::Extent;
+use poach_scan::{Control, Kind, Link, Node, Options, Scan, scan};
+use serde_json::Value;
+
+fn scanned(path: &Path) -> Scan {
+    let options = Options { keep_files: true, ..Options::default() };
+    scan(&[path.into()], &options, &Control::new()).expect("threads can be had")
+}
+
+fn grown() -> (tempfile::TempDir, Scan) {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    let scan = scanned(tree.path());
+    (tree, scan)
+}
+
+fn written(format: Format, scan: &Scan, extent: &Extent) -> Vec<u8> {
+    let mut out = Vec::new();
+    format.write(scan, extent, &mut out).expect("a vector can be written to");
+    out
+}
+
+/// What is known of each entry, by path.
+type Portrait = BTreeMap<Vec<u8>, (Kind, u64, u64, u64, bool)>;
+
+fn portrait(scan: &Scan) -> Portrait {
+    let mut portrait = Portrait::new();
+    let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+    while let Some(node) = waiting.pop() {
+        let (apparent, disk) = (node.apparent_bytes(), node.disk_bytes());
+        let facts = (node.kind(), apparent, disk, node.entries(), node.counts_elsewhere());
+        assert!(portrait.insert(node.path(), facts).is_none(), "a path twice");
+        waiting.extend(node.directories().chain(node.files()));
+    }
+    portrait
+}
+
+fn bytes_of(row: &Value, member: &str) -> Vec<u8> {
+    let hex = row[&format!("{member}_hex")].as_str().filter(|hex| !hex.is_empty());
+    match hex {
+        None => row[member].as_str().expect("a name").into(),
+        Some(hex) => unhex(hex),
+    }
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    let digits = |at: usize| u8::from_str_radix(&hex[2 * at..][..2], 16);
+    (0..hex.len() / 2).map(|at| digits(at).expect("hexadecimal")).collect()
+}
+
+fn kind_of(text: &str) -> Kind {
+    match text {
+        "directory" => Kind::Directory,
+        "file" => Kind::File,
+        "symlink" => Kind::Symlink,
+        "other" => Kind::Other,
+        _ => panic!("there is no kind {text}"),
+    }
+}
+
+fn row_of(row: &Value) -> (Kind, u64, u64, u64, bool) {
+    let number = |member: &str| row[member].as_u64().expect("a number");
+    (
+        kind_of(row["kind"].as_str().expect("a kind")),
+        number("apparent_bytes"),
+        number("disk_bytes"),
+        number("entries"),
+        row["counted_elsewhere"].as_bool().unwrap_or(false),
+    )
+}
+
+fn is_safe(text: &str) -> bool {
+    !text.chars().any(|it| it != '\n' && it.is_control() || it == '\u{202e}')
+}
+
+#[test]
+fn json_has_every_entry_and_says_how_it_was_made() {
+    let (tree, scan) = grown();
+    let out = written(Format::Json, &scan, &Extent::default());
+    let text = std::str::from_utf8(&out).expect("JSON is UTF-8");
+    assert!(is_safe(text));
+    let document: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!((&document["schema"], &document["complete"]), (&1.into(), &true.into()));
+    assert_eq!(document["version"], env!("CARGO_PKG_VERSION"));
+    assert!(document["taken"].as_u64().is_some_and(|taken| taken > 1_700_000_000));
+    let options = &document["options"];
+    assert_eq!((&options["all"], &options["by"]), (&true.into(), &"disk".into()));
+    assert_eq!((&options["depth"], &options["top"]), (&Value::Null, &Value::Null));
+
+    let rows = document["tree"].as_array().expect("a tree");
+    let mut found = Portrait::new();
+    let mut paths: Vec<Vec<u8>> = Vec::new();
+    for row in rows {
+        let name = bytes_of(row, "name");
+        let path = match row["parent"].as_u64() {
+            None => name,
+            Some(parent) => [&paths[parent as usize][..], b"/", &name].concat(),
+        };
+        found.insert(path.clone(), row_of(row));
+        paths.push(path);
+    }
+    assert_eq!(paths[0], tree.path().as_os_str().as_encoded_bytes());
+    assert_eq!(found, portrait(&scan));
+    assert_eq!(found.values().filter(|row| row.4).count(), 2, "two more names of one file");
+
+    // What is cut says so, and its totals are of the whole.
+    let cut = Extent { depth: Some(1), top: Some(3), ..Extent::default() };
+    let cut: Value = serde_json::from_slice(&written(Format::Json, &scan, &cut)).expect("JSON");
+    assert_eq!((&cut["complete"], &cut["options"]["top"]), (&false.into(), &3.into()));
+    assert_eq!(cut["options"]["depth"], 1);
+    assert_eq!(cut["tree"].as_array().map(Vec::len), Some(4));
+    assert_eq!(cut["totals"], document["totals"]);
+}
+
+#[test]
+fn each_line_of_ndjson_stands_for_itself() {
+    let (_tree, scan) = grown();
+    let out = written(Format::Ndjson, &scan, &Extent::default());
+    let text = std::str::from_utf8(&out).expect("JSON is UTF-8");
+    assert!(is_safe(text));
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
+    assert_eq!((&lines[0]["type"], &lines[0]["schema"]), (&"scan".into(), &1.into()));
+    assert_eq!(lines[0]["totals"]["files"], scan.totals.files);
+    let last = lines.last().expect("an end");
+    assert_eq!(last["type"], "end");
+    let entries = lines.iter().filter(|line| line["type"] == "entry");
+    let found: Portrait = entries.map(|line| (bytes_of(line, "path"), row_of(line))).collect();
+    assert_eq!(last["entries"], found.len());
+    assert_eq!(found, portrait(&scan));
+}
+
+#[test]
+fn a_record_of_csv_is_one_line_whatever_the_name() {
+    let (_tree, scan) = grown();
+    let out = written(Format::Csv, &scan, &Extent::default());
+    let text = std::str::from_utf8(&out).expect("as its documentation says");
+    assert!(is_safe(text));
+    let mut reader = csv::Reader::from_reader(&out[..]);
+    let columns = "path,kind,depth,apparent_bytes,disk_bytes,entries,counted_elsewhere,error,path_hex,modified,mode,owner,group";
+    assert_eq!(text.lines().next(), Some(columns));
+    let mut found = Portrait::new();
+    for record in reader.records() {
+        let record = record.expect("a record");
+        let number = |column: usize| record[column].parse::<u64>().expect("a number");
+        let path = if record[8].is_empty() { record[0].into() } else { unhex(&record[8]) };
+        let row = (kind_of(&record[1]), number(3), number(4), number(5), &record[6] == "true");
+        found.insert(path, row);
+    }
+    assert_eq!(found.len() + 1, text.lines().count());
+    assert_eq!(found, portrait(&scan));
+}
+
+#[test]
+fn an_export_of_ncdu_and_a_snapshot_are_read_back_as_they_were() {
+    let (tree, scan) = grown();
+    for format in [Format::Ncdu, Format::Snapshot] {
+        let out = written(format, &scan, &Extent::default());
+        let again = read(&out[..]).unwrap_or_else(|error| panic!("{format:?}: {error}"));
+        let (mut totals, mut expected) = (again.totals, scan.totals);
+        let (mut seen, mut wanted) = (portrait(&again), portrait(&scan));
+        if format == Format::Ncdu {
+            // It does not tell what is neither a file, nor a directory, nor a link: neither do we.
+            (totals.other, expected.other) = (0, 0);
+            for portrait in [&mut seen, &mut wanted] {
+                portrait.retain(|_, row| row.0 != Kind::Other);
+            }
+        }
+        assert_eq!(totals, expected, "{format:?}");
+        assert_eq!(seen, wanted, "{format:?}");
+        assert_eq!(again.taken, scan.taken);
+        // And what is written again is the same.
+        assert_eq!(written(format, &again, &Extent::default()), out, "{format:?}");
+    }
+    assert!(Path::new(tree.path()).exists());
+}
+
+#[test]
+fn several_paths_and_a_file_are_kept_apart() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    std::fs::create_dir(tree.path().join("a")).expect("a directory");
+    std::fs::write(tree.path().join("b"), b"12345").expect("a file");
+    let paths = ["a", "b", "gone"].map(|name| tree.path().join(name));
+    let options = Options { keep_files: true, ..Options::default() };
+    let scan = scan(&paths, &options, &Control::new()).expect("threads can be had");
+    let snapshot = written(Format::Snapshot, &scan, &Extent::default());
+    let again = read(&snapshot[..]).expect("a snapshot");
+    assert_eq!((portrait(&again), &again.errors), (portrait(&scan), &scan.errors));
+    assert_eq!((again.totals, again.errors.len()), (scan.totals, 1));
+
+    let ncdu = written(Format::Ncdu, &scan, &Extent::default());
+    let again = read(&ncdu[..]).expect("an export");
+    let root = again.tree.roots().next().expect("one root");
+    assert_eq!((root.name(), root.entries()), (&b"(several paths)"[..], 2));
+    assert_eq!(root.apparent_bytes(), scan.totals.apparent_bytes);
+}
+
+#[test]
+fn a_tree_of_three_thousand_levels_goes_through_every_format() {
+    let mut export = b"[1,2,{\"progname\":\"test\"}".to_vec();
+    for level in 0..3000 {
+        export.extend(format!(",\n[{{\"name\":\"d{level}\",\"asize\":1,\"dsize\":2}}").bytes());
+    }
+    export.extend(b",{\"name\":\"file\",\"asize\":5}");
+    export.extend(b"]".repeat(3001));
+    let scan = read(&export[..]).expect("an export");
+    assert_eq!((scan.totals.directories, scan.totals.files), (3000, 1));
+    assert_eq!((scan.totals.apparent_bytes, scan.totals.disk_bytes), (3005, 6000));
+    for format in Format::ALL {
+        assert!(!written(format, &scan, &Extent::default()).is_empty(), "{format:?}");
+    }
+    let snapshot = written(Format::Snapshot, &scan, &Extent::default());
+    assert_eq!(read(&snapshot[..]).expect("a snapshot").totals, scan.totals);
+}
+
+#[test]
+fn what_ncdu_says_of_an_entry_is_understood() {
+    let export =
+        br#" [1, 2, {"progname":"ncdu","progver":"1.18","timestamp":1700000000, "x": [{}]},
+        [{"name":"/r\u006fot","asize":4096,"dsize":4096,"dev":7},
+         {"name":"one","asize":10,"dsize":512,"ino":5,"hlnkc":true,"nlink":2},
+         {"name":"two","asize":10,"dsize":512,"ino":5,"hlnkc":true,"nlink":2},
+         {"name":"far","asize":10,"dsize":512,"ino":5,"hlnkc":true,"nlink":2,"dev":8},
+         {"name":"link","notreg":true,"mode":41471,"asize":3},
+         {"name":"pipe","notreg":true},
+         {"name":"other-fs","excluded":"othfs"},
+         [{"name":"proc","excluded":"kernfs"},{"name":"inside","asize":1000}],
+         [{"name":"locked","read_error":true,"asize":4096}],
+         {"name":"raw RAW"}
+        ]]
+    "#;
+    let at = export.windows(3).position(|it| it == b"RAW").expect("it stands there");
+    let mut export = export.to_vec();
+    export[at..at + 3].copy_from_slice(b"\xff\xc3(");
+    let scan = read(&export[..]).expect("an export");
+    let totals = &scan.totals;
+    assert_eq!((totals.directories, totals.files, totals.symlinks, totals.other), (2, 4, 1, 1));
+    assert_eq!((totals.apparent_bytes, totals.disk_bytes), (8192 + 10 + 10 + 3, 4096 + 1024));
+    assert_eq!(scan.errors.len(), 1);
+    assert_eq!(scan.errors[0].path, b"/root/locked");
+    assert_eq!(scan.taken, 1_700_000_000);
+    assert!(portrait(&scan).contains_key(&b"/root/raw \xff\xc3("[..]));
+}
+
+#[test]
+fn a_document_that_was_cut_or_changed_is_refused() {
+    let (_tree, scan) = grown();
+    for format in [Format::Ncdu, Format::Snapshot] {
+        let out = written(format, &scan, &Extent::default());
+        let last = out.iter().rposition(|byte| !byte.is_ascii_whitespace()).expect("not empty");
+        let mut random = fastrand::Rng::with_seed(11);
+        let cuts = (0..40).map(|_| random.usize(..last)).chain([0, 1, 7, 8, 11, 12, 20, last]);
+        for cut in cuts.filter(|&cut| cut <= last) {
+            let error = read(&out[..cut]).expect_err("it was cut");
+            assert!(
+                matches!(error, ImportError::Damaged { .. } | ImportError::Unknown(_)),
+                "{format:?} cut at {cut}: {error}"
+            );
+        }
+        let mut longer = out.clone();
+        longer.extend(b"x");
+        assert!(matches!(read(&longer[..]), Err(ImportError::Damaged { .. })), "{format:?}");
+    }
+    let out = written(Format::Snapshot, &scan, &Extent::default());
+    let (expected, mut refused) = (portrait(&scan), 0);
+    for at in 0..out.len() {
+        let mut changed = out.clone();
+        changed[at] ^= 1 << (at % 8);
+        match read(&changed[..]) {
+            Err(ImportError::Damaged { .. } | ImportError::Unknown(_)) => refused += 1,
+            // Of gzip's header the time and the system, and of its data the bits that fill the last byte up, say
+            // nothing of the contents.
+            Ok(same) => assert_eq!(portrait(&same), expected, "byte {at} was changed"),
+            Err(error) => panic!("byte {at} was changed: {error}"),
+        }
+    }
+    assert!(refused + 20 > out.len(), "{refused} of {}", out.len());
+}
+
+/// Bytes that somebody made up, with a checksum that is right: a scan or an error, and no panic.
+#[test]
+fn what_was_made_up_is_a_scan_or_an_error() {
+    use std::io::{Read as _, Write as _};
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    std::fs::create_dir_all(tree.path().join("a/b")).expect("directories");
+    std::fs::write(tree.path().join("a/b/one"), b"12345").expect("a file");
+    std::fs::hard_link(tree.path().join("a/b/one"), tree.path().join("two")).expect("a link");
+    let scan = scanned(tree.path());
+    let export = written(Format::Ncdu, &scan, &Extent::default());
+    let snapshot = written(Format::Snapshot, &scan, &Extent::default());
+    let (start, contents) = snapshot.split_at(12);
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(contents).read_to_end(&mut plain).expect("gzip");
+    let mut random = fastrand::Rng::with_seed(5);
+    let (mut scans, mut errors) = (0, 0);
+    for round in 0..6000 {
+        let mut bytes = if round % 2 == 0 { export.clone() } else { plain.clone() };
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..bytes.len());
+            match random.u8(..4) {
+                0 => bytes[at] = random.u8(..),
+                1 => bytes[at] = b"[]{},\"0\x01\x08"[random.usize(..9)],
+                2 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, bytes[random.usize(..bytes.len())]),
+            }
+        }
+        if round % 2 == 1 {
+            let mut gzip =
+                flate2::write::GzEncoder::new(start.to_vec(), flate2::Compression::fast());
+            gzip.write_all(&bytes).expect("a vector can be written to");
+            bytes = gzip.finish().expect("a vector can be written to");
+        }
+        match read(&bytes[..]) {
+            Err(_) => errors += 1,
+            Ok(scan) => {
+                scans += 1;
+                for format in Format::ALL {
+                    // A path of a megabyte is refused by a snapshot.
+                    let _ = format.write(&scan, &Extent::default(), &mut Vec::new());
+                }
+            }
+        }
+    }
+    assert!(scans > 300 && errors > 300, "{scans} scans, {errors} errors: seed 5");
+}
+
+#[test]
+fn what_is_no_document_is_named() {
+    let cases: [(&[u8], &str); 14] = [
+        (b"", "empty"),
+        (b"  \n", "empty"),
+        (b"{\"schema\":1}", "neither a snapshot"),
+        (b"\x28\xb5\x2f\xfd....", "zstd"),
+        (b"\xbfncduEX1", "binary export"),
+        (b"[2,0,{},[{\"name\":\"a\"}]]", "major version is 2"),
+        (b"[1,2,{},[{\"name\":\"a\"}]", "ends where `]`"),
+        (b"[1,2,{},[{\"name\":\"a\"},7]]", "an entry is expected where `7`"),
+        (b"[1,2,{},[{\"asize\":1}]]", "missing field `name`"),
+        (b"[1,2,{},[{\"name\":\"a\",\"asize\":-1}]]", "invalid value"),
+        (b"[1,2,{},[{\"name\":\"a\\u0000b\"}]]", "NUL"),
+        (b"[1,2,{},{\"name\":\"a\"}]", "`[` is expected"),
+        (b"[1,2,{},[{\"name\":\"a\"}]] [", "follows its end"),
+        (b"\x89POACH\r\n\x02\0\0\0", "version is 2"),
+    ];
+    for (document, named) in cases {
+        let error = read(document).expect_err("it is none").to_string();
+        assert!(error.contains(named), "{:?}: {error}", document.escape_ascii().to_string());
+    }
+    // A bracket is a byte, and none of them a frame on the stack.
+    let deep = [&b"[1,2,{},"[..], &b"[{\"name\":\"a\"},".repeat(300_000)].concat();
+    assert!(matches!(read(&deep[..]), Err(ImportError::Damaged { .. })));
+}
+
+#[test]
+fn what_holds_everything_wants_a_scan_with_files() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let scan = scan(&[tree.path().into()], &Options::default(), &Control::new()).expect("a scan");
+    for format in Format::ALL {
+        let written = format.write(&scan, &Extent::default(), &mut Vec::new());
+        assert_eq!(written.is_err(), format.is_whole(), "{format:?}");
+    }
+    let mut out = Vec::new();
+    assert!(
+        document::ncdu(&scan, &mut out).is_err() && document::snapshot(&scan, &mut out).is_err()
+    );
+    assert!(document::html(&scan, Extent::default().measure, &mut out).is_err());
+    document::json(&scan, &Extent::default(), &mut out).expect("a vector can be written to");
+    document::ndjson(&scan, &Extent::default(), &mut out).expect("a vector can be written to");
+    document::csv(&scan, &Extent::default(), &mut out).expect("a vector can be written to");
+}
+
+#[test]
+fn facts_that_were_kept_go_through_every_format() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    let old = std::fs::File::open(tree.path().join("outer-0")).expect("a directory");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(77);
+    old.set_modified(long_ago).expect("it is ours");
+    let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
+    let scan = scan(&[tree.path().into()], &options, &Control::new()).expect("a scan");
+    let facts = |scan: &Scan| {
+        let mut facts = BTreeMap::new();
+        let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+        while let Some(node) = waiting.pop() {
+            facts.insert(node.path(), node.facts().expect("they were kept"));
+            waiting.extend(node.directories().chain(node.files()));
+        }
+        facts
+    };
+    let expected = facts(&scan);
+    assert!(expected.values().any(|it| it.modified() == -77));
+    for format in [Format::Ncdu, Format::Snapshot] {
+        let out = written(format, &scan, &Extent::default());
+        let again = read(&out[..]).unwrap_or_else(|error| panic!("{format:?}: {error}"));
+        assert_eq!(facts(&again), expected, "{format:?}");
+        assert!(again.options.keep_facts);
+    }
+    let json: Value =
+        serde_json::from_slice(&written(Format::Json, &scan, &Extent::default())).expect("JSON");
+    let root = &json["tree"][0];
+    let of_root = expected[tree.path().as_os_str().as_encoded_bytes()];
+    assert_eq!(
+        (&root["modified"], &root["mode"]),
+        (&of_root.modified().into(), &of_root.mode().into())
+    );
+    let csv = written(Format::Csv, &scan, &Extent::default());
+    let record =
+        csv::Reader::from_reader(&csv[..]).records().next().expect("one").expect("a record");
+    assert_eq!(record[9], of_root.modified().to_string());
+}
+
+#[test]
+fn names_of_one_file_are_told() {
+    let (_tree, scan) = grown();
+    let mut links: Vec<Link> = Vec::new();
+    let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+    while let Some(node) = waiting.pop() {
+        links.extend(node.link());
+        waiting.extend(node.directories().chain(node.files()));
+    }
+    assert_eq!(links.len(), 3);
+    assert!(links.iter().all(|link| link == &links[0]) && links[0].inode > 0);
+}

@@ -1,0 +1,177 @@
+//! The text for people, by its lines.
+
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod rig;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use poach_scan::report::{Extent, Look, Units, text};
+use poach_scan::{Control, Engine, Options, Scan, scan};
+use rustix::io::Errno;
+use unicode_width::UnicodeWidthStr;
+
+const PLAIN: Look =
+    Look { width: 80, height: None, colour: false, units: Units::Binary, full_paths: false };
+
+fn shown(scan: &Scan, extent: Extent, look: Look) -> Vec<String> {
+    let mut out = Vec::new();
+    text(scan, &extent, look, &mut out).expect("a vector can be written to");
+    let text = String::from_utf8(out).expect("what is printed is UTF-8 whatever the names are");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn everything(paths: &[PathBuf]) -> Scan {
+    let options = Options { keep_files: true, ..Options::default() };
+    scan(paths, &options, &Control::new()).expect("a scan")
+}
+
+/// The lines of the tree: those before the first empty one, but for the one at the very top.
+fn tree(lines: &[String]) -> &[String] {
+    let end = lines[1..].iter().position(String::is_empty).expect("totals below the tree");
+    &lines[1..=end]
+}
+
+fn line<'l>(lines: &'l [String], end: &str) -> &'l str {
+    let found = lines.iter().find(|line| line.ends_with(end));
+    found.unwrap_or_else(|| panic!("no line ends with {end} in\n{}", lines.join("\n")))
+}
+
+/// A chain of directories, each with a file of some bytes in it.
+fn chain(root: &Path, levels: usize) {
+    let mut path = root.to_owned();
+    for level in 0..levels {
+        path.push(format!("level-{level}"));
+        fs::create_dir(&path).expect("a directory");
+        fs::write(path.join("a file with a rather long name, to be cut"), vec![1; 5000])
+            .expect("a file");
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(directory.path()).expect("a tree for the test");
+    chain(directory.path(), 60);
+    fs::write(directory.path().join("日本語".repeat(20)), vec![1; 1 << 20]).expect("a file");
+    let other = tempfile::tempdir().expect("a directory for the test");
+    let paths = [directory.path().into(), other.path().into(), directory.path().join("empty")];
+    let scan = everything(&paths);
+    for width in [0, 40, 59, 60, 80, 200] {
+        let lines = shown(&scan, Extent::default(), Look { width, ..PLAIN });
+        for line in &lines {
+            assert!(line.width() <= width.max(40), "{} columns, not {width}: {line}", line.width());
+        }
+        // What lies deep is still told by its name and the end of the path to it.
+        let deep = line(&lines, "level-59/");
+        assert!(width < 80 || deep.contains("level-58/level-59/"), "{deep}");
+    }
+}
+
+#[test]
+fn where_nothing_limits_the_width_names_are_whole() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let name = "n".repeat(255);
+    fs::write(directory.path().join(&name), b"1").expect("a file");
+    chain(directory.path(), 40);
+    let scan = everything(&[directory.path().into()]);
+    let lines = shown(&scan, Extent::default(), Look { width: usize::MAX, ..PLAIN });
+    line(&lines, &format!("─ {name}"));
+    // The indentation has a limit all the same.
+    assert!(line(&lines, "/level-39/").width() < 200);
+}
+
+#[test]
+fn kinds_are_told_apart_without_colour() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(directory.path()).expect("a tree for the test");
+    let lines = shown(&everything(&[directory.path().into()]), Extent::default(), PLAIN);
+    for end in ["─ outer-3/", "─ hole", "─ itself@", "─ socket=", "─ a-twin (hard link)"]
+    {
+        line(&lines, end);
+    }
+    // The name that bears the size says nothing.
+    line(&lines, "─ file-8");
+}
+
+#[test]
+fn what_could_not_be_read_is_marked() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(directory.path()).expect("a tree for the test");
+    let hook = |deed, name: &std::ffi::CStr| {
+        (deed == rig::Deed::Open && name == c"outer-7").then(|| Errno::ACCESS.into())
+    };
+    let scan = rig::Rigged::new(&hook).scan(&[directory.path().into()], Engine::default());
+    let lines = shown(&scan, Extent::default(), PLAIN);
+    line(&lines, "─ outer-7/ (unreadable)");
+    assert_eq!(lines.iter().filter(|line| line.contains("unreadable")).count(), 1);
+}
+
+#[test]
+fn what_is_left_out_is_counted_and_weighed() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    for (name, size) in [("large", 400_000), ("a", 40_000), ("b", 20_000), ("c", 20_000)] {
+        fs::write(directory.path().join(name), vec![1; size]).expect("a file");
+    }
+    fs::create_dir(directory.path().join("closed")).expect("a directory");
+    fs::write(directory.path().join("closed/file"), b"").expect("a file");
+    let scan = everything(&[directory.path().into()]);
+    let extent = |top| Extent {
+        top: Some(top),
+        measure: poach_scan::report::Measure::Apparent,
+        ..Extent::default()
+    };
+    let lines = shown(&scan, extent(2), PLAIN);
+    assert_eq!(tree(&lines).len(), 4, "{lines:#?}");
+    assert!(
+        tree(&lines)[3].ends_with("└─ 3 more") && tree(&lines)[3].contains("43.1 KiB"),
+        "{lines:#?}"
+    );
+    assert!(tree(&lines)[2].ends_with("├─ a"), "{lines:#?}");
+    // A directory of which nothing is shown says so by its share alone.
+    assert!(!shown(&scan, extent(5), PLAIN).iter().any(|line| line.contains("more")));
+}
+
+#[test]
+fn several_paths_have_a_total_and_shares_of_it() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| directory.path().join(name);
+    for name in ["a", "b", "c"] {
+        fs::write(path(name), vec![1; 100 << 10]).expect("a file");
+    }
+    let scan = everything(&[path("a"), path("b"), path("c")]);
+    let lines = shown(&scan, Extent::default(), PLAIN);
+    assert_eq!(tree(&lines).len(), 4);
+    assert!(tree(&lines)[0].contains(" 33.3%"), "{lines:#?}");
+    assert!(line(&lines, "total of 3 paths").contains("100.0%"));
+    // More paths than are to be shown: the largest, and how many others there are.
+    let lines = shown(&scan, Extent { top: Some(2), ..Extent::default() }, PLAIN);
+    assert!(tree(&lines)[2].ends_with("1 more") && tree(&lines)[3].ends_with("total of 3 paths"));
+}
+
+#[test]
+fn as_many_entries_are_shown_as_the_terminal_has_lines_for() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(directory.path()).expect("a tree for the test");
+    let scan = everything(&[directory.path().into()]);
+    for height in [1, 10, 24, 50, 100] {
+        let lines = shown(&scan, Extent::default(), Look { height: Some(height), ..PLAIN });
+        assert!(lines.len() < height.max(9), "{height}: {lines:#?}");
+        assert!(height < 20 || lines.len() + 12 > height, "{height}: {lines:#?}");
+        // Whoever says how many gets as many.
+        let extent = Extent { top: Some(30), ..Extent::default() };
+        let lines = shown(&scan, extent, Look { height: Some(height), ..PLAIN });
+        assert!(tree(&lines).len() > 30, "{height}");
+    }
+}
+
+#[test]
+fn a_link_that_is_not_followed_is_said_to_be_one() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink("/usr", &link).expect("a link");
+    let lines = shown(&everything(&[link]), Extent::default(), Look { width: usize::MAX, ..PLAIN });
+    line(&lines, "link is a symbolic link; -D scans what it points to");
+}

@@ -1,0 +1,130 @@
+//! What a user's job is made of: tasks, what they may do, and how results are put together.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bag::Bag;
+use crate::balance::Failure;
+
+/// Something that can be sent to another rank: implemented for all that it can be.
+pub trait Value: Serialize + DeserializeOwned + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {}
+
+/// What a running task may do.
+pub struct Context<'c, T, R> {
+    bag: &'c mut Bag<T>,
+    result: &'c mut R,
+    rank: usize,
+    limit: usize,
+}
+
+impl<'c, T, R> Context<'c, T, R> {
+    pub(crate) fn new(bag: &'c mut Bag<T>, result: &'c mut R, rank: usize, limit: usize) -> Self {
+        Context { bag, result, rank, limit }
+    }
+
+    /// Makes another task, which is run on this rank or another. Amortised constant time.
+    ///
+    /// A worker runs the youngest of its tasks first, and gives the oldest away.
+    ///
+    /// # Panics
+    ///
+    /// If the worker holds as many tasks as it may. The job then ends with [`Failure::BagFull`].
+    #[inline]
+    pub fn push(&mut self, task: T) {
+        if self.bag.len() >= self.limit {
+            self.full();
+        }
+        self.bag.push(task);
+    }
+
+    #[cold]
+    fn full(&self) -> ! {
+        let (rank, tasks, limit) = (self.rank, self.bag.len(), self.limit);
+        // Without the message of a panic: the job tells of it.
+        std::panic::resume_unwind(Box::new(Failure::BagFull { rank, tasks, limit }))
+    }
+
+    /// What this worker's tasks have found so far, to be added to.
+    #[inline]
+    pub fn result(&mut self) -> &mut R {
+        self.result
+    }
+
+    /// The rank that the task runs on.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+}
+
+impl<T, R> fmt::Debug for Context<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("rank", &self.rank).field("tasks", &self.bag.len()).finish()
+    }
+}
+
+/// How the results of workers and ranks are put together: in any order and grouping, so it must not matter.
+pub struct Reduction<R, C> {
+    pub(crate) identity: R,
+    pub(crate) combine: C,
+}
+
+/// A commutative reduction: `combine(a, b)` adds `b` to `a`, and adding `identity` changes nothing.
+pub fn reduction<R: Clone, C: Fn(&mut R, R)>(identity: R, combine: C) -> Reduction<R, C> {
+    Reduction { identity, combine }
+}
+
+/// The sum of numbers.
+pub fn sum<R: Clone + Default + std::ops::AddAssign>() -> Reduction<R, impl Fn(&mut R, R)> {
+    reduction(R::default(), |a: &mut R, b| *a += b)
+}
+
+impl<R, C> fmt::Debug for Reduction<R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reduction").finish_non_exhaustive()
+    }
+}
+
+/// A job, as its ranks run it.
+pub(crate) trait Job: Sync {
+    type Task: Value;
+    type Result: Value;
+
+    fn identity(&self) -> Self::Result;
+    fn combine(&self, into: &mut Self::Result, other: Self::Result);
+    fn run(&self, task: Self::Task, context: &mut Context<'_, Self::Task, Self::Result>);
+}
+
+/// The job of a closure.
+pub(crate) struct Closures<T, R, C, F> {
+    pub(crate) reduction: Reduction<R, C>,
+    pub(crate) task: F,
+    pub(crate) kind: std::marker::PhantomData<fn(T)>,
+}
+
+impl<T, R, C, F> Job for Closures<T, R, C, F>
+where
+    T: Value,
+    R: Value + Clone + Sync,
+    C: Fn(&mut R, R) + Sync,
+    F: Fn(T, &mut Context<'_, T, R>) + Sync,
+{
+    type Task = T;
+    type Result = R;
+
+    fn identity(&self) -> R {
+        self.reduction.identity.clone()
+    }
+
+    fn combine(&self, into: &mut R, other: R) {
+        (self.reduction.combine)(into, other);
+    }
+
+    #[inline]
+    fn run(&self, task: T, context: &mut Context<'_, T, R>) {
+        (self.task)(task, context);
+    }
+}

@@ -1,0 +1,323 @@
+//! The calls of MPI's C interface that rsmpi does not wrap safely: sends whose buffers this module keeps, and windows.
+//!
+//! All unsafe code of the crate is here. The invariants that the blocks cite:
+//!
+//! - **Initialised**: a [`Port`] is made from a communicator of a running MPI, and is dropped before MPI is finalised (the
+//!   [`Link`](super::Link) that holds it is a field of the `World` before the one that finalises).
+//! - **One at a time**: MPI was initialised with `MPI_THREAD_SERIALIZED` at least, and each call is made through `&mut`, so
+//!   no two threads are in MPI at a time through a port.
+//! - **Kept**: the buffer of a pending send is a box that is not touched before the request is complete.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use mpi::ffi;
+use mpi::raw::AsRaw as _;
+use mpi::topology::SimpleCommunicator;
+
+use crate::transport::Word;
+
+/// The tag of all messages.
+const TAG: c_int = 1;
+
+/// A communicator of this crate's own, with its pending sends.
+pub(crate) struct Port {
+    comm: SimpleCommunicator,
+    pending: Vec<Pending>,
+}
+
+// SAFETY: MPI's handles are integers or pointers to what MPI guards itself; with MPI_THREAD_SERIALIZED any thread may use them, one
+// at a time, and `&mut` is what lets one.
+unsafe impl Send for Port {}
+
+/// A send under way.
+struct Pending {
+    request: ffi::MPI_Request,
+    /// Not touched before the request is complete.
+    _bytes: Box<[u8]>,
+}
+
+fn check(code: c_int, doing: &str) -> Result<(), String> {
+    if code == ffi::MPI_SUCCESS as c_int {
+        Ok(())
+    } else {
+        Err(format!("MPI cannot {doing}: error {code}"))
+    }
+}
+
+impl Port {
+    /// On a communicator that nothing else uses. Errors of it are returned from now on, and do not end the program.
+    pub(crate) fn new(comm: SimpleCommunicator) -> Port {
+        // SAFETY: Initialised; the handler is one of MPI's own constants.
+        let errhandler = unsafe { ffi::RSMPI_ERRORS_RETURN };
+        // SAFETY: Initialised, One at a time; both handles are valid.
+        unsafe { ffi::MPI_Comm_set_errhandler(comm.as_raw(), errhandler) };
+        Port { comm, pending: Vec::new() }
+    }
+
+    /// The communicator, for what rsmpi wraps.
+    pub(crate) fn comm(&self) -> &SimpleCommunicator {
+        &self.comm
+    }
+
+    /// Begins to send.
+    pub(crate) fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<(), String> {
+        self.reap()?;
+        let bytes = bytes.into_boxed_slice();
+        let count = c_int::try_from(bytes.len())
+            .map_err(|_| format!("a message of {} bytes is too long for MPI", bytes.len()))?;
+        // SAFETY: a constant of a running MPI (Initialised).
+        let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
+        // SAFETY: Initialised, One at a time; `bytes` has `count` bytes and lives until the request is complete (Kept).
+        let code = unsafe {
+            ffi::MPI_Isend(
+                bytes.as_ptr().cast(),
+                count,
+                byte,
+                to as c_int,
+                TAG,
+                self.comm.as_raw(),
+                &raw mut request,
+            )
+        };
+        check(code, "send")?;
+        self.pending.push(Pending { request, _bytes: bytes });
+        Ok(())
+    }
+
+    /// How many sends are not complete.
+    pub(crate) fn pending(&mut self) -> Result<usize, String> {
+        self.reap()?;
+        Ok(self.pending.len())
+    }
+
+    /// Forgets the sends that are complete.
+    fn reap(&mut self) -> Result<(), String> {
+        let mut outcome = Ok(());
+        self.pending.retain_mut(|pending| {
+            let mut done = 0;
+            // SAFETY: Initialised, One at a time; the request is one of `MPI_Isend`'s that was not complete; no status is asked
+            // for.
+            let code = unsafe {
+                ffi::MPI_Test(&raw mut pending.request, &raw mut done, ffi::RSMPI_STATUS_IGNORE)
+            };
+            if let Err(error) = check(code, "finish a send") {
+                outcome = Err(error);
+            }
+            done == 0
+        });
+        outcome
+    }
+
+    /// A message that has arrived.
+    pub(crate) fn receive(&mut self) -> Result<Option<(usize, Vec<u8>)>, String> {
+        // SAFETY: constants of a running MPI (Initialised).
+        let (any, byte, mut message) =
+            unsafe { (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_UINT8_T, ffi::RSMPI_MESSAGE_NULL) };
+        let mut arrived = 0;
+        // SAFETY: a status is plain numbers, for which zeros are values.
+        let mut status: ffi::MPI_Status = unsafe { std::mem::zeroed() };
+        // SAFETY: Initialised, One at a time; the three places are written to and live for the call.
+        let code = unsafe {
+            ffi::MPI_Improbe(
+                any,
+                TAG,
+                self.comm.as_raw(),
+                &raw mut arrived,
+                &raw mut message,
+                &raw mut status,
+            )
+        };
+        check(code, "look for a message")?;
+        if arrived == 0 {
+            return Ok(None);
+        }
+        let mut count = 0;
+        // SAFETY: the status was written by the probe; `count` lives for the call.
+        let code = unsafe { ffi::MPI_Get_count(&raw const status, byte, &raw mut count) };
+        check(code, "tell how long a message is")?;
+        let mut bytes = vec![0; count as usize];
+        // SAFETY: Initialised, One at a time; the message was matched by the probe and is received once; `bytes` has `count`
+        // bytes; no status is asked for.
+        let code = unsafe {
+            ffi::MPI_Mrecv(
+                bytes.as_mut_ptr().cast(),
+                count,
+                byte,
+                &raw mut message,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        check(code, "receive")?;
+        Ok(Some((status.MPI_SOURCE as usize, bytes)))
+    }
+}
+
+/// A window: two words and some slots on each rank, in one passive epoch from its making to its end.
+pub(crate) struct Window {
+    raw: ffi::MPI_Win,
+    slot_bytes: usize,
+}
+
+// SAFETY: as of `Port`.
+unsafe impl Send for Window {}
+
+/// Where the slots begin: the two words have a cache line each.
+const SLOTS_AT: usize = 128;
+
+fn word_at(word: Word) -> ffi::MPI_Aint {
+    match word {
+        Word::Ends => 0,
+        Word::Copied => 64,
+    }
+}
+
+impl Window {
+    /// Makes one on all ranks of a communicator. Collective: each rank must call it, with the same numbers.
+    pub(crate) fn new(port: &mut Port, slots: usize, slot_bytes: usize) -> Result<Window, String> {
+        let bytes = SLOTS_AT + slots * slot_bytes;
+        // SAFETY: constants of a running MPI (Initialised).
+        let (info, mut raw) = unsafe { (ffi::RSMPI_INFO_NULL, ffi::RSMPI_WIN_NULL) };
+        let mut base: *mut c_void = ptr::null_mut();
+        // SAFETY: Initialised, One at a time; MPI writes the address of `bytes` bytes to `base` and the handle to `raw`.
+        let code = unsafe {
+            ffi::MPI_Win_allocate(
+                bytes as ffi::MPI_Aint,
+                1,
+                info,
+                port.comm.as_raw(),
+                (&raw mut base).cast(),
+                &raw mut raw,
+            )
+        };
+        check(code, &format!("make a window of {bytes} bytes"))?;
+        // SAFETY: MPI has just allocated `bytes` bytes there, and no other rank knows the window before the barrier that
+        // the caller waits in.
+        unsafe { ptr::write_bytes(base.cast::<u8>(), 0, bytes) };
+        // SAFETY: One at a time; the window is whole.
+        check(unsafe { ffi::MPI_Win_lock_all(0, raw) }, "open a window")?;
+        // SAFETY: One at a time; the window is locked by `lock_all`. It makes the zeros seen by operations of others.
+        check(unsafe { ffi::MPI_Win_sync(raw) }, "open a window")?;
+        Ok(Window { raw, slot_bytes })
+    }
+
+    fn flush(&mut self, rank: usize) -> Result<(), String> {
+        // SAFETY: One at a time; the window is locked by `lock_all`.
+        check(unsafe { ffi::MPI_Win_flush(rank as c_int, self.raw) }, "reach a window")
+    }
+
+    /// See [`Transport`](crate::transport::Transport).
+    pub(crate) fn fetch_add(
+        &mut self,
+        rank: usize,
+        word: Word,
+        number: u64,
+    ) -> Result<u64, String> {
+        // SAFETY: constants of a running MPI (Initialised).
+        let (unsigned, sum) = unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM) };
+        let mut old = 0u64;
+        // SAFETY: One at a time; the window is locked; both places live until the flush; the word lies in the window.
+        let code = unsafe {
+            ffi::MPI_Fetch_and_op(
+                (&raw const number).cast(),
+                (&raw mut old).cast(),
+                unsigned,
+                rank as c_int,
+                word_at(word),
+                sum,
+                self.raw,
+            )
+        };
+        check(code, "reach a window")?;
+        self.flush(rank)?;
+        Ok(old)
+    }
+
+    /// See [`Transport`](crate::transport::Transport).
+    pub(crate) fn compare_swap(
+        &mut self,
+        rank: usize,
+        word: Word,
+        old: u64,
+        new: u64,
+    ) -> Result<u64, String> {
+        // SAFETY: a constant of a running MPI (Initialised).
+        let unsigned = unsafe { ffi::RSMPI_UINT64_T };
+        let mut seen = 0u64;
+        // SAFETY: One at a time; the window is locked; the three places live until the flush; the word lies in the window.
+        let code = unsafe {
+            ffi::MPI_Compare_and_swap(
+                (&raw const new).cast(),
+                (&raw const old).cast(),
+                (&raw mut seen).cast(),
+                unsigned,
+                rank as c_int,
+                word_at(word),
+                self.raw,
+            )
+        };
+        check(code, "reach a window")?;
+        self.flush(rank)?;
+        Ok(seen)
+    }
+
+    /// See [`Transport`](crate::transport::Transport).
+    pub(crate) fn get(&mut self, rank: usize, slot: usize) -> Result<Vec<u8>, String> {
+        // SAFETY: a constant of a running MPI (Initialised).
+        let byte = unsafe { ffi::RSMPI_UINT8_T };
+        let mut bytes = vec![0u8; self.slot_bytes];
+        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the flush; the slot lies
+        // in the window, since the caller has its number from the window's ends.
+        let code = unsafe {
+            ffi::MPI_Get(
+                bytes.as_mut_ptr().cast(),
+                self.slot_bytes as c_int,
+                byte,
+                rank as c_int,
+                (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint,
+                self.slot_bytes as c_int,
+                byte,
+                self.raw,
+            )
+        };
+        check(code, "read a window")?;
+        self.flush(rank)?;
+        Ok(bytes)
+    }
+
+    /// See [`Transport`](crate::transport::Transport); `rank` is this rank.
+    pub(crate) fn put(&mut self, rank: usize, slot: usize, bytes: &[u8]) -> Result<(), String> {
+        assert!(
+            bytes.len() <= self.slot_bytes,
+            "{} bytes for a slot of {}",
+            bytes.len(),
+            self.slot_bytes
+        );
+        // SAFETY: a constant of a running MPI (Initialised).
+        let byte = unsafe { ffi::RSMPI_UINT8_T };
+        // SAFETY: One at a time; the window is locked; `bytes` lives until the flush, and fits into the slot, which lies in
+        // the window.
+        let code = unsafe {
+            ffi::MPI_Put(
+                bytes.as_ptr().cast(),
+                bytes.len() as c_int,
+                byte,
+                rank as c_int,
+                (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint,
+                bytes.len() as c_int,
+                byte,
+                self.raw,
+            )
+        };
+        check(code, "write to a window")?;
+        self.flush(rank)
+    }
+
+    /// Frees it. Collective: each rank must call it.
+    pub(crate) fn free(mut self) {
+        // SAFETY: One at a time; the window was locked by `lock_all`, and no operation is under way.
+        unsafe { ffi::MPI_Win_unlock_all(self.raw) };
+        // SAFETY: One at a time; the window is not locked, and is not used after this.
+        unsafe { ffi::MPI_Win_free(&raw mut self.raw) };
+    }
+}

@@ -1,0 +1,104 @@
+//! `poach-far uts`: the size of an unbalanced tree.
+
+#[path = "../../../crates/bench/src/uts/tree.rs"]
+pub(crate) mod tree;
+
+use clap::ValueEnum;
+use poach_far::{Error, World, sum};
+use serde::{Deserialize, Serialize};
+
+use super::{Checkpoints, Report, counted};
+use tree::{Shape, Tree};
+
+/// The size of an unbalanced tree whose every node is found by hashing.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Which tree of the benchmark's sample list.
+    #[arg(value_enum, ignore_case = true, default_value_t = Sample::T3)]
+    tree: Sample,
+    #[command(flatten)]
+    checkpoints: Checkpoints,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Sample {
+    /// Geometric, 4,130,071 nodes.
+    #[value(name = "T1")]
+    T1,
+    /// Geometric, 4,117,769 nodes.
+    #[value(name = "T2")]
+    T2,
+    /// Geometric, 96,793,510 nodes.
+    #[value(name = "T2L")]
+    T2L,
+    /// Binomial, 4,112,897 nodes.
+    #[value(name = "T3")]
+    T3,
+    /// Binomial, 111,345,631 nodes.
+    #[value(name = "T3L")]
+    T3L,
+    /// Binomial, 2,793,220,501 nodes.
+    #[value(name = "T3XXL")]
+    T3XXL,
+}
+
+const T3XXL: Tree = Tree {
+    shape: Shape::Binomial { root: 2000, many: 2, probability: 0.499_995 },
+    seed: 316,
+    nodes: 2_793_220_501,
+};
+
+impl Sample {
+    pub(super) fn tree(self) -> Tree {
+        match self {
+            Sample::T1 => tree::T1,
+            Sample::T2 => tree::T2,
+            Sample::T2L => tree::T2L,
+            Sample::T3 => tree::T3,
+            Sample::T3L => tree::T3L,
+            Sample::T3XXL => T3XXL,
+        }
+    }
+}
+
+/// A node as a task.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Node {
+    state: [u8; 20],
+    depth: u32,
+}
+
+impl Node {
+    pub(super) fn root(tree: Tree) -> Node {
+        Node::of(tree::Node::root(tree.seed))
+    }
+
+    fn of(tree::Node { state, depth }: tree::Node) -> Node {
+        Node { state, depth }
+    }
+
+    /// The children of the node.
+    #[inline]
+    pub(super) fn children(self, shape: Shape) -> impl Iterator<Item = Node> {
+        let node = tree::Node { state: self.state, depth: self.depth };
+        (0..node.children(shape)).map(move |index| Node::of(node.child(index)))
+    }
+}
+
+pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
+    let tree = arguments.tree.tree();
+    let shape = tree.shape;
+    let seed = (world.rank() == 0).then(|| Node::root(tree));
+    let mut job = world.job(seed);
+    if let Some(path) = &arguments.checkpoints.checkpoint {
+        let about = format!("uts {:?}", arguments.tree);
+        job = job.checkpoint(path, arguments.checkpoints.every(), &about);
+    }
+    let outcome = job.run(sum::<u64>(), move |node: Node, context| {
+        *context.result() += 1;
+        for child in node.children(shape) {
+            context.push(child);
+        }
+    })?;
+    Ok(outcome.map(|outcome| counted(world, &outcome, "nodes", outcome.result, Some(tree.nodes))))
+}

@@ -1,0 +1,48 @@
+//! What the load balancing asks of a network: messages, and operations on another rank's window.
+//!
+//! [`Balancer`](crate::balance::Balancer) is written over this trait alone, so the same lines run over MPI
+//! and in the [simulator](crate::simulate).
+
+use crate::balance::Message;
+
+/// The two words of each rank's window that others change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The ends of the shared part: the tail in the high half, the head in the low half.
+    Ends,
+    /// How many parcels have been copied out by those that have claimed them.
+    Copied,
+}
+
+/// A rank's connection to the others.
+///
+/// Messages between two ranks arrive in the order in which they were sent, and none is lost or arrives twice. No call
+/// waits for another rank, but for the one-sided operations, which wait for the network alone.
+pub trait Transport {
+    /// This rank.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are.
+    fn ranks(&self) -> usize;
+
+    /// Nanoseconds since some moment.
+    fn now(&mut self) -> u64;
+
+    /// Sends a message.
+    fn send(&mut self, to: usize, message: Message);
+
+    /// The next message that has arrived, and who sent it.
+    fn receive(&mut self) -> Option<(usize, Message)>;
+
+    /// Adds to a word of a rank's window, atomically, modulo 2^64. Returns what it was.
+    fn fetch_add(&mut self, rank: usize, word: Word, number: u64) -> u64;
+
+    /// Replaces a word of another rank's window, atomically, if it is `old`. Returns what it was.
+    fn compare_swap(&mut self, rank: usize, word: Word, old: u64, new: u64) -> u64;
+
+    /// Copies a slot out of a rank's window.
+    fn get(&mut self, rank: usize, slot: usize) -> Vec<u8>;
+
+    /// Writes a slot of this rank's window, before any later operation on [`Word::Ends`] can be seen.
+    fn put_own(&mut self, slot: usize, bytes: &[u8]);
+}
