@@ -233,11 +233,14 @@ impl<'h> Builder<'h> {
     ///
     /// let pool = ThreadPool::builder().threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
-    /// pool.scope(|s| {
-    ///     for i in 0..5 {
-    ///         let seen = &seen;
-    ///         s.spawn(move |_| seen.lock().unwrap().push(i));
-    ///     }
+    /// // Handed over, so that the pool's one thread runs all of it: `pool.scope` would make this thread one more worker.
+    /// pool.install(|| {
+    ///     poach_runtime::scope(|s| {
+    ///         for i in 0..5 {
+    ///             let seen = &seen;
+    ///             s.spawn(move |_| seen.lock().unwrap().push(i));
+    ///         }
+    ///     })
     /// });
     /// assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
     /// # Ok::<(), poach_runtime::BuildError>(())
