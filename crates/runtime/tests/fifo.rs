@@ -20,19 +20,24 @@ fn one_worker_runs_a_fifo_scope_oldest_first_and_a_plain_one_youngest_first() {
     let pool = pool(1);
     let expected: Vec<_> = (0..TASKS).collect();
     let seen = Mutex::new(Vec::new());
-    pool.scope_fifo(|s| {
-        for i in 0..TASKS {
-            let seen = &seen;
-            s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
-        }
+    // Installed, here and below, so that the pool's one thread runs all: `pool.scope_fifo` would make this thread a second worker.
+    pool.install(|| {
+        scope_fifo(|s| {
+            for i in 0..TASKS {
+                let seen = &seen;
+                s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
+            }
+        });
     });
     assert_eq!(seen.into_inner().unwrap(), expected);
     let seen = Mutex::new(Vec::new());
-    pool.scope(|s| {
-        for i in 0..TASKS {
-            let seen = &seen;
-            s.spawn(move |_| seen.lock().unwrap().push(i));
-        }
+    pool.install(|| {
+        scope(|s| {
+            for i in 0..TASKS {
+                let seen = &seen;
+                s.spawn(move |_| seen.lock().unwrap().push(i));
+            }
+        });
     });
     assert!(seen.into_inner().unwrap().into_iter().rev().eq(expected));
 }
@@ -40,16 +45,18 @@ fn one_worker_runs_a_fifo_scope_oldest_first_and_a_plain_one_youngest_first() {
 #[test]
 fn a_fifo_scope_goes_through_a_tree_level_by_level() {
     let seen = Mutex::new(Vec::new());
-    pool(1).scope_fifo(|s| {
-        for i in 0..3 {
-            let seen = &seen;
-            s.spawn_fifo(move |s| {
-                seen.lock().unwrap().push((0, i));
-                for j in 0..2 {
-                    s.spawn_fifo(move |_| seen.lock().unwrap().push((1, i * 2 + j)));
-                }
-            });
-        }
+    pool(1).install(|| {
+        scope_fifo(|s| {
+            for i in 0..3 {
+                let seen = &seen;
+                s.spawn_fifo(move |s| {
+                    seen.lock().unwrap().push((0, i));
+                    for j in 0..2 {
+                        s.spawn_fifo(move |_| seen.lock().unwrap().push((1, i * 2 + j)));
+                    }
+                });
+            }
+        });
     });
     let levels = (0..3).map(|i| (0, i)).chain((0..6).map(|i| (1, i)));
     assert!(seen.into_inner().unwrap().into_iter().eq(levels));
@@ -59,15 +66,17 @@ fn a_fifo_scope_goes_through_a_tree_level_by_level() {
 fn scopes_keep_their_queues_apart() {
     // The inner scope must not run the outer one's older tasks in place of its own.
     let seen = Mutex::new(Vec::new());
-    pool(1).scope_fifo(|outer| {
-        let seen = &seen;
-        for i in 0..2 {
-            outer.spawn_fifo(move |_| seen.lock().unwrap().push(("outer", i)));
-        }
-        scope_fifo(|inner| {
+    pool(1).install(|| {
+        scope_fifo(|outer| {
+            let seen = &seen;
             for i in 0..2 {
-                inner.spawn_fifo(move |_| seen.lock().unwrap().push(("inner", i)));
+                outer.spawn_fifo(move |_| seen.lock().unwrap().push(("outer", i)));
             }
+            scope_fifo(|inner| {
+                for i in 0..2 {
+                    inner.spawn_fifo(move |_| seen.lock().unwrap().push(("inner", i)));
+                }
+            });
         });
     });
     let mut seen = seen.into_inner().unwrap();

@@ -72,11 +72,14 @@ where
 /// ```
 /// let seen = std::sync::Mutex::new(Vec::new());
 /// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
-/// pool.scope_fifo(|s| {
-///     for i in 0..5 {
-///         let seen = &seen;
-///         s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
-///     }
+/// // Handed over, so that the pool's one thread runs all of it: `pool.scope_fifo` would make this thread one more worker.
+/// pool.install(|| {
+///     poach_runtime::scope_fifo(|s| {
+///         for i in 0..5 {
+///             let seen = &seen;
+///             s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
+///         }
+///     })
 /// });
 /// assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
 /// # Ok::<(), poach_runtime::BuildError>(())
