@@ -362,7 +362,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
             .field("start_handler", &self.start_handler.as_ref().map(|_| Closure))
             .field("exit_handler", &self.exit_handler.as_ref().map(|_| Closure))
             .field("breadth_first", &self.breadth_first)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -376,9 +376,11 @@ fn panicked(handler: Option<&PanicHandler>, payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Says why, if anybody reads it: `eprintln` panics if not, which would end this function and not the process.
+/// Says why, and then what the original says, if anybody reads it: `eprintln` panics if not, which would end this function and not the
+/// process.
 fn abort(why: &str) -> ! {
-    drop(writeln!(io::stderr(), "rayon-core (Poach): {why}: aborting"));
+    let said = "Rayon: detected unexpected panic; aborting";
+    drop(writeln!(io::stderr(), "rayon-core (Poach): {why}\n{said}"));
     process::abort();
 }
 

@@ -7,65 +7,77 @@ use std::io;
 use poach_runtime::BuildError;
 
 /// Why a pool cannot be made.
+// The names are what the original's `Debug` shows: it is the message of an `unwrap`, and so of most programs that fail here.
 #[derive(Debug)]
-pub struct ThreadPoolBuildError(Kind);
+pub struct ThreadPoolBuildError {
+    kind: ErrorKind,
+}
 
 #[derive(Debug)]
-enum Kind {
-    GlobalExists,
-    CurrentThreadInPool,
+enum ErrorKind {
+    GlobalPoolAlreadyInitialized,
+    CurrentThreadAlreadyInPool,
     /// The system refused a thread, or memory.
-    System(io::Error),
+    IOError(io::Error),
 }
 
 impl From<BuildError> for ThreadPoolBuildError {
     fn from(error: BuildError) -> ThreadPoolBuildError {
-        ThreadPoolBuildError(match error {
-            BuildError::GlobalExists => Kind::GlobalExists,
-            BuildError::CurrentThreadInPool => Kind::CurrentThreadInPool,
-            BuildError::Spawn { source, .. } => Kind::System(source),
-            other => Kind::System(io::Error::other(other)),
-        })
+        let kind = match error {
+            BuildError::GlobalExists => ErrorKind::GlobalPoolAlreadyInitialized,
+            BuildError::CurrentThreadInPool => ErrorKind::CurrentThreadAlreadyInPool,
+            BuildError::Spawn { source, .. } => ErrorKind::IOError(source),
+            other => ErrorKind::IOError(io::Error::other(other)),
+        };
+        ThreadPoolBuildError { kind }
     }
 }
 
 impl From<io::Error> for ThreadPoolBuildError {
     fn from(error: io::Error) -> ThreadPoolBuildError {
-        ThreadPoolBuildError(Kind::System(error))
+        ThreadPoolBuildError { kind: ErrorKind::IOError(error) }
     }
 }
 
 impl ThreadPoolBuildError {
     pub(crate) fn is_global_there(&self) -> bool {
-        matches!(self.0, Kind::GlobalExists)
+        matches!(self.kind, ErrorKind::GlobalPoolAlreadyInitialized)
     }
 
     /// Whether the system has no threads.
     pub(crate) fn is_unsupported(&self) -> bool {
-        matches!(&self.0, Kind::System(error) if error.kind() == io::ErrorKind::Unsupported)
+        matches!(&self.kind, ErrorKind::IOError(error) if error.kind() == io::ErrorKind::Unsupported)
     }
 }
 
+// Programs compare them with those of the original.
+const GLOBAL_EXISTS: &str = "The global thread pool has already been initialized.";
+const CURRENT_THREAD_IN_POOL: &str = "The current thread is already part of another thread pool.";
+
 impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Programs compare the first two with those of the original.
-        match &self.0 {
-            Kind::GlobalExists => {
-                f.write_str("The global thread pool has already been initialized.")
-            }
-            Kind::CurrentThreadInPool => {
-                f.write_str("The current thread is already part of another thread pool.")
-            }
-            Kind::System(error) => error.fmt(f),
+        match &self.kind {
+            ErrorKind::GlobalPoolAlreadyInitialized => GLOBAL_EXISTS.fmt(f),
+            ErrorKind::CurrentThreadAlreadyInPool => CURRENT_THREAD_IN_POOL.fmt(f),
+            ErrorKind::IOError(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for ThreadPoolBuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            Kind::GlobalExists | Kind::CurrentThreadInPool => None,
-            Kind::System(error) => Some(error),
+        match &self.kind {
+            ErrorKind::GlobalPoolAlreadyInitialized | ErrorKind::CurrentThreadAlreadyInPool => None,
+            ErrorKind::IOError(error) => Some(error),
+        }
+    }
+
+    #[expect(deprecated, reason = "old programs ask for it")]
+    fn description(&self) -> &str {
+        match &self.kind {
+            ErrorKind::GlobalPoolAlreadyInitialized => GLOBAL_EXISTS,
+            ErrorKind::CurrentThreadAlreadyInPool => CURRENT_THREAD_IN_POOL,
+            ErrorKind::IOError(error) => error.description(),
         }
     }
 }

@@ -18,7 +18,8 @@ pub(crate) fn is_worker() -> bool {
 pub(crate) fn global() -> &'static poach::ThreadPool {
     poach::global_if_made().unwrap_or_else(|| {
         if let Err(error) = builder::ensure_global() {
-            panic!("the global thread pool could not be made: {error}");
+            // As the original says it.
+            panic!("The global thread pool has not been initialized.: {error:?}");
         }
         poach::global()
     })

@@ -19,6 +19,8 @@ fn in_child(role: &str, test: &str) -> bool {
         .unwrap();
     assert!(!child.status.success(), "{child:?}");
     assert!(!String::from_utf8_lossy(&child.stdout).contains("still there"), "{child:?}");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(said.ends_with("Rayon: detected unexpected panic; aborting\n"), "{said}");
     false
 }
 

@@ -404,6 +404,11 @@ fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end
         .unwrap_err();
     assert_eq!(error.to_string(), "no more hands");
     assert!(error.source().is_some());
+    let shown = format!("{error:?}");
+    assert!(shown.starts_with("ThreadPoolBuildError { kind: IOError(Custom { "), "{shown}");
+    #[allow(deprecated)]
+    let described = error.description().to_owned();
+    assert_eq!(described, error.source().unwrap().to_string());
     for thread in threads {
         thread.join().unwrap();
     }
@@ -441,14 +446,16 @@ fn this_thread_as_one_of_the_pools() {
 
 #[test]
 fn too_many_threads_are_reduced_to_the_most() {
-    let mut asked = 0;
-    let builder = ThreadPoolBuilder::new().num_threads(max_num_threads() + 1);
-    let refused = builder.spawn_handler(|thread| {
-        asked = asked.max(thread.index());
-        Err(io::Error::other("enough"))
-    });
-    assert_eq!(refused.build().unwrap_err().to_string(), "enough");
-    assert_eq!(asked, 0);
+    for threads in [max_num_threads() + 1, usize::MAX] {
+        let mut asked = 0;
+        let builder = ThreadPoolBuilder::new().num_threads(threads);
+        let refused = builder.spawn_handler(|thread| {
+            asked = asked.max(thread.index());
+            Err(io::Error::other("enough"))
+        });
+        assert_eq!(refused.build().unwrap_err().to_string(), "enough");
+        assert_eq!(asked, 0);
+    }
 }
 
 #[test]
@@ -465,6 +472,37 @@ fn the_drop_of_a_pool_waits_for_nothing_and_loses_nothing() {
     assert!(receive.try_recv().is_err());
     drop(release);
     assert_eq!(receive.recv().unwrap(), (55, 2));
+}
+
+#[test]
+fn a_stolen_half_outlives_the_handle_of_its_pool() {
+    let pool = pool(2);
+    let (release, hold) = mpsc::channel::<()>();
+    let (send, receive) = mpsc::channel();
+    let both = Arc::new(Barrier::new(3));
+    let halves = Arc::clone(&both);
+    pool.spawn(move || {
+        // Each half waits until the other has begun, and so runs on a thread of its own.
+        let (here, there) = join(
+            || {
+                halves.wait();
+                current_thread_index()
+            },
+            || {
+                halves.wait();
+                _ = hold.recv();
+                // The pool still works: for this half, and for what it forks.
+                (current_thread_index(), fib(12), broadcast(|context| context.index()))
+            },
+        );
+        send.send((here, there)).unwrap();
+    });
+    both.wait();
+    drop(pool);
+    drop(release);
+    let (here, (there, sum, all)) = receive.recv().unwrap();
+    assert!(here != there && here < Some(2) && there < Some(2));
+    assert_eq!((sum, all), (144, vec![0, 1]));
 }
 
 #[test]
@@ -516,6 +554,8 @@ fn a_pool_thread_cannot_be_one_of_another_pools() {
         ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap_err()
     });
     assert_eq!(error.to_string(), "The current thread is already part of another thread pool.");
+    // What an `unwrap` says.
+    assert_eq!(format!("{error:?}"), "ThreadPoolBuildError { kind: CurrentThreadAlreadyInPool }");
 }
 
 #[test]
@@ -536,48 +576,4 @@ fn joins_nest_deeply() {
     }
     let pool = ThreadPoolBuilder::new().num_threads(2).stack_size(512 << 20).build().unwrap();
     assert_eq!(pool.install(|| deep(100_000)), 100_000);
-}
-
-#[test]
-fn ten_thousand_pools_leave_nothing() {
-    for index in 0..10_000 {
-        let pool = pool(1);
-        if index % 3 == 0 {
-            assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
-        }
-    }
-    #[cfg(target_os = "linux")]
-    {
-        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-        // Other tests have theirs at the same time.
-        while threads() > 100 {
-            thread::yield_now();
-        }
-    }
-}
-
-#[test]
-fn builders_and_errors_show_themselves() {
-    let builder = ThreadPoolBuilder::new().num_threads(3).thread_name(|i| i.to_string());
-    let shown = format!("{builder:?}");
-    assert!(shown.contains("num_threads: 3") && shown.contains("<closure>"), "{shown}");
-    let pool = builder.build().unwrap();
-    assert!(format!("{pool:?}").starts_with("ThreadPool"));
-    pool.scope(|s| assert!(format!("{s:?}").starts_with("Scope")));
-    pool.scope_fifo(|s| assert!(format!("{s:?}").starts_with("ScopeFifo")));
-    pool.broadcast(|c| assert!(format!("{c:?}").starts_with("BroadcastContext")));
-}
-
-#[test]
-#[allow(deprecated)]
-fn the_old_names() {
-    let configuration =
-        rayon_core::Configuration::new().num_threads(2).thread_name(|i| i.to_string());
-    assert_eq!(configuration.build().unwrap().current_num_threads(), 2);
-    assert_eq!(
-        ThreadPool::new(rayon_core::Configuration::default().num_threads(1))
-            .unwrap()
-            .current_num_threads(),
-        1
-    );
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rayon_core::{ThreadPoolBuilder, join};
+use rayon_core::{Scope, ThreadPoolBuilder, join};
 
 /// What a process printed to standard error, and whether it ended well.
 struct Ended {
@@ -116,7 +116,7 @@ fn an_abort_that_nobody_reads() {
     if is_child() {
         let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         pool.spawn(|| panic!("nobody waits for it"));
-        thread::sleep(Duration::from_secs(20));
+        thread::sleep(Duration::from_secs(600));
         return;
     }
     let ended = unheard("an_abort_that_nobody_reads", &[]);
@@ -141,28 +141,51 @@ fn unheard(test: &str, variables: &[(&str, &str)]) -> std::process::ExitStatus {
 #[test]
 fn a_lock_that_is_held_across_a_join() {
     if is_child() {
+        let sleeps = env::var("POACH_WAITING").is_ok_and(|waiting| waiting == "sleep");
         let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let (lock, stolen) = (Mutex::new(()), AtomicBool::new(false));
+        let [stolen, begun, met] = [(); 3].map(|()| AtomicBool::new(false));
+        let (lock, stolen, begun, met) = (Mutex::new(()), &stolen, &begun, &met);
         pool.scope(|s| {
+            let lock = &lock;
             let held = lock.lock().unwrap();
+            let holder = thread::current().id();
             let until_stolen = || {
                 while !stolen.load(Ordering::SeqCst) {
                     thread::yield_now();
                 }
             };
+            let wants_the_lock = move |_: &Scope<'_>| {
+                if thread::current().id() == holder && lock.try_lock().is_err() {
+                    // It stands on top of the holder, and would wait for it for ever.
+                    met.store(true, Ordering::SeqCst);
+                    begun.store(true, Ordering::SeqCst);
+                } else {
+                    begun.store(true, Ordering::SeqCst);
+                    drop(lock.lock().unwrap());
+                }
+            };
             join(until_stolen, || {
                 stolen.store(true, Ordering::SeqCst);
-                // Whoever waits for this half and meanwhile takes this task holds the lock that it wants.
-                s.spawn(|_| drop(lock.lock().unwrap()));
-                thread::sleep(Duration::from_millis(50));
+                // From outside, so that the other worker sees it at once.
+                thread::scope(|threads| _ = threads.spawn(|| s.spawn(wants_the_lock)));
+                let start = Instant::now();
+                while !begun.load(Ordering::SeqCst)
+                    && !(sleeps && start.elapsed() > Duration::from_millis(50))
+                {
+                    thread::yield_now();
+                }
             });
             drop(held);
         });
+        assert_eq!(met.load(Ordering::SeqCst), !sleeps);
         return;
     }
-    let test = "a_lock_that_is_held_across_a_join";
-    let Ended { well, said } = child(test, &[("POACH_WAITING", "sleep")]);
-    assert!(well, "{said}");
+    // With the default a task that wants the lock is put on top of the one that holds it.
+    for waiting in ["sleep", "random"] {
+        let test = "a_lock_that_is_held_across_a_join";
+        let Ended { well, said } = child(test, &[("POACH_WAITING", waiting)]);
+        assert!(well, "{waiting}: {said}");
+    }
 }
 
 #[test]
