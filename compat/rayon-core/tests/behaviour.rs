@@ -406,9 +406,6 @@ fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end
     assert!(error.source().is_some());
     let shown = format!("{error:?}");
     assert!(shown.starts_with("ThreadPoolBuildError { kind: IOError(Custom { "), "{shown}");
-    #[allow(deprecated)]
-    let described = error.description().to_owned();
-    assert_eq!(described, error.source().unwrap().to_string());
     for thread in threads {
         thread.join().unwrap();
     }
@@ -483,12 +480,13 @@ fn a_stolen_half_outlives_the_handle_of_its_pool() {
     let halves = Arc::clone(&both);
     pool.spawn(move || {
         // Each half waits until the other has begun, and so runs on a thread of its own.
+        let halves = &halves;
         let (here, there) = join(
             || {
                 halves.wait();
                 current_thread_index()
             },
-            || {
+            move || {
                 halves.wait();
                 _ = hold.recv();
                 // The pool still works: for this half, and for what it forks.
