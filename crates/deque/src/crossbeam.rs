@@ -83,11 +83,13 @@ impl<T> Worker<T> {
     }
 
     /// Whether there is no task.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of tasks.
+    #[inline]
     pub fn len(&self) -> usize {
         match &self.queue {
             Queue::Fifo(queue) => queue.len(),
@@ -155,11 +157,13 @@ impl<T> RefUnwindSafe for Stealer<T> {}
 
 impl<T> Stealer<T> {
     /// Whether there is no task.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of tasks.
+    #[inline]
     pub fn len(&self) -> usize {
         match &self.queue {
             Thieves::Fifo(queue) => queue.len(),
@@ -343,11 +347,13 @@ impl<T> Injector<T> {
     }
 
     /// Whether there is no task.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// The number of tasks.
+    #[inline]
     pub fn len(&self) -> usize {
         self.queue.len()
     }

@@ -133,6 +133,11 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// thread can see but the time.
     fn evict<T>(_those: &[T]) {}
 
+    /// This thread will soon write there, where another processor's cache may hold the line: asks for it, where memory can, and does not
+    /// wait. Orders nothing, and changes nothing that a thread can see but the time.
+    #[inline(always)]
+    fn will_write<T>(_there: &T) {}
+
     /// Frees an object that threads have used and that, by the word of some protocol, none uses any more. A
     /// model's memory checks the protocol: it finds a use that no store and load put in order before this. What
     /// one thread alone has, or the last handle, is dropped as usual.

@@ -64,6 +64,20 @@ unsafe impl Memory for Machine {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    #[inline(always)]
+    fn will_write<T>(there: &T) {
+        let there = core::ptr::from_ref(there);
+        // SAFETY: the instruction changes nothing but caches, faults at no address, and does nothing on processors without it.
+        unsafe {
+            core::arch::asm!(
+                "prefetchw [{}]",
+                in(reg) there,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
     fn evict<T>(those: &[T]) {
         /// Of every x86-64 processor there is.
         const LINE: usize = 64;

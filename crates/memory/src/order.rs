@@ -51,6 +51,13 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// Called by the owner between its store of `tail` and its load of `head`.
     fn owner(&self);
 
+    /// Whether [`owner`](StoreLoad::owner) calls no function. Where it does, a queue may pop in a function of its own, so that the
+    /// usual path saves no registers for that call.
+    #[inline(always)]
+    fn is_inline(&self) -> bool {
+        true
+    }
+
     /// Called by a thief between its announcement on `head` (or its load of `head`, where a
     /// compare-and-swap of `head` follows) and its load of `tail`.
     fn thief(&self);
@@ -139,6 +146,11 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.expedited { M::light() } else { full_instead::<M>() }
+    }
+
+    #[inline(always)]
+    fn is_inline(&self) -> bool {
+        self.expedited
     }
 
     #[inline(always)]

@@ -109,6 +109,8 @@ struct OwnerLine<T, M: Memory, P> {
 /// What only the owner touches.
 struct Private<T, M: Memory> {
     buffer: Buffer<T, M>,
+    /// An index at or below `top`: there is no task when the tail is here.
+    floor: Cell<u64>,
     /// What the owner itself has opened last, or another under the same tag, which is the head's.
     opened: Cell<u64>,
     /// For how many pushes it stays eager.
@@ -262,6 +264,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                 tail: M::Word::new(index),
                 private: Owned::new(Private {
                     buffer,
+                    floor: Cell::new(index),
                     opened: Cell::new(open),
                     eager: Cell::new(0),
                     next_eager: Cell::new(SHORTEST),
@@ -342,15 +345,26 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// Takes the youngest task.
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {
-        let shared = &*self.shared;
+        let owner = &self.shared.owner;
         // Relaxed: only the owner stores it.
-        let tail = shared.owner.tail.load(Ordering::Relaxed);
-        // Relaxed, both: hints, so that an empty queue is left alone.
-        if tail <= shared.alarm.load(Ordering::Relaxed)
-            && count(tail, unpack(shared.thieves.head.load(Ordering::Relaxed)).1) == 0
-        {
+        let tail = owner.tail.load(Ordering::Relaxed);
+        if tail == self.private().floor.get() {
             return None;
         }
+        if owner.policy.is_inline() { self.pop_above(tail) } else { self.pop_with_call(tail) }
+    }
+
+    /// The same with a policy that calls a function, which the usual path then saves no registers for.
+    #[cold]
+    #[inline(never)]
+    fn pop_with_call(&self, tail: u64) -> Option<T> {
+        self.pop_above(tail)
+    }
+
+    /// Steps 1 to 3 of a pop. There may be no task: then the alarm is at the tail or above it, as it is at `top` or above.
+    #[inline(always)]
+    fn pop_above(&self, tail: u64) -> Option<T> {
+        let shared = &*self.shared;
         let index = tail.wrapping_sub(1);
         // Release: a thief that reads the tail here sees the tasks below.
         shared.owner.tail.store(index, Ordering::Release);
@@ -374,6 +388,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         if !closed {
             // Release: as in `pop`. The queue is empty.
             shared.owner.tail.store(tail, Ordering::Release);
+            self.private().floor.set(tail);
             return None;
         }
         // SAFETY: closed with `index` in the queue, and opened again at most up to `index`.

@@ -30,7 +30,7 @@ impl<T, M: Memory> Fifo<T, M> {
             self.finish_taken();
         }
         // SAFETY: the tail is the owner's, and `shared` keeps the rings.
-        match unsafe { buffer.write_all(&self.shared.thieves.rings, tail, count, tasks) } {
+        match unsafe { buffer.write_all(&self.shared.rings, tail, count, tasks) } {
             Ok(tail) => self.publish(tail),
             Err(NoMemory) => crate::out_of_memory::<T>(),
         }
@@ -58,7 +58,7 @@ impl<T, M: Memory> Fifo<T, M> {
     /// Free slots in the ring as it is.
     pub(crate) fn free(&self) -> usize {
         self.finish_taken();
-        self.private().buffer.free(&self.shared.thieves.rings, self.tail())
+        self.private().buffer.free(&self.shared.rings, self.tail())
     }
 
     /// Opens the queue, if it is closed.

@@ -116,13 +116,16 @@ fn opened(index: u64) -> u64 {
 /// How far `tail` is above the index of `head`. Both have 62 bits here.
 #[inline(always)]
 fn above(tail: u64, head: u64) -> i64 {
-    (tail.wrapping_mul(ONE).wrapping_sub(head & !(OPEN | ODD)) as i64) / ONE as i64
+    // The flags are at most 3: what is left of them is shifted out.
+    (tail.wrapping_mul(ONE).wrapping_add(OPEN | ODD).wrapping_sub(head) as i64) >> 2
 }
 
 struct Shared<T, M: Memory> {
     owner: CachePadded<OwnerLine<T, M>>,
     alarm: CachePadded<M::Word>,
-    thieves: CachePadded<ThievesLine<T, M>>,
+    thieves: CachePadded<ThievesLine<M>>,
+    /// By itself: what thieves say here they say after they have moved `head`, which others wait for.
+    rings: CachePadded<Rings<T, M>>,
     looks: u32,
 }
 
@@ -149,12 +152,11 @@ struct Private<T, M: Memory> {
 }
 
 /// What everyone who takes a task of an open queue writes.
-struct ThievesLine<T, M: Memory> {
+struct ThievesLine<M: Memory> {
     head: M::Word,
     known: M::Word,
     /// For how many pauses of the processor a thief lets the owner get ahead: see "Distance".
     pace: M::Word,
-    rings: Rings<T, M>,
 }
 
 impl<T, M: Memory> Shared<T, M> {
@@ -176,7 +178,7 @@ impl<T, M: Memory> Drop for Shared<T, M> {
         let tail = self.owner.tail.load(Ordering::Relaxed);
         let first = tail.wrapping_sub(above(tail, self.front(head)).max(0) as u64);
         // SAFETY: no handle is left, so nobody is between claim and mark, and all of `first..tail` are tasks.
-        unsafe { self.thieves.rings.drop_tasks(first, tail) };
+        unsafe { self.rings.drop_tasks(first, tail) };
     }
 }
 
@@ -270,8 +272,8 @@ impl<T, M: Memory> Fifo<T, M> {
                 head: M::Word::new(head),
                 known: M::Word::new(index),
                 pace: M::Word::new(0),
-                rings,
             }),
+            rings: CachePadded::new(rings),
             looks,
         });
         Ok(Fifo { shared, not_sync: PhantomData })
@@ -327,7 +329,7 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline(never)]
     fn find(&self, tail: u64) -> bool {
         self.finish_taken();
-        self.private().buffer.find(&self.shared.thieves.rings, tail)
+        self.private().buffer.find(&self.shared.rings, tail)
     }
 
     /// As [`Buffer::make`].
@@ -335,7 +337,7 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline(never)]
     fn make(&self, tail: u64) -> Result<(), NoMemory> {
         self.finish_taken();
-        self.private().buffer.make(&self.shared.thieves.rings, tail)
+        self.private().buffer.make(&self.shared.rings, tail)
     }
 
     /// Writes a task to `tail` and shows it to thieves.
@@ -375,6 +377,24 @@ impl<T, M: Memory> Fifo<T, M> {
         if self.private().closed.get() == OPEN {
             return self.pop_open(tail, index);
         }
+        if owner.policy.is_inline() {
+            self.pop_closed(tail, index)
+        } else {
+            self.pop_with_call(tail, index)
+        }
+    }
+
+    /// As `pop_closed` with a policy that calls a function, which the usual path then saves no registers for.
+    #[cold]
+    #[inline(never)]
+    fn pop_with_call(&self, tail: u64, index: u64) -> Option<T> {
+        self.pop_closed(tail, index)
+    }
+
+    /// Steps 1 to 3 of a pop.
+    #[inline(always)]
+    fn pop_closed(&self, tail: u64, index: u64) -> Option<T> {
+        let owner = &self.shared.owner;
         // Step 1. Release: pairs with the acquire in `front`.
         owner.taken.store(index.wrapping_add(1), Ordering::Release);
         owner.policy.owner();
@@ -424,7 +444,7 @@ impl<T, M: Memory> Fifo<T, M> {
         // SAFETY: by this function's contract.
         let task = unsafe { buffer.read(index) };
         // SAFETY: as above; its task has been read.
-        unsafe { buffer.finish(&self.shared.thieves.rings, index, 1) };
+        unsafe { buffer.finish_privately(index) };
         task
     }
 
@@ -514,7 +534,7 @@ impl<T, M: Memory> Fifo<T, M> {
         let count = index.wrapping_sub(first) as u32;
         if count > 0 {
             // SAFETY: the owner has taken and read these, and finishes them here alone.
-            unsafe { buffer.finish(&self.shared.thieves.rings, first, count) };
+            unsafe { buffer.finish(&self.shared.rings, first, count) };
         }
     }
 

@@ -24,7 +24,7 @@ impl<T, M: Memory> Shared<T, M> {
     fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
         self.move_head(want, M::full)
-            .map(|(first, count)| unsafe { self.thieves.rings.claimed(first, count) })
+            .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
     /// As [`claim`](Shared::claim), but `Empty` is said without a fence: nobody who pushes and then looks for sleepers may count
@@ -33,7 +33,7 @@ impl<T, M: Memory> Shared<T, M> {
     fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: as in `claim`.
         self.move_head(want, || ())
-            .map(|(first, count)| unsafe { self.thieves.rings.claimed(first, count) })
+            .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
     /// Whether no task is seen, without a fence: see [`claim_unfenced`](Shared::claim_unfenced).
@@ -58,7 +58,7 @@ impl<T, M: Memory> Shared<T, M> {
             self.move_head(|_| 1, M::full)
         };
         // SAFETY: as in `claim`.
-        claimed.map(|(first, _)| unsafe { self.thieves.rings.take(first) })
+        claimed.map(|(first, _)| unsafe { self.rings.take(first) })
     }
 
     /// The first of the indices that were claimed, and how many. `fence` comes before the second look at a queue that seems
@@ -203,7 +203,7 @@ impl<T, M: Memory> Stealer<T, M> {
 
     #[inline(always)]
     pub(crate) fn rings(&self) -> &Rings<T, M> {
-        &self.shared.thieves.rings
+        &self.shared.rings
     }
 
     /// Whether `owner` owns this queue.

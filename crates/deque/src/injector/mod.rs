@@ -69,6 +69,10 @@
 //! long as a push takes. So a thief that has met a push between its steps 1 and 3 sets a `pace`. From then on a
 //! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again. The pace doubles
 //! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing about what a thief then finds.
+//!
+//! A push asks for the cache line of the slot `AHEAD` of its own, which thieves have read when the block was last in use. A push whose
+//! exchange of `tickets` fails has the line of that word in its cache now, and its value: it waits a moment and tries that value, without
+//! another load, which would share the line again.
 
 mod batch;
 mod chain;
@@ -92,10 +96,11 @@ const BLOCK: usize = 64;
 /// push has a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
 
-/// The logarithms of the first and the longest wait, in pauses, of a push after another one was faster: whoever is left alone for
-/// so long pushes several tasks.
-const SHORTEST: u32 = 4;
-const LONGEST: u32 = 7;
+/// The longest wait, in pauses, of a push after others were faster. The first is one pause.
+const LONGEST: u32 = 64;
+
+/// How far ahead a push asks for the cache line of a slot: a line takes as long to come from another processor as some pushes.
+const AHEAD: usize = 8;
 
 /// A queue that all threads share by reference.
 ///
@@ -178,11 +183,11 @@ fn marked(index: u64) -> u64 {
 
 /// Another push was faster.
 #[cold]
-fn back_off<M: Memory>(wait: &mut u32) {
-    for _ in 0..1 << *wait {
+fn back_off<M: Memory>(pauses: &mut u32) {
+    for _ in 0..*pauses {
         M::pause();
     }
-    *wait = (*wait + 1).min(LONGEST);
+    *pauses = (2 * *pauses).min(LONGEST);
 }
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
@@ -244,28 +249,35 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// [`OutOfMemory`], with the task, if there is no memory for a block.
     #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let mut task = task;
-        let mut wait = SHORTEST;
+        let (mut task, mut pauses) = (task, 1);
+        // Relaxed, here and below: validated by the exchange. The block is found first: with an index there is no way back.
+        let mut index = self.tickets.load(Ordering::Relaxed);
         loop {
-            // Relaxed: validated by the exchange. The block is found first: with an index there is no way back.
-            let index = self.tickets.load(Ordering::Relaxed);
             let block = match self.place_of(index) {
                 Ok(Some(place)) => self.chain.block(place),
-                Ok(None) => continue,
+                Ok(None) => {
+                    index = self.tickets.load(Ordering::Relaxed);
+                    continue;
+                }
                 Err(NoMemory) => return Err(OutOfMemory(task)),
             };
             let next = index.wrapping_add(1);
             // SeqCst: see "Emptiness".
             let taken =
                 self.tickets.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed);
-            if taken.is_ok() {
-                match self.put(index, block, task) {
-                    Ok(()) => return Ok(()),
-                    Err(back) => task = back,
-                }
-            } else {
-                back_off::<M>(&mut wait);
+            if let Err(now) = taken {
+                index = now;
+                back_off::<M>(&mut pauses);
+                continue;
             }
+            if index as usize % SLOTS < SLOTS.saturating_sub(AHEAD) {
+                M::will_write(block.slot(index.wrapping_add(AHEAD as u64)));
+            }
+            match self.put(index, block, task) {
+                Ok(()) => return Ok(()),
+                Err(back) => task = back,
+            }
+            index = self.tickets.load(Ordering::Relaxed);
         }
     }
 

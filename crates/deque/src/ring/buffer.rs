@@ -153,6 +153,18 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         unsafe { rings.finish(self.ring.get(), first, count) };
     }
 
+    /// As [`finish`](Buffer::finish) of one index, in the owner's own record: thieves do not wait for it.
+    ///
+    /// # Safety
+    ///
+    /// The index is the owner's, its task has been taken out, and the `Rings` that this came from lives.
+    #[inline(always)]
+    pub(crate) unsafe fn finish_privately(&self, index: u64) {
+        // SAFETY: the current ring lives as long as its `Rings`.
+        let (word, bit) = unsafe { &*self.ring.get() }.mine(index);
+        word.set(word.get() | bit);
+    }
+
     /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
     #[cold]
     #[inline(never)]
@@ -170,12 +182,20 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         // Acquire: pairs with the release in `Rings::finish`.
         let finished = rings.finished.load(Ordering::Acquire);
         let mut low = finished;
-        while low != tail && self.marked(low) {
+        // SAFETY: the current ring lives as long as its `Rings`.
+        let ring = unsafe { &*self.ring.get() };
+        while low != tail {
+            let (word, bit) = ring.mine(low);
+            if word.get() & bit != 0 {
+                word.set(word.get() & !bit);
+            } else if !self.marked(low) {
+                break;
+            }
             low = low.wrapping_add(1);
         }
         if low != finished {
             // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
-            // know. No thief stores now: the index at `finished` was marked.
+            // know. No thief stores now: the index at `finished` was marked, or the owner's.
             rings.finished.store(low, Ordering::Relaxed);
         }
         self.low.set(low);
@@ -253,6 +273,11 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             let index = first.wrapping_add(step);
             // SAFETY: a task was written for each index of a full ring, and thieves at most read it.
             unsafe { new.copy(index, old) };
+            let (word, bit) = old.mine(index);
+            if word.get() & bit != 0 {
+                let (word, bit) = new.mine(index);
+                word.set(word.get() | bit);
+            }
         }
         // Relaxed, both: only the owner, this thread, reads them.
         old.end.store(tail, Ordering::Relaxed);

@@ -34,6 +34,10 @@
 //! passes an index only if that is marked, so its holder no longer moves the word, and it stops before any
 //! holder that still may.
 //!
+//! *By the owner, its own record.* An owner that takes one index after another from the thieves' end would make them wait for the line
+//! of `finished` each time. It may instead set a bit that nobody else reads. Such an index is as good as marked, when the owner walks; the
+//! word stops there until then, and thieves mark what is above.
+//!
 //! A queue may know its indices by their low 32 bits alone: `finished` has them all, and is at most a
 //! capacity, 2^30, behind what a thief has claimed, or the owner would not have pushed so far.
 //!
@@ -67,6 +71,7 @@ mod capacity;
 mod claimed;
 mod storage;
 
+use core::cell::Cell as Private;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
@@ -90,6 +95,8 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     rests: Box<[Slot<S::Rest, M>]>,
     /// `marks[i & mask] == i` says that index `i` is finished.
     marks: Box<[M::Word]>,
+    /// A bit for each slot whose index the owner has finished without telling anyone. Only the owner looks.
+    mine: Box<[Private<u64>]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
     older: M::Pointer<Ring<T, M, S>>,
     /// The tail at which this ring was retired. Only the owner looks.
@@ -115,6 +122,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
             rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
             // The marks looked at are those of indices from `low` on: this is none of them.
             marks: array(capacity, || M::Word::new(low.wrapping_sub(1)))?,
+            mine: array(capacity.div_ceil(64), || Private::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
         });
@@ -192,6 +200,14 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     #[inline(always)]
     fn mark(&self, index: u64) -> &M::Word {
         &self.marks[index as usize & (self.marks.len() - 1)]
+    }
+
+    /// The word of `mine` for `index`, and the bit in it. For the owner alone.
+    #[inline(always)]
+    fn mine(&self, index: u64) -> (&Private<u64>, u64) {
+        let slot = index as usize & (self.heads.len() - 1);
+        // In bounds: there is a bit for each slot.
+        (&self.mine[slot / 64], 1 << (slot % 64))
     }
 }
 
@@ -391,6 +407,44 @@ mod tests {
             assert_eq!(buffer.capacity(), 4);
             assert!(buffer.has(at(4)) && buffer.has(at(5)) && !buffer.has(at(6)));
         }
+    }
+
+    /// The owner finishes some indices by itself, a thief has the others, before and after the ring grows.
+    #[test]
+    fn what_the_owner_finishes_by_itself_counts_once_and_what_thieves_have_does_not() {
+        let (rings, buffer) = Rings::<u64, Machine>::new(4, 0).unwrap();
+        let push = |range: core::ops::Range<u64>| {
+            for index in range {
+                buffer.make(&rings, index).unwrap();
+                // SAFETY: there is room, and `rings` lives.
+                unsafe { buffer.write(index, index) };
+            }
+        };
+        let take = |index| {
+            // SAFETY: written, taken once, and finished after.
+            assert_eq!(unsafe { buffer.read(index) }, index);
+            // SAFETY: as above.
+            unsafe { buffer.finish_privately(index) };
+        };
+        push(0..4);
+        (0..4).for_each(take);
+        // A lap later: the owner's bits of the first are gone.
+        push(4..8);
+        assert_eq!(buffer.capacity(), 4);
+        // SAFETY: claimed once, and written.
+        let slow = unsafe { rings.claimed(4, 1) };
+        (5..7).for_each(take);
+        // It grows, and the owner's bits come along: below 4 all is finished, and 4 is not.
+        push(8..9);
+        assert_eq!(buffer.capacity(), 8);
+        take(7);
+        push(9..12);
+        assert_eq!(buffer.capacity(), 8);
+        drop(slow);
+        take(8);
+        push(12..17);
+        assert_eq!(buffer.capacity(), 8, "what was finished in the ring before does not count");
+        assert!(!buffer.find(&rings, 17), "the slot of a task that nobody has taken is free");
     }
 
     #[test]

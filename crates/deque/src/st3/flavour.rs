@@ -185,7 +185,8 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none.
-            #[inline]
+            // Out of line: inlined, the answer of an attempt in vain was put together in one place and copied to another.
+            #[inline(never)]
             pub fn steal<C>(&self, dest: &Worker<T>, mut count_fn: C) -> Result<usize, StealError>
             where
                 C: FnMut(usize) -> usize,
@@ -200,7 +201,7 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none. No room for the others is no error.
-            #[inline]
+            #[inline(never)]
             pub fn steal_and_pop<C>(
                 &self,
                 dest: &Worker<T>,

@@ -23,6 +23,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..THIEF
     },
     Mutant {
+        name: "biased-floor-too-high",
+        why: "off by one: an owner that finds no task remembers that there is none one index above, either",
+        was: "self.private().floor.set(tail);",
+        is: "self.private().floor.set(tail.wrapping_add(1));",
+        scene: Scene::Returns,
+        caught: Caught::Lost,
+        ..OWNER
+    },
+    Mutant {
         name: "biased-asks-nobody",
         why: "a missing store: a thief opens tasks and raises no alarm",
         was: "shared.alarm.swap(RAISED, Ordering::SeqCst);",

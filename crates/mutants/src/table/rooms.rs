@@ -26,9 +26,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-all-finished",
         why: "the owner takes every slot for free",
-        was: "while low != tail && self.marked(low) {",
-        is: "while low != tail {",
+        was: "} else if !self.marked(low) {",
+        is: "} else if false {",
         caught: Caught::Twice,
+        ..RING
+    },
+    Mutant {
+        name: "ring-keeps-its-record",
+        why: "the owner does not clear the bit of an index that it has finished: a lap later the slot is taken for free",
+        was: "word.set(word.get() & !bit);",
+        is: "",
+        queue: Queue::Fifo,
+        scene: Scene::Mixed,
+        caught: Caught::Race,
         ..RING
     },
     Mutant {
