@@ -42,7 +42,7 @@ impl Pool {
                     if !victim.has_private_tasks() || victim.expose() == Exposure::Refused {
                         let left = self.left.lock().unwrap();
                         if *left != 0 && victim.is_empty() {
-                            // Whoever shares rings. A nap, since what is shared by a push's answer to a request rings nobody.
+                            // A push that shares in answer to a request notifies nobody.
                             let nap = std::time::Duration::from_millis(1);
                             drop(self.bell.wait_timeout(left, nap).unwrap());
                         }

@@ -1,4 +1,4 @@
-//! Forks and spawns by the hundred million, over pools of changing size and manners, every result checked.
+//! Forks and spawns by the hundred million, over pools of changing size and wait policy, every result checked.
 //!
 //! `cargo run --release -p poach-runtime --example soak -- [FORKS] [SEED]`
 //!

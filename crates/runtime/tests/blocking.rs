@@ -28,7 +28,7 @@ fn without_spares_or_workers_it_is_a_call() {
 #[test]
 fn too_many_are_refused() {
     let error = ThreadPool::builder().threads(MAX_THREADS).spares(1).build().unwrap_err();
-    assert!(matches!(error, BuildError::Threads(seats) if seats == MAX_THREADS + 1), "{error}");
+    assert!(matches!(error, BuildError::Threads(own) if own == MAX_THREADS + 1), "{error}");
     let error = ThreadPool::builder().threads(1).spares(usize::MAX).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(_)), "{error}");
 }

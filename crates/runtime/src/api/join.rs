@@ -175,8 +175,8 @@ where
 {
     Local::with(|local| match local {
         Some(local) => {
-            let home = address(Some(local));
-            let migrated = move || Local::with(address) != home;
+            let caller = address(Some(local));
+            let migrated = move || Local::with(address) != caller;
             fork_here(local, || a(FnContext::new(false)), move || b(FnContext::new(migrated())))
         }
         None => pool().join_context(a, b),
@@ -198,8 +198,8 @@ where
 {
     let here = || Local::with(|local| local.map(|local| local.index));
     // Both halves run in one pool, so the index says which thread it is.
-    let home = here();
-    join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != home)))
+    let caller = here();
+    join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != caller)))
 }
 
 /// Calls `f` with the token of this thread's worker; on any other thread as [`ThreadPool::run`](crate::ThreadPool::run) of

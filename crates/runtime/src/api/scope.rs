@@ -147,8 +147,8 @@ where
     F: FnOnce(&S) -> R,
 {
     Local::with(|local| {
-        let home = local.filter(|local| registry.is_none_or(|pool| local.registry.serves(pool)));
-        if let Some(local) = home {
+        let worker = local.filter(|local| registry.is_none_or(|pool| local.registry.serves(pool)));
+        if let Some(local) = worker {
             return open(Tally::new(local), Some(local), form, f);
         }
         let registry = registry.unwrap_or_else(|| global().registry());

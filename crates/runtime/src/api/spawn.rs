@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::handle::JoinHandle;
-use crate::api::handle::packet::{Home, InOrder, Packet};
+use crate::api::handle::packet::{InOrder, Packet, TaskContext};
 use crate::job::current::Local;
 use crate::job::task::Task;
 use crate::pool::global;
@@ -108,7 +108,7 @@ pub(crate) fn spawn_in<R: Send + 'static>(
 ) -> JoinHandle<R> {
     hand_out(
         registry,
-        |home| home,
+        |context| context,
         f,
         |registry, local, task| match local {
             Some(local) if !local.is_guest() => local.spawn(task),
@@ -173,9 +173,9 @@ fn let_go(
 
 /// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread
 /// is, if it is one.
-fn hand_out<R: Send + 'static, H: Home>(
+fn hand_out<R: Send + 'static, H: TaskContext>(
     pool: &Arc<Registry>,
-    home: impl FnOnce(Detached) -> H,
+    context: impl FnOnce(Detached) -> H,
     f: impl FnOnce() -> R + Send + 'static,
     route: impl FnOnce(&Registry, Option<&Local>, Task),
 ) -> JoinHandle<R> {
@@ -184,7 +184,7 @@ fn hand_out<R: Send + 'static, H: Home>(
         let local = local.filter(|local| local.registry.serves(pool));
         // A worker that has been interrupted spawns for what it was interrupted for.
         let registry = local.map_or(pool, |local| &local.registry);
-        let (packet, promise) = Packet::new(home(registry.detach()), f);
+        let (packet, promise) = Packet::new(context(registry.detach()), f);
         route(registry, local, Task::detached(move || drop(promise.run())));
         JoinHandle::new(packet)
     })

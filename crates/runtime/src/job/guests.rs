@@ -42,7 +42,7 @@ impl Guests {
                 local.hand_over();
                 // An interrupt that has begun has called this guest, or is about to, and waits for it.
                 // After G2 the Local may be another's.
-                while !registry.sleep.leave(place, || registry.relieve(index)) {
+                while !registry.sleep.leave(place, || registry.relieve(Some(index))) {
                     registry.fork_guard.check_or_abort();
                     local.answer_calls();
                     thread::yield_now();

@@ -6,16 +6,16 @@
 //! cell, its *keeper*, is said by the address of its [`Local`]: so one comparison finds out, at each spawn
 //! and each end.
 //!
-//! The home worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
+//! The opening worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
 //! own count over to the word and from then on counts there as well; then a worker that brings the
-//! word to zero has ended the last task, and wakes the home worker. Before that, a word at zero means
+//! word to zero has ended the last task, and wakes the opening worker. Before that, a word at zero means
 //! nothing, and the wake-up does no harm.
 //!
 //! A task does not take itself off: it returns where it is counted, and whoever has run it takes it off there
-//! ([`Local::count_down`]). So the home worker, which waits for its scope and runs one task of it after the
+//! ([`Local::count_down`]). So the opening worker, which waits for its scope and runs one task of it after the
 //! other, counts their ends in a register.
 //!
-//! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no home worker:
+//! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening worker:
 //! everybody counts in the word, which starts at one for the body itself. Whoever takes off the last
 //! one, a task or the body, knows that it is the last, and says so to the thread that waits.
 
@@ -37,7 +37,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 type SharedWord = <Machine as Memory>::Word;
 type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 
-/// How many tasks of a scope its home worker runs, one after the other, between two looks at what the others
+/// How many tasks of a scope its opening worker runs, one after the other, between two looks at what the others
 /// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
 /// after the scope's last task has ended elsewhere.
 const BLIND: i64 = 32;
@@ -58,7 +58,7 @@ pub(crate) struct Tally {
 }
 
 enum Waiter {
-    /// The home worker, by its index.
+    /// The opening worker, by its index.
     Own(usize),
     /// A thread that is no worker of the scope's pool.
     Outside(Signal),
@@ -168,7 +168,7 @@ impl Tally {
         Local::with(|local| {
             if let Some(local) = local
                 && let Destination::Own = destination
-                && tally.pending.add_at_home(local)
+                && tally.pending.add_own(local)
             {
                 local.spawn_fresh(task);
             } else {
@@ -205,7 +205,7 @@ impl Tally {
         }
     }
 
-    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the home worker,
+    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the opening worker,
     /// the scope may be gone when this returns.
     ///
     /// # Safety
@@ -215,7 +215,7 @@ impl Tally {
     unsafe fn ended(tally: *const Tally, local: &Local) {
         // SAFETY: the task is still counted, so the scope still stands.
         let pending = unsafe { &(*tally).pending };
-        if !pending.remove_at_home(local) {
+        if !pending.remove_own(local) {
             // SAFETY: by this function's contract.
             unsafe { Tally::ended_away(tally, &local.registry) };
         }
@@ -262,7 +262,7 @@ impl Tally {
             self.run_own(local);
         }
         let done = || {
-            // SAFETY: this is the home worker, which opened the scope.
+            // SAFETY: this is the opening worker, which opened the scope.
             unsafe { self.pending.unfinished() == 0 }
         };
         if !done() {
@@ -271,12 +271,12 @@ impl Tally {
         }
     }
 
-    /// Runs tasks of the home worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
+    /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
     #[inline(always)]
     fn run_own(&self, local: &Local) {
         let calls = &local.remote().calls;
         loop {
-            // SAFETY: this is the home worker, which opened the scope.
+            // SAFETY: this is the opening worker, which opened the scope.
             let unfinished = unsafe { self.pending.unfinished() };
             if unfinished == 0 {
                 return;
@@ -305,7 +305,7 @@ impl Tally {
                 }
             }
             // SAFETY: as above.
-            unsafe { self.pending.remove_many_at_home(ended) };
+            unsafe { self.pending.remove_many_own(ended) };
             if let Some(other) = other {
                 local.count_down(other);
             }
@@ -364,39 +364,39 @@ impl Drop for Held {
 struct Line<T>(T);
 
 struct Pending {
-    /// Used by the thread that acts as the home worker, and by no other. On a line of its own, since that
+    /// Used by the thread that acts as the opening worker, and by no other. On a line of its own, since that
     /// one writes it all the time, and the others read what stands beside it.
-    home: Line<Cell<i64>>,
-    /// The home worker, while it counts in `home`; or null.
+    own: Line<Cell<i64>>,
+    /// The opening worker, while it counts in `own`; or null.
     keeper: SharedPointer<Local>,
-    /// Where the top of the home worker's queue was before the first task.
+    /// Where the top of the opening worker's queue was before the first task.
     below: u64,
     /// On a line of its own: thieves of small tasks write it all the time.
     away: Line<SharedWord>,
 }
 
-// SAFETY: `home` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
-// home worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
-// home worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
+// SAFETY: `own` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
+// opening worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
+// opening worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.
 unsafe impl Sync for Pending {}
 
 impl Pending {
     /// For a scope that this worker opens.
-    fn new(home: &Local) -> Self {
-        let keeper = SharedPointer::new(ptr::from_ref(home).cast_mut());
+    fn new(opener: &Local) -> Self {
+        let keeper = SharedPointer::new(ptr::from_ref(opener).cast_mut());
         let away = Line(Word::new(0));
-        Pending { home: Line(Cell::new(0)), keeper, below: home.top(), away }
+        Pending { own: Line(Cell::new(0)), keeper, below: opener.top(), away }
     }
 
-    /// For a scope without a home worker, whose body is counted too.
+    /// For a scope without an opening worker, whose body is counted too.
     fn with_body() -> Self {
         let keeper = SharedPointer::new(ptr::null_mut());
         let away = Line(Word::new(1));
-        Pending { home: Line(Cell::new(0)), keeper, below: 0, away }
+        Pending { own: Line(Cell::new(0)), keeper, below: 0, away }
     }
 
-    /// Whether this worker counts in `home`.
+    /// Whether this worker counts in `own`.
     #[inline(always)]
     fn is_kept_by(&self, local: &Local) -> bool {
         // Relaxed: the word changes once, on the keeper's own thread; to all others it never says their name.
@@ -405,47 +405,47 @@ impl Pending {
 
     /// One task more, if this worker is the keeper.
     #[inline(always)]
-    fn add_at_home(&self, local: &Local) -> bool {
-        let home = self.is_kept_by(local);
-        if home {
-            self.home.0.set(self.home.0.get() + 1);
+    fn add_own(&self, local: &Local) -> bool {
+        let counts_here = self.is_kept_by(local);
+        if counts_here {
+            self.own.0.set(self.own.0.get() + 1);
         }
-        home
+        counts_here
     }
 
     /// One task less, if this worker is the keeper.
     #[inline(always)]
-    fn remove_at_home(&self, local: &Local) -> bool {
-        let home = self.is_kept_by(local);
-        if home {
+    fn remove_own(&self, local: &Local) -> bool {
+        let counts_here = self.is_kept_by(local);
+        if counts_here {
             // SAFETY: this is the keeper.
-            unsafe { self.remove_many_at_home(1) };
+            unsafe { self.remove_many_own(1) };
         }
-        home
+        counts_here
     }
 
     /// So many tasks less.
     ///
     /// # Safety
     ///
-    /// On the thread of the home worker.
+    /// On the thread of the opening worker.
     #[inline(always)]
-    unsafe fn remove_many_at_home(&self, tasks: i64) {
-        self.home.0.set(self.home.0.get().wrapping_sub(tasks));
+    unsafe fn remove_many_own(&self, tasks: i64) {
+        self.own.0.set(self.own.0.get().wrapping_sub(tasks));
     }
 
     /// One task more.
     fn add(&self, local: Option<&Local>) {
-        if !local.is_some_and(|local| self.add_at_home(local)) {
+        if !local.is_some_and(|local| self.add_own(local)) {
             // Relaxed: the task that adds is itself still counted, so the sum is not near zero.
             self.away.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// One task less, in the word `away`. Returns whether the home worker may be waiting for just this one. The
+    /// One task less, in the word `away`. Returns whether the opening worker may be waiting for just this one. The
     /// scope, and the word with it, may be gone when this returns.
     fn remove(away: &SharedWord) -> bool {
-        // AcqRel: releases what the task did to the home worker's `unfinished`, through those that come after
+        // AcqRel: releases what the task did to the opening worker's `unfinished`, through those that come after
         // it too.
         away.fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -454,20 +454,20 @@ impl Pending {
     ///
     /// # Safety
     ///
-    /// On the thread of the home worker.
+    /// On the thread of the opening worker.
     #[inline(always)]
     unsafe fn unfinished(&self) -> i64 {
         // Acquire: sees what the tasks did; pairs with `remove`.
         let away = self.away.0.load(Ordering::Acquire) as i64;
-        self.home.0.get().wrapping_add(away)
+        self.own.0.get().wrapping_add(away)
     }
 
-    /// Moves the home worker's count over: from now on every end of a task that leaves none says so.
+    /// Moves the opening worker's count over: from now on every end of a task that leaves none says so.
     fn fold(&self, local: &Local) {
         if self.is_kept_by(local) {
             // Relaxed, both: the count itself is all that matters, and the keeper knows that it is none.
             self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
-            self.away.0.fetch_add(self.home.0.replace(0) as u64, Ordering::Relaxed);
+            self.away.0.fetch_add(self.own.0.replace(0) as u64, Ordering::Relaxed);
         }
     }
 }

@@ -15,29 +15,29 @@ use std::time::Duration;
 
 use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Stack, Status, Stolen};
 use poach_memory::{Memory, Ordering, Word};
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::AtomicU64;
 use shuttle::sync::{Condvar, Mutex};
-use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
+use crate::scheduler::sleep::guests::Places;
 use crate::scheduler::sleep::{Caller, Parking, Sleep};
 
 mod memory;
+mod programs;
 
 use memory::Shuttled;
 
-struct ShuttledSeat {
+struct ShuttledParking {
     called: Mutex<bool>,
     changed: Condvar,
 }
 
-impl ShuttledSeat {
+impl ShuttledParking {
     fn new() -> Self {
-        ShuttledSeat { called: Mutex::new(false), changed: Condvar::new() }
+        ShuttledParking { called: Mutex::new(false), changed: Condvar::new() }
     }
 }
 
-impl Parking for ShuttledSeat {
+impl Parking for ShuttledParking {
     fn park(&self) {
         let mut called = self.called.lock().unwrap();
         while !*called {
@@ -72,6 +72,8 @@ enum Left {
     CallForTheShared,
     /// A guest leaves without looking.
     LookOfTheGuest,
+    /// A guest that leaves does not look at what owners keep private.
+    LookAtPrivateTasks,
     /// An owner puts each request off while nobody searches, for which sleepers nap.
     Answers,
     /// The same, and sleepers do not nap.
@@ -81,7 +83,7 @@ enum Left {
 /// What a worker's stack belongs to.
 struct DequeEvents {
     index: usize,
-    sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
+    sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
     left: Left,
 }
 
@@ -108,6 +110,9 @@ enum What {
     /// `Wait` and `Begin`: a half that does not end before the other one has begun elsewhere.
     HandedOver,
     Wait,
+    /// `WaitInOneLeaf` and `Begin`: the first forks nothing.
+    HandedOverBehindALeaf,
+    WaitInOneLeaf,
     Begin,
 }
 
@@ -121,7 +126,7 @@ fn descriptor() -> *mut () {
 
 /// A pool: its workers' stacks, an inbox, and who sleeps.
 struct Pool {
-    sleep: Arc<Sleep<Shuttled, ShuttledSeat>>,
+    sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
     forks: Vec<Stack<Shuttled, DequeEvents>>,
     inbox: Mutex<VecDeque<What>>,
     injected: AtomicU64,
@@ -129,6 +134,8 @@ struct Pool {
     begun: AtomicU64,
     /// 1 for each worker as which somebody acts just now.
     acting: Vec<AtomicU64>,
+    /// 1 for each that sleeps in a wait as a guest, or is about to, or has just woken.
+    dozing: Vec<AtomicU64>,
     /// What the injected tasks came to; and who waits for it.
     results: Mutex<Vec<u64>>,
     more: Condvar,
@@ -140,11 +147,11 @@ struct Pool {
 impl Pool {
     fn new(workers: usize, places: usize, left: Left) -> Arc<Pool> {
         let parking = workers + places;
-        let seats = (0..parking).map(|_| ShuttledSeat::new()).collect();
-        let sleep = Arc::new(Sleep::new(seats, places, 1));
+        let threads = (0..parking).map(|_| ShuttledParking::new()).collect();
+        let sleep = Arc::new(Sleep::new(threads, places, 1));
         let stack = |index| {
-            let home = DequeEvents { index, sleep: Arc::clone(&sleep), left };
-            Stack::new(8, home).expect("a small stack")
+            let events = DequeEvents { index, sleep: Arc::clone(&sleep), left };
+            Stack::new(8, events).expect("a small stack")
         };
         Arc::new(Pool {
             forks: (0..parking).map(stack).collect(),
@@ -153,6 +160,7 @@ impl Pool {
             closing: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             acting: (0..parking).map(|_| AtomicU64::new(0)).collect(),
+            dozing: (0..parking).map(|_| AtomicU64::new(0)).collect(),
             results: Mutex::new(Vec::new()),
             more: Condvar::new(),
             sleep,
@@ -187,9 +195,27 @@ impl Pool {
         Some(task)
     }
 
-    fn visible(&self) -> bool {
+    /// Whether there is something that anybody takes who leaves these guests alone.
+    fn visible(&self, alone: Places) -> bool {
+        let taken = |index: usize| index < self.workers || !alone.has(index - self.workers);
+        let mut forks = self.forks.iter().enumerate();
         self.injected.load(Ordering::Relaxed) != 0
-            || self.forks.iter().any(|forks| forks.shared() != 0)
+            || forks.any(|(index, forks)| forks.shared() != 0 && taken(index))
+    }
+
+    /// `Registry::to_claim`.
+    fn to_claim(&self, victim: usize) -> Option<usize> {
+        if self.workers == 1 { victim.checked_sub(self.workers) } else { None }
+    }
+
+    /// `Registry::is_left_alone`.
+    fn is_left_alone(&self, victim: usize) -> bool {
+        self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
+    }
+
+    /// `Registry::leaves_alone`.
+    fn leaves_alone(&self) -> Places {
+        if self.workers == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
     }
 
     fn request_everywhere(&self, but: usize) {
@@ -202,7 +228,7 @@ impl Pool {
     fn found(&self) {
         if self.sleep.found() {
             self.request_everywhere(usize::MAX);
-            if self.visible() {
+            if self.visible(Places::NONE) {
                 self.sleep.wake_one(Caller::GoesOn);
             }
         }
@@ -234,7 +260,9 @@ impl Pool {
     fn relieve(&self, me: usize) {
         if self.left != Left::LookOfTheGuest {
             self.request_everywhere(me);
-            if self.visible() {
+            let private = |victim: usize| self.forks[victim].has_private_tasks();
+            let looks = self.left != Left::LookAtPrivateTasks;
+            if self.visible(Places::NONE) || looks && self.others(me).any(private) {
                 self.sleep.wake_for(me);
             }
         }
@@ -244,9 +272,11 @@ impl Pool {
     fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
         let place = me - self.workers;
         while !done() {
-            self.sleep.doze(place, || self.relieve(me));
+            self.dozing[me].store(1, Ordering::Relaxed);
+            _ = self.sleep.doze(place, || self.relieve(me));
             self.sleep.sleep_following(me, None, done);
             self.sleep.rouse(place);
+            self.dozing[me].store(0, Ordering::Relaxed);
         }
     }
 
@@ -256,9 +286,22 @@ impl Pool {
 
     fn steal(&self, me: usize) -> Option<(Stolen<'_, Shuttled>, usize)> {
         self.others(me).find_map(|victim| {
+            let place = self.to_claim(victim);
+            if place.is_some() && self.forks[victim].shared() == 0 {
+                return None;
+            }
+            let claimed = match place {
+                Some(place) => Some(self.sleep.claim(place)?),
+                None => None,
+            };
             loop {
                 match self.forks[victim].steal() {
-                    Ok(stolen) => return Some((stolen, victim)),
+                    Ok(stolen) => {
+                        let dozes = self.dozing[victim].load(Ordering::Relaxed) != 0;
+                        assert!(place.is_none() || dozes, "stolen from a guest that is awake");
+                        drop(claimed);
+                        return Some((stolen, victim));
+                    }
                     Err(Claim::Lost) => Shuttled::pause(),
                     Err(_) => return None,
                 }
@@ -282,7 +325,8 @@ impl Pool {
                 self.more.notify_one();
                 continue;
             }
-            if let Some((stolen, victim)) = self.steal(me) {
+            let aside = idle && self.sleep.is_crowded();
+            if !aside && let Some((stolen, victim)) = self.steal(me) {
                 found(&mut looks);
                 self.run_stolen(me, top, &stolen);
                 if self.left != Left::CallForTheVictim {
@@ -294,13 +338,12 @@ impl Pool {
                 self.sleep.search();
             }
             looks += 1;
-            let aside = idle && self.sleep.is_crowded();
             if aside {
                 looks = 3;
             }
-            if looks == 2
-                && self.others(me).any(|victim| self.forks[victim].expose() == Exposure::Done)
-            {
+            let victims = |&victim: &usize| !self.is_left_alone(victim);
+            let expose = |victim: usize| self.forks[victim].expose() == Exposure::Done;
+            if looks == 2 && self.others(me).filter(victims).any(expose) {
                 // Something to steal now.
             } else if looks <= 2 {
                 Shuttled::pause();
@@ -309,19 +352,23 @@ impl Pool {
                     self.end(me);
                 }
                 let nap = (self.left == Left::Answers).then_some(Duration::ZERO);
-                self.sleep.sleep(me, nap, || {
+                let look_again = || {
                     self.request_everywhere(me);
                     let aside = idle && self.sleep.leaves_it_to_guests();
-                    let private = |victim: usize| self.forks[victim].has_private_tasks();
                     let seen = || {
                         if aside {
-                            self.injected.load(Ordering::Relaxed) != 0
-                        } else {
-                            self.visible() || self.others(me).any(private)
+                            return self.injected.load(Ordering::Relaxed) != 0;
                         }
+                        let alone = self.leaves_alone();
+                        let taken = |&victim: &usize| {
+                            victim < self.workers || !alone.has(victim - self.workers)
+                        };
+                        let private = |victim: usize| self.forks[victim].has_private_tasks();
+                        self.visible(alone) || self.others(me).filter(taken).any(private)
                     };
                     self.left != Left::SecondLook && (done() || seen())
-                });
+                };
+                self.sleep.sleep(me, look_again, || nap);
                 if idle {
                     self.begin(me);
                 }
@@ -344,6 +391,18 @@ impl Pool {
                 while self.begun.load(Ordering::Relaxed) == 0 {
                     // A place at which a request is met.
                     self.join(me, top, What::Tree(0), What::Tree(0));
+                    Shuttled::pause();
+                }
+                0
+            }
+            What::HandedOverBehindALeaf => {
+                (0..30).for_each(|_| Shuttled::pause());
+                // Requests are met before.
+                self.join(me, top, What::Tree(0), What::Tree(0));
+                self.join(me, top, What::WaitInOneLeaf, What::Begin)
+            }
+            What::WaitInOneLeaf => {
+                while self.begun.load(Ordering::Relaxed) == 0 {
                     Shuttled::pause();
                 }
                 0
@@ -385,148 +444,4 @@ impl Pool {
         unsafe { stolen.slot().put(result) };
         stolen.slot().status().store(Status::DONE, Ordering::Release);
     }
-}
-
-/// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
-fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
-    let pool = Pool::new(workers, usize::from(calls > 0), left);
-    let threads: Vec<_> = (0..workers)
-        .map(|me| {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || {
-                // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
-                let bottom = unsafe { pool.forks[me].bottom() };
-                pool.begin(me);
-                pool.work_until(me, bottom, true, &|| pool.closing.load(Ordering::Relaxed) != 0);
-            })
-        })
-        .collect();
-    let caller = Arc::clone(&pool);
-    let caller = (calls > 0).then(|| {
-        thread::spawn(move || {
-            for _ in 0..calls {
-                while caller.call(What::Tree(1)).is_none_or(|result| result != 2) {
-                    Shuttled::pause();
-                }
-            }
-        })
-    });
-    for &task in tasks {
-        (0..10 * calls).for_each(|_| Shuttled::pause());
-        pool.inject(task);
-    }
-    assert_eq!(pool.results(tasks.len()), expected);
-    if let Some(caller) = caller {
-        caller.join().unwrap();
-    }
-    // Another one, when all may be asleep: they take some steps to be.
-    (0..100).for_each(|_| Shuttled::pause());
-    pool.inject(What::Tree(1));
-    assert_eq!(pool.results(1), [2]);
-    pool.closing.store(1, Ordering::Relaxed);
-    pool.sleep.wake_all();
-    for thread in threads {
-        thread.join().unwrap();
-    }
-}
-
-/// Two trees of joins.
-fn trees(left: Left) {
-    program(3, &[What::Tree(2), What::Tree(2)], &[4, 4], 0, left);
-}
-
-/// A join that needs two workers, the second of which sleeps, or is about to, or looks for work.
-fn handed_over(left: Left) {
-    program(2, &[What::HandedOver], &[1], 0, left);
-}
-
-fn one_worker_and_a_guest(left: Left) {
-    program(1, &[What::Tree(1)], &[2], 8, left);
-}
-
-fn two_workers_and_a_guest(left: Left) {
-    program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
-}
-
-/// A join that needs two workers, one of which may stand aside for a guest just then.
-fn handed_over_beside_a_guest(left: Left) {
-    program(2, &[What::HandedOver], &[1], 3, left);
-}
-
-/// With each of the two ways to choose.
-const ITERATIONS: usize = 300;
-/// More than any of these programs takes.
-const STEPS: usize = 50_000;
-
-fn config() -> Config {
-    let mut config = Config::new();
-    config.max_steps = MaxSteps::FailAfter(STEPS);
-    config.failure_persistence = FailurePersistence::None;
-    config
-}
-
-fn check(program: fn(Left), left: Left) {
-    let random = RandomScheduler::new_from_seed(1, ITERATIONS);
-    Runner::new(random, config()).run(move || program(left));
-    let changes = PctScheduler::new_from_seed(1, 3, ITERATIONS);
-    Runner::new(changes, config()).run(move || program(left));
-}
-
-#[test]
-fn every_task_is_run_once_and_everybody_comes_home() {
-    check(trees, Left::Nothing);
-}
-
-#[test]
-fn a_half_that_waits_for_the_other_meets_a_thief() {
-    check(handed_over, Left::Nothing);
-}
-
-#[test]
-fn guests_come_and_go_and_nothing_is_lost() {
-    check(one_worker_and_a_guest, Left::Nothing);
-    check(two_workers_and_a_guest, Left::Nothing);
-    check(handed_over_beside_a_guest, Left::Nothing);
-}
-
-#[test]
-fn an_owner_that_puts_requests_off_meets_one_that_naps() {
-    check(trees, Left::Answers);
-    check(handed_over, Left::Answers);
-}
-
-#[test]
-#[should_panic(expected = "max_steps")]
-fn an_owner_that_puts_requests_off_waits_for_ever_if_nobody_naps() {
-    check(handed_over, Left::AnswersAndNaps);
-}
-
-#[test]
-#[should_panic(expected = "max_steps")]
-fn a_guest_that_leaves_without_looking_leaves_a_half_alone() {
-    check(handed_over_beside_a_guest, Left::LookOfTheGuest);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn a_task_from_outside_that_calls_nobody_is_left_alone() {
-    check(trees, Left::CallForTheInjected);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn a_victim_that_is_not_called_sleeps_for_ever() {
-    check(trees, Left::CallForTheVictim);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn a_sleeper_that_does_not_look_again_loses_a_call() {
-    check(trees, Left::SecondLook);
-}
-
-#[test]
-#[should_panic(expected = "max_steps")]
-fn an_owner_that_answers_a_request_and_calls_nobody_waits_for_ever() {
-    check(handed_over, Left::CallForTheShared);
 }

@@ -180,10 +180,14 @@ impl<'h> Builder<'h> {
     /// [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run), and in the global pool the functions of these names
     /// and the loops ([`par_for`](crate::par_for()) and the like), run their own body on the calling
     /// thread, always: with its thread-local variables, its call stack, its processor. The thread is one more worker for as
-    /// long, with an [index](crate::current_thread_index) above those of the pool's own, and of the
-    /// pool's workers that have nothing to do, one stands aside, so that no more threads are at work than the pool has
-    /// workers. It takes no task of others, but forks of those that have stolen from it. Four threads may do so at the same time;
-    /// the calls of more are handed to the pool's threads.
+    /// long, with an [index](crate::current_thread_index) above those of the pool's own. It takes no task of others, but forks of
+    /// those that have stolen from it. Four threads may do so at the same time; the calls of more are handed to the pool's threads.
+    ///
+    /// For each such thread one of the pool's workers that have nothing to do stands aside, so that no more threads are at work than the
+    /// pool has workers. Workers that run something go on with it, and one that is looking for work as the call comes may find one task
+    /// before it stands aside. In a pool of *one* worker it may not: the worker takes nothing of a caller that is at work, so what the caller spawns in
+    /// a scope runs there, one task after the other, in the [order](Builder::spawn_order) that one worker has. It takes
+    /// what a caller leaves while that sleeps in a wait or [blocks](crate::blocking()).
     ///
     /// [`install`](ThreadPool::install), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) and
     /// [`spawn`](ThreadPool::spawn) run what they are given on the pool's own threads, always. With `false` so does everything.
@@ -233,7 +237,7 @@ impl<'h> Builder<'h> {
     ///
     /// let pool = ThreadPool::builder().threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
-    /// // Handed over, so that the pool's one thread runs all of it: `pool.scope` would make this thread one more worker.
+    /// // On the pool's one thread; `pool.scope` does the same on this one.
     /// pool.install(|| {
     ///     poach_runtime::scope(|s| {
     ///         for i in 0..5 {

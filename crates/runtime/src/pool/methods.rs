@@ -48,8 +48,8 @@ impl ThreadPool {
         RA: Send,
         RB: Send,
     {
-        let home = thread::current().id();
-        self.enter(|| join::join_context_from(thread::current().id() != home, a, b))
+        let caller = thread::current().id();
+        self.enter(|| join::join_context_from(thread::current().id() != caller, a, b))
     }
 
     /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,

@@ -25,6 +25,7 @@ use crate::pool::handlers::Handlers;
 use crate::scheduler::deque_events::{DequeEvents, PoolSleep};
 use crate::scheduler::inbox::Inbox;
 use crate::scheduler::sleep::Caller;
+use crate::scheduler::sleep::guests::Places;
 use crate::scheduler::sleep::wake_policy::WakePolicy;
 use crate::scheduler::spares::Spares;
 use crate::scheduler::victim_order::VictimOrder;
@@ -59,7 +60,7 @@ impl Remote {
     }
 
     /// Whether there is something to steal from it.
-    fn has_visible_work(&self) -> bool {
+    pub(crate) fn has_visible_work(&self) -> bool {
         self.forks.shared() != 0 || !self.spawns.is_empty()
     }
 
@@ -224,6 +225,24 @@ impl Registry {
         }
     }
 
+    /// The place of the guest in the slot `victim`, if a thief is to claim its deques before it takes something: in a pool of one
+    /// worker. See "A pool of one worker" in `sleep/README.md`.
+    #[inline]
+    pub(crate) fn to_claim(&self, victim: usize) -> Option<usize> {
+        if self.threads == 1 { self.guest(victim) } else { None }
+    }
+
+    /// Whether the slot is of a guest whose deques are left alone because it is awake. Out of date at once.
+    pub(crate) fn is_left_alone(&self, victim: usize) -> bool {
+        self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
+    }
+
+    /// The guests whose deques the caller does not look at, since it leaves them alone: they look when they doze or leave (G4). S3 or L2
+    /// precedes.
+    pub(crate) fn leaves_alone(&self) -> Places {
+        if self.threads == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
+    }
+
     /// Which place of a guest the slot `index` is, if it is one.
     pub(crate) fn guest(&self, index: usize) -> Option<usize> {
         index.checked_sub(self.first_guest())
@@ -261,24 +280,29 @@ impl Registry {
                 .all(|worker| !(1..mine).contains(&worker.deep_waits.count()))
     }
 
-    /// Line S5: whether there is work that a searcher could take.
-    pub(crate) fn visible_work(&self) -> bool {
+    /// The workers but those in these places, and their slots.
+    fn without(&self, alone: Places) -> impl Iterator<Item = (usize, &Remote)> {
+        let is_alone = move |index| self.guest(index).is_some_and(|place| alone.has(place));
+        self.workers.iter().enumerate().filter(move |&(index, _)| !is_alone(index))
+    }
+
+    /// Line S5: whether there is work that a searcher could take, which leaves these guests alone.
+    pub(crate) fn visible_work(&self, alone: Places) -> bool {
         // S3 or L2 precedes.
-        self.has_injected() || self.workers.iter().any(Remote::has_visible_work)
+        self.has_injected() || self.without(alone).any(|(_, worker)| worker.has_visible_work())
     }
 
     /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
     /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
     /// before it looks: a process-wide barrier. Without one nothing can be exposed.
-    pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
+    pub(crate) fn private_work(&self, me: usize, alone: Places, fence: impl FnOnce()) -> bool {
         if !Machine::asymmetric_by_now() {
             return false;
         }
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
         }
-        let mut workers = self.workers.iter().enumerate();
-        workers.any(|(index, worker)| index != me && worker.has_private_tasks())
+        self.without(alone).any(|(index, worker)| index != me && worker.has_private_tasks())
     }
 
     /// Whether something has come from outside.
@@ -296,11 +320,19 @@ impl Registry {
         }
     }
 
-    /// Line G4, of the guest in the slot `index`, which has left, or sleeps: does what has been left to guests.
+    /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to guests.
     #[cold]
-    pub(crate) fn relieve(&self, index: usize) {
-        self.request_everywhere(Some(index));
-        self.call_for_visible_work();
+    pub(crate) fn relieve(&self, left: Option<usize>) {
+        self.request_everywhere(left);
+        if self.call_for_visible_work() {
+            return;
+        }
+        // Without a barrier, which would cost the guest more than its call: a push of this moment may be missed.
+        let private =
+            self.without(self.leaves_alone()).find(|(_, owner)| owner.has_private_tasks());
+        if let Some((owner, _)) = private {
+            self.sleep.wake_for(owner);
+        }
     }
 
     /// Lines P2 to P5 for all visible work. Returns whether there is some.

@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     #[cfg(not(miri))] // whose addresses are not those of a stack
-    fn a_pile_is_exceeded_by_its_stack() {
+    fn the_nesting_is_exceeded_by_its_stack() {
         fn deeper(nesting_depth: &NestingDepth, calls: u32) -> bool {
             let frame = std::hint::black_box([calls as u8; 1024]);
             let high = if calls == 0 {

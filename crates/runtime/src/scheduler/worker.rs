@@ -249,7 +249,7 @@ impl Local {
     }
 
     /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
-    /// ones, its mail, everybody's tasks in the order of its rings, and the others from outside. With no
+    /// ones, its mail, everybody's tasks in its victim order, and the others from outside. With no
     /// work, it looks a while, then sleeps; whoever makes `done` true must call
     /// [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
     ///
@@ -266,34 +266,57 @@ impl Local {
 
     /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        loop {
-            match self.registry.workers[victim].forks.steal() {
-                Ok(stolen) => {
-                    let kind = Activity::StolenFork { victim, leap };
-                    return Some(Work::Fork(stolen, victim, kind));
+        let stolen = self.claimed(victim, |remote| {
+            loop {
+                match remote.forks.steal() {
+                    Ok(stolen) => return Some(stolen),
+                    Err(Claim::Lost) => Machine::pause(),
+                    Err(_) => return None,
                 }
-                Err(Claim::Lost) => Machine::pause(),
-                Err(_) => return None,
             }
-        }
+        })?;
+        Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
     }
 
     /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
     fn steal_tasks(&self, victim: usize) -> Option<Task> {
-        loop {
-            match self.registry.workers[victim].spawns.steal_half(&self.spawns) {
-                Steal::Success(task) => return Some(task),
-                Steal::Retry => Machine::pause(),
-                Steal::Empty | Steal::Abort => return None,
+        self.claimed(victim, |remote| {
+            loop {
+                match remote.spawns.steal_half(&self.spawns) {
+                    Steal::Success(task) => return Some(task),
+                    Steal::Retry => Machine::pause(),
+                    Steal::Empty | Steal::Abort => return None,
+                }
             }
+        })
+    }
+
+    /// Takes from the deques of `victim`. Those of a guest in a pool of one worker are claimed for as long, and left alone if
+    /// the guest is awake.
+    #[inline]
+    fn claimed<'l, T>(
+        &'l self,
+        victim: usize,
+        take: impl FnOnce(&'l Remote) -> Option<T>,
+    ) -> Option<T> {
+        let remote = &self.registry.workers[victim];
+        let Some(place) = self.registry.to_claim(victim) else {
+            return take(remote);
+        };
+        if !remote.has_visible_work() {
+            return None;
         }
+        let _claimed = self.registry.sleep.claim(place)?;
+        take(remote)
     }
 
     /// Nobody has answered this worker's requests for a while: moves the split of one of these workers that
     /// has private forks or spawned tasks and does not come back to its deque.
     #[cold]
     fn expose(&self, victims: impl IntoIterator<Item = usize>) -> bool {
-        victims.into_iter().any(|victim| {
+        let mut victims =
+            victims.into_iter().filter(|&victim| !self.registry.is_left_alone(victim));
+        victims.any(|victim| {
             let spawns = &self.registry.workers[victim].spawns;
             self.expose_forks([victim]) || self.has_exposed(victim, spawns.expose())
         })
@@ -303,7 +326,9 @@ impl Local {
     #[cold]
     fn expose_forks(&self, victims: impl IntoIterator<Item = usize>) -> bool {
         let forks = |victim: usize| self.registry.workers[victim].forks.expose();
-        victims.into_iter().any(|victim| self.has_exposed(victim, forks(victim)))
+        let mut victims =
+            victims.into_iter().filter(|&victim| !self.registry.is_left_alone(victim));
+        victims.any(|victim| self.has_exposed(victim, forks(victim)))
     }
 
     /// Whether something of the victim's can be stolen now.
@@ -333,7 +358,7 @@ impl Local {
         }
     }
 
-    /// Everybody else, in the order of this worker's rings.
+    /// Everybody else, in this worker's victim order.
     fn others(&self) -> impl Iterator<Item = usize> {
         self.remote().victim_order.begun_at(self.next_random())
     }

@@ -27,7 +27,7 @@ use crate::scheduler::registry::{Detached, Registry};
 pub(crate) type Outcome<R> = Result<R, JoinError>;
 
 /// What a task belongs to until it has ended.
-pub(crate) trait Home: Send + 'static {
+pub(crate) trait TaskContext: Send + 'static {
     /// Whether the task has a turn, before which no wait begins it but one that is to take nothing else.
     const IN_ORDER: bool = false;
     /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is the scope's.
@@ -37,7 +37,7 @@ pub(crate) trait Home: Send + 'static {
 }
 
 /// A pool, which waits for it.
-impl Home for Detached {
+impl TaskContext for Detached {
     #[inline(always)]
     fn registry(&self) -> &Arc<Registry> {
         Detached::registry(self)
@@ -47,7 +47,7 @@ impl Home for Detached {
 /// A task of a pool that has a turn.
 pub(crate) struct InOrder(pub(crate) Detached);
 
-impl Home for InOrder {
+impl TaskContext for InOrder {
     const IN_ORDER: bool = true;
 
     #[inline(always)]
@@ -56,7 +56,7 @@ impl Home for InOrder {
     }
 }
 
-impl Home for Held {
+impl TaskContext for Held {
     const IN_SCOPE: bool = true;
 
     fn registry(&self) -> &Arc<Registry> {
@@ -91,7 +91,7 @@ pub(crate) struct Packet<R, F, H> {
 struct Inner<R, F, H> {
     state: State<R>,
     waiter: Waiter,
-    /// The closure and its home, until the task begins.
+    /// The closure and its context, until the task begins.
     job: Option<(F, H)>,
 }
 
@@ -114,14 +114,14 @@ pub(crate) enum Waiter {
 }
 
 /// The task's side of a packet, until it runs. Dropped before, it cancels.
-pub(crate) struct Promise<R, F: FnOnce() -> R, H: Home>(Option<Arc<Packet<R, F, H>>>);
+pub(crate) struct Promise<R, F: FnOnce() -> R, H: TaskContext>(Option<Arc<Packet<R, F, H>>>);
 
-impl<R, F: FnOnce() -> R, H: Home> Packet<R, F, H> {
+impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
     /// A task of this closure, and its two sides.
     #[inline(always)]
-    pub(crate) fn new(home: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
-        let fork_guard = home.registry().fork_guard;
-        let job = Some((closure, home));
+    pub(crate) fn new(context: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
+        let fork_guard = context.registry().fork_guard;
+        let job = Some((closure, context));
         let inner = Inner { state: State::Pending, waiter: Waiter::Nobody, job };
         let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
@@ -179,10 +179,10 @@ impl<R, F: FnOnce() -> R, H: Home> Packet<R, F, H> {
 
     fn cancel_queued(&self) -> bool {
         let begun = self.lock().job.take();
-        let Some((closure, home)) = begun else {
+        let Some((closure, context)) = begun else {
             return false;
         };
-        home.registry().handlers.told(|| drop(closure));
+        context.registry().handlers.told(|| drop(closure));
         drop(self.end(Err(JoinError::cancelled())));
         true
     }
@@ -194,7 +194,7 @@ impl<R, F, H> Inner<R, F, H> {
     }
 }
 
-impl<R: Send, F: FnOnce() -> R + Send, H: Home> Awaited<R> for Packet<R, F, H> {
+impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, F, H> {
     fn fork_guard(&self) -> ForkGuard {
         self.fork_guard
     }
@@ -207,13 +207,13 @@ impl<R: Send, F: FnOnce() -> R + Send, H: Home> Awaited<R> for Packet<R, F, H> {
     fn run_on(&self, local: &Local) -> bool {
         let begun = {
             let mut inner = self.lock();
-            let lets = |(_, home): &(F, H)| local.begins(home.registry(), H::IN_ORDER);
+            let lets = |(_, context): &(F, H)| local.begins(context.registry(), H::IN_ORDER);
             if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
         };
-        let Some((closure, home)) = begun else {
+        let Some((closure, context)) = begun else {
             return false;
         };
-        let handlers = &home.registry().handlers;
+        let handlers = &context.registry().handlers;
         // Its handle is there, so that somebody will ask.
         local.run_awaited(|| Self::run(closure, handlers, true, |outcome| self.end(outcome), drop));
         true
@@ -267,7 +267,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: Home> Awaited<R> for Packet<R, F, H> {
     }
 }
 
-impl<R, F: FnOnce() -> R + Send, H: Home> Promise<R, F, H> {
+impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
     /// Runs the task, if nobody has begun it. Does not unwind. A panic that nobody will ask for is told to the pool, or
     /// returned, for the scope.
     #[inline(always)]
@@ -277,9 +277,9 @@ impl<R, F: FnOnce() -> R + Send, H: Home> Promise<R, F, H> {
             let mut inner = packet.lock();
             (inner.job.take(), matches!(inner.state, State::Detached))
         };
-        let (closure, home) = job?;
-        let (handlers, mut for_scope) = (&home.registry().handlers, None);
-        let starts = H::IN_SCOPE || !home.registry().is_dropping();
+        let (closure, context) = job?;
+        let (handlers, mut for_scope) = (&context.registry().handlers, None);
+        let starts = H::IN_SCOPE || !context.registry().is_dropping();
         // Without a handle nobody else has the packet.
         let end = |outcome| if is_detached { Some(outcome) } else { packet.end(outcome) };
         Packet::<R, F, H>::run(closure, handlers, starts, end, |payload| {
@@ -293,7 +293,7 @@ impl<R, F: FnOnce() -> R + Send, H: Home> Promise<R, F, H> {
     }
 }
 
-impl<R, F: FnOnce() -> R, H: Home> Drop for Promise<R, F, H> {
+impl<R, F: FnOnce() -> R, H: TaskContext> Drop for Promise<R, F, H> {
     fn drop(&mut self) {
         if let Some(packet) = &self.0 {
             packet.cancel_queued();

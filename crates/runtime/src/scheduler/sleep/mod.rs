@@ -9,10 +9,10 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 use self::idle::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
 
 mod follow;
+pub(crate) mod guests;
 mod idle;
 pub(crate) mod parking;
 // loom brings its own threads, which Miri cannot run.
-mod guests;
 #[cfg(all(test, not(miri)))]
 mod model;
 pub(crate) mod wake_policy;
@@ -205,21 +205,21 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
-    /// something after all; if `time` is given, at most for so long. It is a searcher still, or again, when
-    /// this returns.
+    /// something after all; at most for so long as `time` says, which is asked last, if it says so. It is a searcher still, or
+    /// again, when this returns.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
     pub(crate) fn sleep(
         &self,
         worker: usize,
-        time: Option<Duration>,
         look_again: impl FnOnce() -> bool,
+        time: impl FnOnce() -> Option<Duration>,
     ) -> Slept {
         if !self.lie_down(worker, Idle::Asleep, look_again) {
             return Slept::NotAtAll;
         }
-        if let Some(time) = time {
+        if let Some(time) = time() {
             let over = self.nap(worker, time);
             return if over { Slept::ToTheEnd } else { Slept::Called };
         }

@@ -14,23 +14,27 @@ use super::{Caller, Parking, Sleep};
 
 mod put_off;
 
-struct LoomSeat {
+struct LoomParking {
     called: Mutex<bool>,
     changed: Condvar,
     napped: Mutex<bool>,
 }
 
-impl LoomSeat {
+impl LoomParking {
     fn new() -> Self {
-        LoomSeat { called: Mutex::new(false), changed: Condvar::new(), napped: Mutex::new(false) }
+        LoomParking {
+            called: Mutex::new(false),
+            changed: Condvar::new(),
+            napped: Mutex::new(false),
+        }
     }
 
-    fn of(workers: usize) -> Box<[LoomSeat]> {
-        (0..workers).map(|_| LoomSeat::new()).collect()
+    fn of(workers: usize) -> Box<[LoomParking]> {
+        (0..workers).map(|_| LoomParking::new()).collect()
     }
 }
 
-impl Parking for LoomSeat {
+impl Parking for LoomParking {
     fn park(&self) {
         let mut called = self.called.lock().unwrap();
         while !*called {
@@ -57,7 +61,7 @@ impl Parking for LoomSeat {
 
 /// A pool reduced to its sleep: visible work is a number of tasks, taken by decrementing it.
 struct Pool<M: Memory> {
-    sleep: Sleep<M, LoomSeat>,
+    sleep: Sleep<M, LoomParking>,
     visible: AtomicUsize,
     /// What a sleeper is to be told even if there is no work.
     done: AtomicUsize,
@@ -77,7 +81,7 @@ impl<M: Memory> Pool<M> {
     /// Leaked: loom's own types panic when they are dropped by the unwinding of a deadlock.
     fn new(workers: usize, lines: Lines) -> &'static Self {
         Box::leak(Box::new(Pool {
-            sleep: Sleep::new(LoomSeat::of(workers), 2, 1),
+            sleep: Sleep::new(LoomParking::of(workers), 2, 1),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines,
@@ -85,7 +89,7 @@ impl<M: Memory> Pool<M> {
     }
 
     /// Never dropped: as the pool.
-    fn follow(&self, worker: usize) -> ManuallyDrop<Following<'_, M, LoomSeat>> {
+    fn follow(&self, worker: usize) -> ManuallyDrop<Following<'_, M, LoomParking>> {
         ManuallyDrop::new(self.sleep.follow(worker))
     }
 
@@ -118,8 +122,8 @@ impl<M: Memory> Pool<M> {
 
     fn take_as_searcher(&self, worker: usize) {
         while !self.try_take() {
-            self.sleep
-                .sleep(worker, None, || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0);
+            let sees = || self.lines.s5 && self.visible.load(Ordering::Relaxed) > 0;
+            self.sleep.sleep(worker, sees, || None);
         }
         self.found();
     }
@@ -184,7 +188,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
         let worker = thread::spawn(move || {
             pool.sleep.search();
             while pool.done.load(Ordering::Relaxed) == 0 {
-                pool.sleep.sleep(0, None, || pool.done.load(Ordering::Relaxed) != 0);
+                pool.sleep.sleep(0, || pool.done.load(Ordering::Relaxed) != 0, || None);
             }
             pool.sleep.found();
         });
@@ -197,8 +201,8 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
 /// Two threads that want one place, one of them again after the other has left.
 fn guests(stays: bool) {
     check(move || {
-        let sleep: &'static Sleep<Loom, LoomSeat> =
-            Box::leak(Box::new(Sleep::new(LoomSeat::of(2), 1, 1)));
+        let sleep: &'static Sleep<Loom, LoomParking> =
+            Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
         // What only the guest touches, and an access that loom watches.
         let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
         let act = || private.with_mut(|_| ());
@@ -233,8 +237,8 @@ fn a_guest_that_acts_when_it_has_left_is_not_alone() {
 #[test]
 fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     check(|| {
-        let sleep: &'static Sleep<Loom, LoomSeat> =
-            Box::leak(Box::new(Sleep::new(LoomSeat::of(2), 1, 1)));
+        let sleep: &'static Sleep<Loom, LoomParking> =
+            Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
         let closed: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
         let guest = thread::spawn(move || {
             if let Some(place) = sleep.enter() {
@@ -249,6 +253,43 @@ fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
         closed.store(2 - seen, Ordering::Relaxed);
         guest.join().unwrap();
     });
+}
+
+/// A guest dozes, and a thief takes what it has left, at any moment, in a pool of one worker.
+fn a_thief_of_one_that_dozes(claims: bool) {
+    check(move || {
+        let sleep: &'static Sleep<Loom, LoomParking> =
+            Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
+        // What they take from one after the other, and an access that loom watches.
+        let deque: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
+        let take = || deque.with_mut(|_| ());
+        let place = sleep.enter().unwrap();
+        let thief = thread::spawn(move || {
+            if claims {
+                if let Some(_claimed) = sleep.claim(place) {
+                    take();
+                }
+            } else if !sleep.is_guest_awake(place) {
+                take();
+            }
+        });
+        assert!(sleep.doze(place, || ()), "it was awake");
+        sleep.rouse(place);
+        take();
+        assert!(sleep.leave(place, || ()));
+        thief.join().unwrap();
+    });
+}
+
+#[test]
+fn a_thief_takes_from_a_guest_while_it_dozes_and_not_when_it_is_awake() {
+    a_thief_of_one_that_dozes(true);
+}
+
+#[test]
+#[should_panic(expected = "Concurrent write accesses to `UnsafeCell`")]
+fn a_thief_that_claims_nothing_takes_beside_a_guest_that_is_awake() {
+    a_thief_of_one_that_dozes(false);
 }
 
 /// Whether lines of the guests' protocol are kept.
@@ -289,10 +330,11 @@ impl Pool<Loom> {
         self.sleep.search();
         while !self.try_take() {
             let before = self.sleep.is_full() || self.sleep.is_crowded();
-            self.sleep.sleep(worker, None, || {
+            let sees = || {
                 let aside = if lines.after_s3 { self.sleep.leaves_it_to_guests() } else { before };
                 !aside && self.visible.load(Ordering::Relaxed) > 0
-            });
+            };
+            self.sleep.sleep(worker, sees, || None);
         }
         self.found();
     }
@@ -352,7 +394,7 @@ fn one_guest_comes_when_another_leaves<M: Memory + 'static>() {
             let sees =
                 || !pool.sleep.leaves_it_to_guests() && pool.visible.load(Ordering::Relaxed) > 0;
             while !pool.try_take() {
-                pool.sleep.sleep(0, None, sees);
+                pool.sleep.sleep(0, sees, || None);
             }
             pool.found();
         });
@@ -411,7 +453,7 @@ fn a_follower_that_does_not_look_again_sleeps_for_ever() {
 fn a_follower_takes_what_its_chain_shares(reach: usize) {
     check(move || {
         let pool: &'static Pool<Loom> = Box::leak(Box::new(Pool {
-            sleep: Sleep::new(LoomSeat::of(3), 0, reach),
+            sleep: Sleep::new(LoomParking::of(3), 0, reach),
             visible: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             lines: ALL,
@@ -452,7 +494,7 @@ fn a_rest() {
             let visible = || pool.visible.load(Ordering::Relaxed) > 0;
             pool.sleep.rest(0, Duration::ZERO, visible);
             while !pool.try_take() {
-                pool.sleep.sleep(0, None, visible);
+                pool.sleep.sleep(0, visible, || None);
             }
             pool.sleep.found();
         });

@@ -25,20 +25,20 @@ impl Local {
         })
     }
 
-    /// A guest sleeps in a wait, or blocks, until the value is dropped.
+    /// A guest sleeps in a wait, or blocks, until the value is dropped. A wait of one that blocks leaves it as it is.
     pub(crate) fn dozes(&self) -> impl Drop {
-        struct Rouse<'l>(&'l Local);
+        struct Rouse<'l>(&'l Local, Option<usize>);
         impl Drop for Rouse<'_> {
             fn drop(&mut self) {
-                if let Some(place) = self.0.guest {
+                if let Some(place) = self.1 {
                     self.0.registry.sleep.rouse(place);
                 }
             }
         }
-        if let Some(place) = self.guest {
-            self.registry.sleep.doze(place, || self.registry.relieve(self.index));
-        }
-        Rouse(self)
+        // With a request on its own deque: one that blocks may push.
+        let look = || self.registry.relieve(None);
+        let place = self.guest.filter(|&place| self.registry.sleep.doze(place, look));
+        Rouse(self, place)
     }
 
     /// Gives what this worker has spawned and not started to whoever comes for it.

@@ -38,7 +38,7 @@ impl Search for Restricted {
         looks
     }
 
-    fn find<'l>(&self, local: &'l Local, thief: Option<usize>) -> Option<Work<'l>> {
+    fn find<'l>(&self, local: &'l Local, thief: Option<usize>, _: bool) -> Option<Work<'l>> {
         local.find_needed(thief, self.own)
     }
 
@@ -64,7 +64,10 @@ impl Search for Restricted {
         let _sleeping = local.watch.sleeps();
         let _dozing = local.dozes();
         let over = local.registry.sleep.sleep_following(local.index, self.time, || {
-            let shares = |link: usize| local.registry.workers[link].forks.shared() != 0;
+            let registry = &local.registry;
+            let shares = |link: usize| {
+                registry.workers[link].forks.shared() != 0 && !registry.is_left_alone(link)
+            };
             done() || local.remote().has_mail() || local.chain(thief).any(shares)
         });
         (!over).then_some(1)

@@ -27,7 +27,17 @@ pub(super) trait Search {
     /// Before each look, of which `looks` in a row have found nothing. How many those are now.
     fn prepare(&mut self, local: &Local, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
-    fn find<'l>(&self, local: &'l Local, thief: Option<usize>) -> Option<Work<'l>>;
+    /// Whether it leaves to others what lies in their deques, looks for nothing else, and then sleeps at once.
+    fn stands_aside(&self, _: &Local) -> bool {
+        false
+    }
+
+    fn find<'l>(
+        &self,
+        local: &'l Local,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<Work<'l>>;
 
     /// `work` has been found, after so many looks that found nothing, and is run now.
     fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32);
@@ -37,11 +47,6 @@ pub(super) trait Search {
 
     /// Makes something visible that others keep private.
     fn expose(&self, local: &Local, thief: Option<usize>) -> bool;
-
-    /// Whether it sleeps at once, and leaves the work to others.
-    fn stands_aside(&self, _: &Local) -> bool {
-        false
-    }
 
     /// Whether it looks on, though it has looked [`LOOKS`] times.
     fn goes_on(&self, _: &Local) -> bool {
@@ -80,7 +85,8 @@ impl Local {
                 following.set(thief);
             }
             looks = search.prepare(self, looks, done);
-            if let Some(work) = search.find(self, thief) {
+            let aside = search.stands_aside(self);
+            if let Some(work) = search.find(self, thief, aside) {
                 search.found(self, &work, looks);
                 looks = 0;
                 let _on_top = waits.then(|| self.on_top());
@@ -91,7 +97,6 @@ impl Local {
                 search.begin(self);
             }
             looks += 1;
-            let aside = search.stands_aside(self);
             if aside {
                 looks = LOOKS;
             }

@@ -1,5 +1,6 @@
 //! Waits and idleness that take any work.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use poach_memory::{Machine, Memory};
@@ -7,7 +8,7 @@ use poach_memory::{Machine, Memory};
 use super::search::{EAGER_LOOKS, LOOKS, Search};
 use super::{Local, Work};
 use crate::observe::track::Activity;
-use crate::scheduler::registry::Priority;
+use crate::scheduler::registry::{Priority, Remote};
 use crate::scheduler::sleep::{LONGEST, LONGEST_OWNERS_NAP, Slept};
 
 /// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`], unless owners
@@ -59,8 +60,17 @@ impl Search for Unrestricted {
         looks
     }
 
-    fn find<'l>(&self, local: &'l Local, thief: Option<usize>) -> Option<Work<'l>> {
-        local.find(thief)
+    fn stands_aside(&self, local: &Local) -> bool {
+        self.idle && local.registry.sleep.is_crowded() && local.spawns.is_empty()
+    }
+
+    fn find<'l>(
+        &self,
+        local: &'l Local,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<Work<'l>> {
+        if stands_aside { local.find_handed_over() } else { local.find(thief) }
     }
 
     fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32) {
@@ -88,10 +98,6 @@ impl Search for Unrestricted {
         local.expose(local.others())
     }
 
-    fn stands_aside(&self, local: &Local) -> bool {
-        self.idle && local.registry.sleep.is_crowded()
-    }
-
     fn goes_on(&self, local: &Local) -> bool {
         self.idle && local.lookout.goes_on()
     }
@@ -105,21 +111,28 @@ impl Search for Unrestricted {
             registry.wake_policy.woken(worked);
         }
         let (mut fences, mut private) = (0, false);
-        let slept = registry.sleep.sleep(local.index, local.nap(self.nap), || {
+        let stands_aside = Cell::new(false);
+        let look_again = || {
             registry.request_everywhere(Some(local.index));
             if done() || registry.has_injected() || local.remote().has_mail() {
                 return true;
             }
             // One that stands aside leaves what owners have to those that are at work.
             if self.idle && registry.sleep.leaves_it_to_guests() {
+                stands_aside.set(true);
                 return false;
             }
-            if registry.visible_work() {
+            let alone = registry.leaves_alone();
+            if registry.visible_work(alone) {
                 return true;
             }
-            private = registry.private_work(local.index, || Local::fence(&mut fences));
+            private = registry.private_work(local.index, alone, || Local::fence(&mut fences));
             private
-        });
+        };
+        // Nobody has looked behind a barrier for one that stands aside.
+        let longest = || if stands_aside.get() { NAP } else { LONGEST };
+        let nap = || local.nap(self.nap.min(longest()));
+        let slept = registry.sleep.sleep(local.index, look_again, nap);
         drop(sleeping);
         local.watch.fenced(fences);
         let (looks, nap) = match slept {
@@ -176,6 +189,15 @@ impl Local {
             .map(|task| Work::Task(task, Activity::InjectedTask))
     }
 
+    /// What comes from outside, or only this worker may take.
+    fn find_handed_over(&self) -> Option<Work<'_>> {
+        let Remote { calls, mail, .. } = self.remote();
+        let injected = |priority| self.registry.injected(priority);
+        let task = calls.take().or_else(|| injected(Priority::High)).or_else(|| mail.take());
+        let task = task.or_else(|| injected(Priority::Normal));
+        task.map(|task| Work::Task(task, Activity::InjectedTask))
+    }
+
     /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
     /// expose what an owner that does not come back keeps private, before this worker comes back itself.
     fn found(&self) {
@@ -183,7 +205,8 @@ impl Local {
             return;
         }
         let mut fences = 0;
-        let private = self.registry.private_work(self.index, || Local::fence(&mut fences));
+        let alone = self.registry.leaves_alone();
+        let private = self.registry.private_work(self.index, alone, || Local::fence(&mut fences));
         self.watch.fenced(fences);
         if private {
             for victim in self.others() {

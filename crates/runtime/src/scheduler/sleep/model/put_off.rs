@@ -27,14 +27,14 @@ struct State {
     over: bool,
 }
 
-struct Seat {
+struct LoomParking {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Seat {
+impl LoomParking {
     fn new() -> Self {
-        Seat { state: Mutex::new(State::default()), changed: Condvar::new() }
+        LoomParking { state: Mutex::new(State::default()), changed: Condvar::new() }
     }
 
     fn tell(&self, change: impl FnOnce(&mut State)) {
@@ -43,7 +43,7 @@ impl Seat {
     }
 }
 
-impl Parking for Seat {
+impl Parking for LoomParking {
     fn park(&self) {
         let mut state = self.state.lock().unwrap();
         while !mem::take(&mut state.called) {
@@ -69,7 +69,7 @@ impl Parking for Seat {
     }
 }
 
-type Sleepers = Sleep<Loom, Seat>;
+type Sleepers = Sleep<Loom, LoomParking>;
 
 /// What a model may do otherwise.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ struct Model {
     request: AtomicUsize,
     done: AtomicUsize,
     /// Where the owner waits for its task.
-    taken: Seat,
+    taken: LoomParking,
     rules: Rules,
 }
 
@@ -97,12 +97,12 @@ impl Model {
     /// Leaked, as the pools of the other models.
     fn new(rules: Rules) -> &'static Model {
         Box::leak(Box::new(Model {
-            sleep: Sleep::new((0..3).map(|_| Seat::new()).collect(), 0, 1),
+            sleep: Sleep::new((0..3).map(|_| LoomParking::new()).collect(), 0, 1),
             outside: AtomicUsize::new(0),
             private: AtomicUsize::new(0),
             request: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
-            taken: Seat::new(),
+            taken: LoomParking::new(),
             rules,
         }))
     }
@@ -157,7 +157,8 @@ impl Model {
                 self.found(me);
                 return self.taken.unpark(Caller::GoesOn);
             }
-            self.sleep.sleep(me, nap, || self.ask() || is_set(&self.outside) || is_set(&self.done));
+            let sees = || self.ask() || is_set(&self.outside) || is_set(&self.done);
+            self.sleep.sleep(me, sees, || nap);
         }
         self.sleep.found();
     }
