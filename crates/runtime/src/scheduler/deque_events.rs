@@ -59,6 +59,10 @@ impl Context for DequeEvents {
         self.watch.took_back();
     }
 
+    fn came_down(&self) {
+        self.wake_policy.came_down(&self.region);
+    }
+
     fn answers(&self, private: u32) -> bool {
         // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
         !self.sleep.may_put_off() || self.wake_policy.is_due(&self.region, private)

@@ -221,6 +221,12 @@ impl<M: Memory, C: Context> Head<M, C> {
     pub unsafe fn pop_at_floor(self) -> Popped {
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
+        // SAFETY: the task at this head stands in its slot still, but for its mark.
+        if header.hot.comes_down(unsafe { self.above() }.limit()) {
+            // Last: the context may use this stack.
+            header.context.came_down();
+            return Popped::Own;
+        }
         if self.index() < header.sharing.bounds.settle() {
             if header.sharing.bounds.take_back().is_none() {
                 // SAFETY: the caller owns the stack.
@@ -476,7 +482,12 @@ impl<M: Memory, C: Context> Head<M, C> {
             header.hot.own_limit.store(last_ready.limit(), Ordering::Release);
         }
         // SAFETY: a task stands in this head's slot.
-        unsafe { self.above() }.attend(header);
+        let above = unsafe { self.above() };
+        let answers = |private| header.context.answers(private);
+        if self.address() >= last_ready.addr() || !header.hot.puts_off_again(above.limit(), answers)
+        {
+            above.attend(header);
+        }
         Ok(())
     }
 

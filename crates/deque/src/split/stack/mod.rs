@@ -114,10 +114,13 @@ pub trait Context {
     /// The owner, out of private tasks, has taken some back from the thieves.
     fn took_back(&self) {}
 
+    /// The owner, which has put a request off, has popped its lowest private task. Its next push asks again.
+    fn came_down(&self) {}
+
     /// A thief has asked, and `private` tasks stand above the split: whether the owner shares now.
     ///
     /// If not, the request stays, and the owner asks again when it comes down to the split, and at its next push
-    /// from there: a few times for a tree of tasks, not at each. Called by the owner, in its cold path.
+    /// from there: a few times for a tree of tasks, not at each. Called by the owner, in its cold path; once more, if the answer is yes.
     fn answers(&self, private: u32) -> bool {
         let _ = private;
         true
@@ -164,6 +167,39 @@ struct Hot<M: Memory> {
     own_limit: M::Pointer<Limit>,
     /// 1 while a request has been put off: `floor` is one slot above the split then. The owner's alone.
     put_off: M::Word,
+}
+
+/// A request that is put off again and again, as its owner goes up and down at its split. The owner takes down no alarm for it
+/// but its own: `floor` stays one slot above the split, and neither a read-modify-write nor a fence is needed. An exposure stores `floor`,
+/// and is seen there as by any other pop. A request that comes meanwhile may be taken for the one that was put off, and is kept with it.
+impl<M: Memory> Hot<M> {
+    /// Whether the lowest private task has been popped, nothing is up but a request that was put off, and this has stopped the pop: the
+    /// next push is stopped then. `above` is the place above that task.
+    fn comes_down(&self, above: *mut Limit) -> bool {
+        // Relaxed, all: the owner's alone, but for `floor`, whose load is as O3.
+        let comes = self.put_off.load(Ordering::Relaxed) != 0
+            && self.floor.load(Ordering::Relaxed) == above;
+        if comes {
+            self.put_off.store(0, Ordering::Relaxed);
+            self.ask_again();
+        }
+        comes
+    }
+
+    /// Whether a request that the owner has raised again is put off once more: `answers` says no. `above` is the place above the
+    /// task that was just pushed, the only private one if `floor` is there.
+    fn puts_off_again(&self, above: *mut Limit, answers: impl FnOnce(u32) -> bool) -> bool {
+        // Relaxed, all: as above; this load is as U3.
+        let puts_off = self.floor.load(Ordering::Relaxed) == above && !answers(1);
+        if puts_off {
+            self.put_off.store(1, Ordering::Relaxed);
+            // It may overwrite the request of a thief, which is kept by the word above; if that goes on to store `floor`, the
+            // owner's next pop looks.
+            let limit = self.own_limit.load(Ordering::Relaxed);
+            self.limit.store(limit, Ordering::Relaxed);
+        }
+        puts_off
+    }
 }
 
 /// How often the owner's cold paths ran. Written by the owner alone.

@@ -34,8 +34,10 @@ const WAKES: u64 = 2;
 const MEMORY: u64 = 20_000_000;
 /// Each debt without a wake in between that was worth its cost is remembered for twice as long, up to this.
 const LONGEST: u64 = MEMORY << 4;
-/// The most that a wake which was put off wrongly counts for: what sleepers nap, at first.
+/// The most that a wake which was put off wrongly counts for, at first: what sleepers nap.
 const DEAREST: u64 = 1_000_000;
+/// Each that is put off wrongly, with none between that was put off rightly, may count for twice as much, up to this: some thousand wakes.
+const DEAREST_OF_ALL: u64 = DEAREST << 6;
 /// Forks further apart than this belong to different regions, if nothing private was left between them.
 const PAUSE: u64 = 10_000;
 
@@ -53,8 +55,10 @@ pub(crate) struct WakePolicy {
     cost: MachineWord,
     /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
     account: MachineWord,
-    /// When an owner last put a request off.
+    /// When an owner last put a request off, if no thief has had to expose what it kept.
     put_off: MachineWord,
+    /// The most that a wake counts for which is put off wrongly, next time.
+    dearest: MachineWord,
     /// One if the last wake came late, after [`RENT`], and zero if not.
     late: MachineWord,
 }
@@ -81,6 +85,7 @@ impl WakePolicy {
             cost: Word::new(COST),
             account: Word::new(COST * WAKES),
             put_off: Word::new(0),
+            dearest: Word::new(DEAREST),
             late: Word::new(0),
         }
     }
@@ -100,15 +105,25 @@ impl WakePolicy {
         until != 0 && self.now() < until
     }
 
+    /// An owner that has put a request off comes down to its split: its region goes on until now.
+    pub(crate) fn came_down(&self, region: &RegionClock) {
+        region.last.store(self.now(), Ordering::Relaxed);
+    }
+
     fn is_due_at(&self, now: u64, region: &RegionClock, private: u32) -> bool {
         // The one private task has been pushed just now, on a deque that had none.
-        let paused = now - region.last.load(Ordering::Relaxed) > PAUSE;
+        let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > PAUSE;
         if private == 1 && paused {
             region.start.store(now, Ordering::Relaxed);
+            // What was put off in the last region was put off rightly.
+            if self.put_off.load(Ordering::Relaxed) != 0 {
+                let dearest = self.dearest.load(Ordering::Relaxed);
+                self.dearest.store((dearest / 2).max(DEAREST), Ordering::Relaxed);
+            }
         }
         region.last.store(now, Ordering::Relaxed);
         let hesitates = now < self.hesitate_until.load(Ordering::Relaxed);
-        if hesitates && now - region.start.load(Ordering::Relaxed) < RENT {
+        if hesitates && now.saturating_sub(region.start.load(Ordering::Relaxed)) < RENT {
             self.put_off.store(now, Ordering::Relaxed);
             return false;
         }
@@ -156,9 +171,15 @@ impl WakePolicy {
     }
 
     fn exposed_at(&self, now: u64) {
-        let lost = now.saturating_sub(self.put_off.load(Ordering::Relaxed));
-        if lost >= RENT {
-            self.account.store(lost.min(DEAREST), Ordering::Relaxed);
+        let put_off = self.put_off.load(Ordering::Relaxed);
+        let lost = now.saturating_sub(put_off);
+        if put_off != 0 && lost >= RENT {
+            let dearest = self.dearest.load(Ordering::Relaxed);
+            self.dearest.store((dearest * 2).min(DEAREST_OF_ALL), Ordering::Relaxed);
+            self.put_off.store(0, Ordering::Relaxed);
+            // It has lost no more than it took, the first time; from then on, what is to come counts as well.
+            let counts = if dearest == DEAREST { lost.min(DEAREST) } else { dearest };
+            self.account.store(counts, Ordering::Relaxed);
             self.memory.store(MEMORY, Ordering::Relaxed);
             self.hesitate_until.store(0, Ordering::Relaxed);
         }
@@ -292,6 +313,30 @@ mod tests {
         assert!(policy.is_due(&region, 1));
         policy.woken(Duration::from_micros(20));
         assert!(in_debt(&policy) > 10);
+    }
+
+    #[test]
+    fn who_puts_off_wrongly_again_and_again_wakes_at_once_for_longer_each_time() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        let mut now = policy.now() + PAUSE + 1;
+        let mut wrong = || {
+            policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += DEAREST;
+            policy.exposed_at(now);
+            now += 2 * PAUSE;
+            policy.account.load(Ordering::Relaxed)
+        };
+        let credits: Vec<_> = (0..9).map(|_| wrong() / DEAREST).collect();
+        assert_eq!(credits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        // Each region that is short takes half of it back.
+        policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+        for _ in 0..8 {
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += 2 * PAUSE;
+        }
+        policy.exposed_at(now + RENT);
+        assert_eq!(policy.account.load(Ordering::Relaxed), DEAREST.min(RENT + 2 * PAUSE));
     }
 
     #[test]
