@@ -80,6 +80,7 @@ fn with_defaults() -> anyhow::Result<Arguments> {
     match &arguments.verb {
         // The program's name and the verb's come before the verb's own words.
         Verb::Scan(scan) => {
+            scan.heeded()?;
             Ok(Arguments::parse_from(scan.config.apply(&Arguments::command(), &line, 2)?))
         }
         _ => Ok(arguments),

@@ -302,7 +302,8 @@ fn browse(columns: u16, tree: &Path, keys: &str) -> Option<(Option<i32>, String)
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = out.read(&mut part) {
         shown.extend_from_slice(&part[..length]);
-        let drawn = shown.windows(4).any(|window| window == b"help");
+        // What is being scanned cannot be changed: the keys come once it is known.
+        let drawn = shown.windows(7).any(|window| window == b"by size");
         if let Some(mut input) = input.take_if(|_| drawn) {
             input.write_all(keys.as_bytes()).expect("the terminal takes keys");
             // The end of the input would be an end of the terminal: it stays open as long as the program runs.

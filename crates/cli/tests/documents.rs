@@ -258,6 +258,60 @@ fn two_sides_of_any_kind_are_compared() {
 }
 
 #[test]
+fn two_documents_are_compared_without_what_a_walk_would_heed() {
+    let tree = grown();
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let document = place.path().join("snapshot");
+    let name = document.to_str().expect("plain");
+    let made = scan(&["--format", "snapshot", "--output", name], tree.path());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let compare = |flags: &[&str], new: &Path| {
+        let mut words = vec!["scan", "--diff", name];
+        words.push(new.to_str().expect("plain"));
+        words.extend(flags);
+        Command::new(POACH).args(&words).output().expect("the program runs")
+    };
+    for flags in [
+        &["-x"][..],
+        &["-D"],
+        &["--threads", "2"],
+        &["--engine", "pool"],
+        &["--facts"],
+        &["--exclude", "a"],
+        &["--exclude-regex", "a"],
+        &["--include", "a"],
+        &["--include-regex", "a"],
+        &["--type", "f"],
+        &["--min-length", "1"],
+        &["--max-length", "1"],
+        &["--newer", "1"],
+        &["--older", "1"],
+        &["--ignore-files"],
+        &["--exclude-caches"],
+        &["--exclude-pseudo"],
+        &["--files0-from", name],
+    ] {
+        let refused = compare(flags, &document);
+        assert_eq!(refused.status.code(), Some(2), "{flags:?}: {}", text(&refused.stdout));
+        let why = text(&refused.stderr);
+        assert!(why.contains("diff"), "{flags:?}: {why}");
+        if flags[0].starts_with("--") {
+            assert!(why.contains(flags[0]), "{flags:?}: {why}");
+            // Where one side is a directory they have a meaning.
+            if !matches!(flags[0], "--files0-from") {
+                let compared = compare(flags, tree.path());
+                assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+            }
+        }
+    }
+    assert_eq!(compare(&["--depth", "1"], &document).status.code(), Some(0));
+    // What a default says is left out where it has no meaning.
+    let mut command = Command::new(POACH);
+    command.args(["scan", "--diff", name, name]).env("POACH_SCAN_OPTIONS", "-x --threads 2");
+    assert_eq!(command.output().expect("it runs").status.code(), Some(0));
+}
+
+#[test]
 fn times_modes_and_owners_are_there_when_asked_for() {
     let tree = grown();
     let row = |arguments: &[&str]| json(&scan(arguments, tree.path()).stdout)["tree"][0].clone();

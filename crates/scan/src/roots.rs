@@ -246,7 +246,7 @@ impl Roots {
                             (path.as_os_str().as_encoded_bytes(), Within(Id::NONE));
                         visitor.entry(
                             part,
-                            &Seen { name, meta: &meta, within, depth: 0, bears: true },
+                            &Seen { name, meta: &meta, within, depth: 0, bears: true, own: None },
                         );
                     }
                     Id::NONE

@@ -20,16 +20,19 @@ mod build;
 mod facts;
 mod import;
 mod own;
+mod renew;
+mod told;
 
 pub(crate) use build::{Alias, HardLink, Root, build};
 pub use facts::Facts;
 pub(crate) use import::{Imported, Importer};
 pub use own::Link;
+pub use renew::RenewError;
 
 /// One entry: its name's place and kind in one word, and its sizes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`] and [`UNREAD`].
+    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`], [`UNREAD`] and [`GONE`].
     name: u64,
     /// Bytes; of a directory, once built, with all that is in it.
     apparent: u64,
@@ -40,6 +43,8 @@ pub(crate) struct Entry {
 const SPENT: u64 = 1 << 56;
 /// Set in [`Entry::name`]: it could not be read, or not to its end.
 const UNREAD: u64 = 1 << 57;
+/// Set in [`Entry::name`]: [`Scan::forget`](crate::Scan::forget) has taken it out.
+const GONE: u64 = 1 << 58;
 
 impl Entry {
     fn kind(&self) -> Kind {
@@ -157,6 +162,7 @@ impl Arena {
 /// A directory of the finished tree.
 #[derive(Clone, Copy, Debug)]
 struct Directory {
+    /// [`Id::NONE`] once it was taken out.
     entry: Id,
     /// Its kept entries are `kept` from here on in this arena.
     first: Id,
@@ -188,6 +194,8 @@ pub struct Tree {
     links: Vec<HardLink>,
     /// Where each arena's listings begin among the directories.
     bases: Bases,
+    /// How many of the directories were taken out.
+    gone: usize,
 }
 
 /// Where each arena's listings begin among the directories.
@@ -197,6 +205,16 @@ struct Bases(Vec<u32>);
 impl Bases {
     fn directory(&self, listing: Id) -> u32 {
         if listing == Id::NONE { ABSENT } else { self.0[listing.arena()] + listing.index() as u32 }
+    }
+
+    /// The listing that became a directory; of no directory, [`Id::NONE`].
+    fn listing(&self, directory: u32) -> Id {
+        if directory == ABSENT {
+            return Id::NONE;
+        }
+        // Arenas without listings begin where the next one does.
+        let arena = self.0.partition_point(|&base| base <= directory) - 1;
+        Id::new(arena as u16, (directory - self.0[arena]) as usize)
     }
 }
 
@@ -223,7 +241,19 @@ impl Tree {
 
     /// How many directories the tree holds.
     pub fn directories(&self) -> usize {
-        self.directories.len()
+        self.directories.len() - self.gone
+    }
+
+    /// The entry at the end of these names: the given path, as [`roots`](Self::roots) have it, and the names below it. Linear in
+    /// what the directories on the way hold.
+    pub fn find(&self, names: &[impl AsRef<[u8]>]) -> Option<Node<'_>> {
+        let (first, others) = names.split_first()?;
+        let root = self.roots().find(|root| root.name() == first.as_ref())?;
+        others.iter().try_fold(root, |above, name| {
+            let name = name.as_ref();
+            let directory = above.directories().find(|node| node.name() == name);
+            directory.or_else(|| above.files().find(|node| node.name() == name))
+        })
     }
 
     fn entry(&self, id: Id) -> &Entry {
@@ -240,6 +270,9 @@ impl Tree {
     pub(crate) fn each_directory<'t>(&'t self, mut tell: impl FnMut(Node<'t>)) {
         for (index, directory) in self.directories.iter().enumerate() {
             let Directory { entry, parent, .. } = *directory;
+            if entry == Id::NONE {
+                continue;
+            }
             tell(Node { tree: self, place: Place { entry, directory: index as u32, parent } });
         }
     }
@@ -289,6 +322,7 @@ impl Tree {
                 within: Within(link.parent),
                 depth: self.depth_in(self.bases.directory(link.parent)),
                 bears: entry.name & SPENT == 0,
+                own: None,
             });
         }
     }
@@ -402,7 +436,10 @@ impl<'t> Node<'t> {
         let index = first.index();
         (index..index + kept as usize)
             .map(move |index| Id::new(first.arena() as u16, index))
-            .filter(move |&id| tree.entry(id).kind() != Kind::Directory)
+            .filter(move |&id| {
+                let entry = tree.entry(id);
+                entry.kind() != Kind::Directory && entry.name & GONE == 0
+            })
             .map(move |entry| Node { tree, place: Place { entry, directory: ABSENT, parent } })
     }
 }

@@ -32,6 +32,8 @@ pub struct Seen<'a> {
     pub depth: u32,
     /// Whether its size counts: not if another name of the same file bears it.
     pub bears: bool,
+    /// Of a directory, what its entries have as [`within`](Self::within); of others, nothing.
+    pub own: Option<Within>,
 }
 
 impl Seen<'_> {

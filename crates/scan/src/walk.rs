@@ -196,13 +196,14 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
 
     /// Tells the visitor of a directory.
     #[inline]
-    fn tell(&self, part: &mut V::Part, task: &Task<'a, S>, meta: &Meta) {
+    fn tell(&self, part: &mut V::Part, task: &Task<'a, S>, listing: Id, meta: &Meta) {
         let name = match task.place() {
             Some((_, name)) => name.to_bytes(),
             None => self.roots[task.root()].path.as_os_str().as_encoded_bytes(),
         };
         let (within, depth) = (Within(task.parent()), task.depth());
-        self.visitor.entry(part, &Seen { name, meta, within, depth, bears: true });
+        let own = Some(Within(listing));
+        self.visitor.entry(part, &Seen { name, meta, within, depth, bears: true, own });
     }
 
     #[inline]
@@ -249,7 +250,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         }
         if choice.is_none_or(Choice::counts_directories) {
             found.totals.directories += 1;
-            self.tell(part, task, meta);
+            self.tell(part, task, listing, meta);
         }
         let rules = choice.and_then(|choice| self.prepare(choice, task, &directory, path));
 
@@ -320,7 +321,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 found.links.push(HardLink::new(&meta, entry, listing));
             } else {
                 let (name, within) = (entry.name().to_bytes(), Within(listing));
-                self.visitor.entry(part, &Seen { name, meta: &meta, within, depth, bears: true });
+                let seen = Seen { name, meta: &meta, within, depth, bears: true, own: None };
+                self.visitor.entry(part, &seen);
                 apparent = apparent.saturating_add(meta.apparent);
                 disk = disk.saturating_add(meta.disk);
                 if self.options.keep_files {
@@ -437,14 +439,14 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if task.is_root() {
             found.listings.push((task.root(), listing));
         }
-        let listing = found.arena.listing();
         let choice = self.options.choice.as_deref();
         if choice.is_none_or(|choice| !choice.selects()) {
+            let listing = found.arena.listing();
             (listing.apparent, listing.disk) = (meta.apparent, meta.disk);
         }
         if choice.is_none_or(Choice::counts_directories) {
             found.totals.directories += 1;
-            self.tell(&mut worker.part, task, meta);
+            self.tell(&mut worker.part, task, listing, meta);
         }
     }
 }

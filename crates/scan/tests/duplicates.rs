@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use poach_scan::duplicates::{Copy, Group, Made};
+use poach_scan::duplicates::{Copy, Group, Made, same_content};
 use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Report, Section, Settings, Survey, Text, Told};
 use poach_scan::sys::{Linux, Portable, Sys};
@@ -243,4 +243,45 @@ fn a_limit_is_of_groups_and_a_stop_says_so() {
     control.stop();
     let made = survey.finish_each(&Linux, &scan, parts, &control, &mut |_| ()).expect("threads");
     assert!(made.interrupted);
+}
+
+#[test]
+fn two_files_hold_the_same_only_if_every_byte_does() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    let open = |name: &str| File::open(path(name)).expect("a file");
+    let content: Vec<u8> = (0..700_001_u32).map(|at| (at % 251) as u8).collect();
+    fs::write(path("a"), &content).expect("a file");
+    fs::write(path("b"), &content).expect("a file");
+    let mut other = content.clone();
+    // The last byte, which no sample that ends before it would tell.
+    *other.last_mut().expect("a byte") ^= 1;
+    fs::write(path("c"), &other).expect("a file");
+    fs::write(path("d"), &content[1..]).expect("a file");
+    let control = Control::new();
+    let same = |one: &str, two: &str| {
+        let equal = same_content(&Linux, &open(one), &open(two), &control).expect("it is read");
+        let portable = same_content(&Portable, &open(two), &open(one), &control).expect("likewise");
+        assert_eq!(equal, portable, "{one} {two}");
+        equal
+    };
+    assert!(same("a", "b") && same("a", "a"));
+    assert!(!same("a", "c") && !same("a", "d"));
+    // A hole is as good as zeros, and is not read where both have it: 16 TiB are compared at once.
+    for name in ["hole", "hole too", "nearly"] {
+        let file = File::create(path(name)).expect("a file");
+        if file.set_len(1 << 43).is_err() {
+            return;
+        }
+    }
+    let mut nearly = fs::OpenOptions::new().write(true).open(path("nearly")).expect("ours");
+    nearly.seek(SeekFrom::Start(1 << 42)).and_then(|_| nearly.write_all(b"1")).expect("a byte");
+    let equal = |one: &str, two: &str| same_content(&Linux, &open(one), &open(two), &control);
+    assert!(equal("hole", "hole too").expect("it is read"));
+    assert!(!equal("hole", "nearly").expect("it is read"));
+    fs::write(path("zeros"), vec![0; 700_001]).expect("a file");
+    File::create(path("short hole")).and_then(|it| it.set_len(700_001)).expect("a file");
+    assert!(equal("zeros", "short hole").expect("it is read"));
+    control.stop();
+    assert!(equal("a", "b").is_err());
 }

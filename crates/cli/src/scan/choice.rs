@@ -89,6 +89,25 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 }
 
 impl Choosing {
+    /// One of these flags that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (!self.exclude.is_empty(), "--exclude"),
+            (!self.exclude_regex.is_empty(), "--exclude-regex"),
+            (!self.include.is_empty(), "--include"),
+            (!self.include_regex.is_empty(), "--include-regex"),
+            (!self.kinds.is_empty(), "--type"),
+            (self.min_length.is_some(), "--min-length"),
+            (self.max_length.is_some(), "--max-length"),
+            (self.newer.is_some(), "--newer"),
+            (self.older.is_some(), "--older"),
+            (self.ignore_files, "--ignore-files"),
+            (self.exclude_caches, "--exclude-caches"),
+            (self.exclude_pseudo, "--exclude-pseudo"),
+        ];
+        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
+
     /// What was chosen; nothing, if everything counts.
     ///
     /// # Errors

@@ -38,7 +38,8 @@ pub(super) struct Documents {
         "engine", "facts", "Reports", "Choosing"])]
     pub(super) import: Option<PathBuf>,
     /// Show what has grown, shrunk, come and gone: each side is a directory, a snapshot or an export of ncdu.
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["paths", "import", "snapshot", "html", "stats"])]
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["paths", "files0_from", "import", "snapshot",
+        "html", "stats"])]
     diff: Option<Vec<PathBuf>>,
 }
 

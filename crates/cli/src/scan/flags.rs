@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use poach_scan::document::Format;
 use poach_scan::report::{Extent, Measure};
@@ -44,7 +44,7 @@ use super::view::{Sort, View};
   poach scan . -X target -X '*.log' --ignore-files
   poach scan ~ -I '*.mp4' --min-length 100M --older 1y --all
   poach scan ~ --report largest-files,extensions,recent --recent 7d
-  poach scan -i ~                       go through it, and delete what is not wanted
+  poach scan -i ~                       go through it, reports and all; delete what is not wanted
   poach scan . --report symlinks,empty-directories,errors --top all
   poach scan ~ --report duplicates --min-length 1M
   poach scan ~ --all --sort time --full-paths --units si --min-size 10M
@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
     /// Who shares the work: sequential, pool, mutex-stealing, lock-free or split.
     #[arg(long, short, value_name = "NAME", default_value_t = Engine::default())]
     pub(super) engine: Engine,
-    /// Go through it on the terminal: into directories and out of them, in any order, with a search; delete.
+    /// Go through it on the terminal, while it is scanned and after: in any order, with a search and the reports as tabs; choose
+    /// entries and delete them or move them to the trash, after a question that lists what goes. `?` shows the keys.
     #[arg(long, short, conflicts_with_all = ["format", "json", "html", "snapshot", "output", "diff", "Reports", "stats"])]
     pub(super) interactive: bool,
     /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine only.
@@ -144,6 +145,33 @@ impl Arguments {
         } else {
             None
         }
+    }
+
+    /// What the user has typed and no walk would heed, as two documents are compared: an error that names it. Defaults from a
+    /// file or the environment are no demand, and are not asked about here.
+    ///
+    /// # Errors
+    ///
+    /// If there is such a flag.
+    pub(crate) fn heeded(&self) -> Result<()> {
+        let Some(sides) = self.document.diff() else { return Ok(()) };
+        if sides.iter().any(|side| side.is_dir()) {
+            return Ok(());
+        }
+        let given = [
+            (self.one_file_system, "--one-file-system"),
+            (self.dereference_args, "--dereference-args"),
+            (self.threads.is_some(), "--threads"),
+            (self.engine != Engine::default(), "--engine"),
+            (self.document.facts, "--facts"),
+        ];
+        let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
+        if let Some(name) = given.or_else(|| self.choosing.given()) {
+            bail!(
+                "{name}: it is about how a directory is scanned, and --diff compares two documents here"
+            );
+        }
+        Ok(())
     }
 
     /// # Errors

@@ -105,7 +105,9 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     let (measure, order) = (arguments.measure(), arguments.view.order());
     let look = look(arguments, arguments.document.target());
     let paths = document.is_none().then_some(paths);
-    let start = browse::Start { paths, options, measure, order, look };
+    // A tab of the browser can be gone through, so it may be longer than a report that is printed.
+    let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
+    let start = browse::Start { paths, options, measure, order, look, settings };
     let scan = browse::run(&start, imported)?;
     Ok(scan.map_or(AMISS, |scan| {
         complain_of(&scan.errors);

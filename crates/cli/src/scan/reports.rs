@@ -46,15 +46,17 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
 impl Reports {
     /// The reports, as a listener of the walk. Without a limit of its own, each shows 20 rows.
     pub(super) fn survey(&self, measure: Measure, top: Option<Limit>) -> Survey {
-        let owners = if self.reports.contains(&Report::Owners) { owners() } else { HashMap::new() };
-        let settings = Settings {
-            top: top.unwrap_or(Some(20)),
-            measure,
-            recent: self.recent.as_secs() as i64,
-            owners,
-            ..Settings::default()
-        };
+        let mut settings = self.settings(measure, top.unwrap_or(Some(20)));
+        if !self.reports.contains(&Report::Owners) {
+            settings.owners.clear();
+        }
         Survey::new(&self.reports, settings)
+    }
+
+    /// What all reports heed.
+    pub(super) fn settings(&self, measure: Measure, top: Limit) -> Settings {
+        let recent = self.recent.as_secs() as i64;
+        Settings { top, measure, recent, owners: owners(), ..Settings::default() }
     }
 }
 

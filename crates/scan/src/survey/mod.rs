@@ -260,6 +260,14 @@ impl Survey {
         Survey { reports: reports.to_vec(), settings }
     }
 
+    /// What the walk of a finished scan would have collected: for one that was [changed](Scan::renew), or read from a document.
+    /// Right only if it has kept its files, and for times and owners its facts. Linear in the entries.
+    pub fn collect(&self, scan: &Scan) -> Vec<Collected> {
+        let mut part = self.part();
+        scan.tree.each_entry(|seen| self.entry(&mut part, seen));
+        vec![part]
+    }
+
     /// Makes the reports, in the order they were asked for.
     ///
     /// # Errors

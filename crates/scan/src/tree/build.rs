@@ -46,14 +46,14 @@ pub(crate) struct Root {
 
 /// Bytes and entries that are summed up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    apparent: u64,
-    disk: u64,
-    entries: u64,
+pub(super) struct Sum {
+    pub(super) apparent: u64,
+    pub(super) disk: u64,
+    pub(super) entries: u64,
 }
 
 impl Sum {
-    fn add(&mut self, other: Sum) {
+    pub(super) fn add(&mut self, other: Sum) {
         // A sparse file may claim 2^63 bytes, so two of them could pass the word's end.
         self.apparent = self.apparent.saturating_add(other.apparent);
         self.disk = self.disk.saturating_add(other.disk);
@@ -123,10 +123,22 @@ pub(crate) fn build(
     }
 
     let (roots_found, links_found) = (Vec::new(), Vec::new());
-    let mut tree =
-        Tree { arenas, directories, roots: roots_found, keep_files, links: links_found, bases };
+    let mut tree = Tree {
+        arenas,
+        directories,
+        roots: roots_found,
+        keep_files,
+        links: links_found,
+        bases,
+        gone: 0,
+    };
     let outermost = graft(&mut tree, roots, &mut aliases);
-    settle(&mut tree, &mut links, &mut sums);
+    settle(&mut tree, &mut links, |_, parent, sum| {
+        // A root's own entry bears its size already.
+        if let Some(above) = sums.get_mut(parent as usize) {
+            above.add(sum);
+        }
+    });
     links.sort_unstable_by_key(|link| link.entry);
     tree.links = links;
     place_facts(&mut tree);
@@ -179,8 +191,13 @@ fn graft(tree: &mut Tree, roots: &[Root], aliases: &mut [Alias]) -> Vec<bool> {
     outermost
 }
 
-/// Gives the size of each file that has several names to the first of those that were found.
-fn settle(tree: &mut Tree, links: &mut [HardLink], sums: &mut [Sum]) {
+/// Gives the size of each file that has several names to the first of those that were found, and tells the directory that this
+/// name is in.
+pub(super) fn settle(
+    tree: &mut Tree,
+    links: &mut [HardLink],
+    mut bear: impl FnMut(&mut Tree, u32, Sum),
+) {
     links.sort_unstable_by_key(|link| (link.device, link.inode));
     for names in links.chunk_by(|a, b| (a.device, a.inode) == (b.device, b.inode)) {
         let bearer = names
@@ -194,10 +211,8 @@ fn settle(tree: &mut Tree, links: &mut [HardLink], sums: &mut [Sum]) {
             let entry = &mut tree.arenas[link.entry.arena()].entries[link.entry.index()];
             if link.entry == bearer.entry {
                 let sum = Sum { apparent: entry.apparent, disk: entry.disk, entries: 0 };
-                // A root's own entry bears its size already.
-                if let Some(above) = sums.get_mut(tree.bases.directory(link.parent) as usize) {
-                    above.add(sum);
-                }
+                let parent = tree.bases.directory(link.parent);
+                bear(tree, parent, sum);
             } else {
                 entry.name |= SPENT;
             }

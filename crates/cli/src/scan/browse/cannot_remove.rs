@@ -1,20 +1,41 @@
 //! Deleting where names cannot be told apart from what takes their place: it is refused.
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+
+use poach_scan::Control;
+
+use super::names::Names;
+use super::row::Act;
+
+/// What is to go.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) root: PathBuf,
+    pub(super) names: Names,
+    pub(super) twin: Option<(PathBuf, Names)>,
+}
 
 /// What is to go: never anything.
 #[derive(Debug)]
 pub(super) struct Plan {
+    pub(super) act: Act,
     pub(super) files: u64,
     pub(super) directories: u64,
     pub(super) bytes: u64,
 }
 
-/// What a deletion came to.
+/// Something in the trash: never anything.
 #[derive(Debug)]
+pub(super) enum Trashed {}
+
+/// What a deletion came to.
+#[derive(Debug, Default)]
 pub(super) struct Outcome {
-    pub(super) gone: u64,
+    pub(super) went: Vec<Names>,
+    pub(super) partly: Option<Names>,
+    pub(super) trashed: Vec<Trashed>,
     pub(super) error: Option<io::Error>,
 }
 
@@ -22,11 +43,30 @@ impl Plan {
     /// # Errors
     ///
     /// Always.
-    pub(super) fn new(_: &Path, _: &[&[u8]]) -> io::Result<Plan> {
+    pub(super) fn new(_: Act, targets: &[Target], _: &Control) -> io::Result<Plan> {
+        let first = targets.first().map(|it| (&it.root, it.names.len(), it.twin.is_some()));
+        debug_assert!(first.is_some(), "something was marked");
         Err(io::Error::other("on this system nothing is deleted from here"))
     }
 
-    pub(super) fn carry_out(self) -> Outcome {
-        Outcome { gone: 0, error: None }
+    pub(super) fn lines(&self, _: usize) -> (Vec<String>, u64) {
+        (Vec::new(), 0)
+    }
+
+    pub(super) fn carry_out(self, _: &Control, _: &AtomicU64) -> Outcome {
+        Outcome::default()
+    }
+}
+
+impl Trashed {
+    pub(super) fn names(&self) -> &Names {
+        match *self {}
+    }
+
+    /// # Errors
+    ///
+    /// Never, as nothing is there.
+    pub(super) fn bring_back(&self) -> io::Result<()> {
+        match *self {}
     }
 }

@@ -1,44 +1,73 @@
-//! `poach scan -i`: going through a scan on a terminal.
+//! `poach scan -i`: going through a scan on a terminal, while it is made and after.
 //!
-//! [`state`] knows where one is and what a key does, [`view`] draws it, and this module has the terminal: it reads the keys,
-//! scans on a thread of its own, and leaves the terminal as it was however it ends. [`remove`] deletes.
+//! [`state`] knows where one is and what a key does, [`view`] draws it, and this module has the terminal: it reads the keys, does
+//! what they ask for outside of the browser, and leaves the terminal as it was however it ends. [`walk`] scans on a thread of its
+//! own, and [`live`] knows what it has found so far; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use poach_scan::report::{Look, Measure, Order, count, cut, escape};
-use poach_scan::{Control, Error, Options, Scan};
+use poach_scan::report::{Look, Measure, Order, bytes, count, cut};
+use poach_scan::survey::{Report, Settings, Survey, Told};
+use poach_scan::sys::Native;
+use poach_scan::{Control, Options, Scan};
 use ratatui_core::terminal::Terminal;
 use ratatui_core::text::Line;
 use ratatui_crossterm::CrosstermBackend;
-use ratatui_crossterm::crossterm::event::{
-    self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
-};
+use ratatui_crossterm::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui_crossterm::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui_crossterm::crossterm::{cursor, execute};
 
 #[cfg(unix)]
+mod item;
+mod keys;
+mod live;
+mod names;
+mod outside;
+#[cfg(unix)]
 mod remove;
 #[cfg(not(unix))]
 #[path = "cannot_remove.rs"]
 mod remove;
+mod reports;
+mod row;
 mod state;
+#[cfg(target_os = "linux")]
+mod trash;
+#[cfg(all(unix, not(target_os = "linux")))]
+#[path = "cannot_trash.rs"]
+mod trash;
 mod view;
+mod walk;
 
-use remove::Plan;
-use state::{Browser, Key, Mode, Wish};
+use keys::Input;
+use live::{Growing, Live};
+use names::{Names, joined, names_of};
+use remove::{Plan, Target, Trashed};
+use reports::Page;
+use row::Act;
+use state::{Browser, Key, Mode, Question, Wish};
+use walk::{Walk, What};
 
 /// How often a signal is looked for.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How often a running scan is drawn, and its end looked for.
-const SCANNING: Duration = Duration::from_millis(20);
+/// How often what runs is drawn, and its end looked for.
+const RUNNING: Duration = Duration::from_millis(50);
+
+/// How many lines a question lists.
+const MOST_LINES: usize = 20_000;
+
+/// How many deletions to the trash can be undone: each holds a few handles.
+const MOST_UNDONE: usize = 32;
 
 /// What to browse, and how it looks at first.
 pub(super) struct Start<'a> {
@@ -48,6 +77,8 @@ pub(super) struct Start<'a> {
     pub(super) measure: Measure,
     pub(super) order: (Order, bool),
     pub(super) look: Look,
+    /// Of the reports.
+    pub(super) settings: Settings,
 }
 
 /// Whether the terminal is the browser's.
@@ -63,7 +94,15 @@ pub(super) fn ask_to_end() -> bool {
     OPEN.load(Ordering::Relaxed)
 }
 
-/// Browses until the user has enough. Returns the last scan.
+/// Waits for the next input, for a while. A signal that asks for the end is one.
+fn input(wait: Duration) -> io::Result<Input> {
+    if ASKED_TO_END.load(Ordering::Relaxed) {
+        return Ok(Input::Key(Key::Interrupt));
+    }
+    keys::input(wait)
+}
+
+/// Browses until the user has enough. Returns the last scan; nothing, if the first was not waited for.
 ///
 /// # Errors
 ///
@@ -72,98 +111,397 @@ pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Option<Sc
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         bail!("-i: it needs a terminal; without -i the report goes anywhere");
     }
-    let mut screen = Screen::open()?;
-    let scan = match imported {
-        Some(scan) => scan,
-        None => match screen.scan(start)? {
-            Some(scan) => scan,
-            None => return Ok(None),
-        },
-    };
-    let mut browser = Browser::new(scan, start.measure, start.order.0, start.order.1);
-    let mut plan = None;
-    screen.draw(&mut browser, start.look)?;
-    loop {
-        let wish = match input(TICK)? {
-            Input::Nothing => continue,
-            Input::Resize => Wish::None,
-            Input::Key(key) => browser.press(key),
-        };
-        let going_on = match wish {
-            Wish::None => true,
-            Wish::Quit => false,
-            Wish::Rescan => screen.rescan(start, &mut browser)?,
-            Wish::Plan => {
-                plan = prepare(start, &mut browser);
-                true
-            }
-            Wish::Delete => {
-                let Some(plan) = plan.take() else { continue };
-                let outcome = Plan::carry_out(plan);
-                let said = format!("{} entries deleted", count(outcome.gone));
-                let said = match outcome.error {
-                    Some(error) => format!("{said}, then: {error}"),
-                    None => said,
+    let screen = Screen::open()?;
+    App::begin(start, screen, imported)?.run()
+}
+
+/// The browser with its terminal, and what goes on beside it.
+struct App<'a> {
+    start: &'a Start<'a>,
+    screen: Screen,
+    browser: Browser,
+    walk: Option<Walk>,
+    /// What the question that is shown asks for.
+    plan: Option<Plan>,
+    /// What can be brought back, the last deletion at the end.
+    undo: Vec<Vec<Trashed>>,
+}
+
+impl<'a> App<'a> {
+    fn begin(start: &'a Start<'a>, screen: Screen, imported: Option<Scan>) -> Result<App<'a>> {
+        let Start { measure, order, .. } = *start;
+        let (browser, walk) = match (imported, start.paths) {
+            (Some(scan), _) => (Browser::new(scan, measure, order.0, order.1), None),
+            (None, paths) => {
+                let paths = paths.unwrap_or_default();
+                let live = Live::default();
+                let growing = Growing::new(live.clone());
+                let only = match paths {
+                    [path] => Some(path.as_os_str().as_encoded_bytes()),
+                    _ => None,
                 };
-                let going_on = screen.rescan(start, &mut browser)?;
-                browser.message = said;
-                going_on
+                let walk = Walk::begin(What::All, paths.to_vec(), start.options.clone(), live)?;
+                (Browser::of_growing(growing, only, measure, order), Some(walk))
             }
         };
-        if !going_on {
-            return Ok(Some(browser.scan));
+        Ok(App { start, screen, browser, walk, plan: None, undo: Vec::new() })
+    }
+
+    fn run(mut self) -> Result<Option<Scan>> {
+        loop {
+            self.look_after_walk()?;
+            self.screen.draw(&mut self.browser, self.start.look)?;
+            let wait = if self.walk.is_some() { RUNNING } else { TICK };
+            let key = match self.screen.input(wait)? {
+                Input::Key(key) => key,
+                Input::Nothing | Input::Resize => continue,
+            };
+            if let Some(walk) = &self.walk
+                && key == Key::Escape
+                && self.browser.mode == Mode::Browse
+            {
+                walk.stop();
+                continue;
+            }
+            let wish = self.browser.press(key);
+            if wish == Wish::Quit {
+                break;
+            }
+            self.fulfil(wish)?;
         }
-        screen.draw(&mut browser, start.look)?;
+        let first = self.browser.growing.is_some();
+        if let Some(walk) = self.walk.take() {
+            walk.stop();
+            let _ = walk.finish();
+        }
+        Ok((!first).then_some(self.browser.scan))
+    }
+
+    /// Shows how far the walk is, and takes over what it has found once it has ended.
+    fn look_after_walk(&mut self) -> Result<()> {
+        let Some(walk) = self.walk.take_if(|walk| walk.is_done()) else {
+            if let Some(walk) = &self.walk {
+                self.browser.progress = walk.progress();
+                self.browser.grow();
+            }
+            return Ok(());
+        };
+        self.browser.progress.clear();
+        let what = walk.what.clone();
+        match (walk.finish(), what) {
+            (Ok(scan), What::All) => self.browser.replace(scan),
+            (Ok(scan), What::Below(names)) => {
+                if let Err(error) = self.browser.scan.renew(&names, scan) {
+                    self.browser.message = format!("scanning all of it again: {error}");
+                    self.walk_all()?;
+                }
+                self.browser.changed();
+            }
+            (Err(error), _) if self.browser.growing.is_some() => return Err(error.into()),
+            (Err(error), _) => self.browser.message = error.to_string(),
+        }
+        self.remake_report()
+    }
+
+    /// Does what is done outside of the browser.
+    fn fulfil(&mut self, wish: Wish) -> Result<()> {
+        match wish {
+            Wish::None | Wish::Quit => {}
+            Wish::Open | Wish::Copy => self.hand_out(wish),
+            Wish::Report(report) => self.make(report)?,
+            Wish::Rescan if self.may_change() => self.walk_all()?,
+            Wish::Renew if self.may_change() => {
+                let names = self.browser.to_renew();
+                self.walk_below(names)?;
+            }
+            Wish::Plan(act) if self.may_change() => {
+                self.plan = self.prepare(act)?;
+            }
+            Wish::Carry => self.carry_out()?,
+            Wish::Undo if self.undo.is_empty() || self.may_change() => self.undo()?,
+            Wish::Rescan | Wish::Renew | Wish::Plan(_) | Wish::Undo => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the scan may be changed now; if not, it is said why.
+    fn may_change(&mut self) -> bool {
+        let why = if self.start.paths.is_none() {
+            "a document is looked at, and no directory"
+        } else if self.walk.is_some() {
+            "the scan is still going on; Esc stops it"
+        } else {
+            return true;
+        };
+        why.clone_into(&mut self.browser.message);
+        false
+    }
+
+    /// Walks all of it again; what is known stays until the end.
+    fn walk_all(&mut self) -> Result<()> {
+        let (paths, options) = (self.start.paths.unwrap_or_default(), self.start.options);
+        let walk = Walk::begin(What::All, paths.to_vec(), options.clone(), Live::default())?;
+        self.walk = Some(walk);
+        Ok(())
+    }
+
+    /// Walks one directory again.
+    fn walk_below(&mut self, names: Names) -> Result<()> {
+        // What is chosen by its path below a given one can be told from there only.
+        if names.len() < 2 || self.start.options.choice.is_some() {
+            return self.walk_all();
+        }
+        let Some(root) = self.root(&names) else { return self.walk_all() };
+        let mut path = root.to_owned();
+        path.extend(names[1..].iter().map(|name| os_str(name)));
+        let options = self.start.options.clone();
+        let what = What::Below(names);
+        self.walk = Some(Walk::begin(what, vec![path], options, Live::default())?);
+        Ok(())
+    }
+
+    /// The given path that names begin with.
+    fn root(&self, names: &Names) -> Option<&'a Path> {
+        let mut paths = self.start.paths?.iter().map(PathBuf::as_path);
+        let first = names.first()?;
+        paths.find(|path| path.as_os_str().as_encoded_bytes() == first)
+    }
+
+    /// Gives the path of the marked row to another program.
+    fn hand_out(&mut self, wish: Wish) {
+        let Some(names) = self.browser.marked_names() else { return };
+        let path = joined(names.iter().map(Vec::as_slice));
+        let (done, said) = match wish {
+            Wish::Open => (outside::open(&path), "opened"),
+            _ => (outside::copy(&path), "copied"),
+        };
+        self.browser.message = match done {
+            Ok(()) => format!("{said}: {}", String::from_utf8_lossy(&path)),
+            Err(error) => format!("not {said}: {error}"),
+        };
+    }
+
+    /// Makes the report of the tab that is shown.
+    fn make(&mut self, report: Report) -> Result<()> {
+        let survey = Survey::new(&[report], self.start.settings.clone());
+        let (scan, control) = (&self.browser.scan, Control::new());
+        let mut sections = Vec::new();
+        let say = || match control.progress() {
+            progress if progress.compared.is_some() => {
+                let (compared, most) =
+                    (bytes(progress.compared.unwrap_or(0)), bytes(progress.to_compare));
+                format!("compared {compared} of at most {most}")
+            }
+            _ => format!("making the report {report}"),
+        };
+        let made = self.screen.busy(&control, say, || {
+            let mut keep = |told: Told<'_>| {
+                if let Told::Section(section) = told {
+                    sections.push(section.clone());
+                }
+            };
+            survey.finish_each(&Native::default(), scan, survey.collect(scan), &control, &mut keep)
+        })??;
+        self.browser.report = sections.pop().map(Page::new);
+        if made.interrupted {
+            "stopped: not every file was compared".clone_into(&mut self.browser.message);
+        }
+        Ok(())
+    }
+
+    /// Makes the report of the tab that is shown again, for a scan that has changed. Equal files are not compared again: those
+    /// that are gone are left out.
+    fn remake_report(&mut self) -> Result<()> {
+        let shown = self.browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
+        match shown {
+            None => Ok(()),
+            Some(Report::Duplicates) => {
+                let scan = &self.browser.scan;
+                if let Some(page) = &mut self.browser.report {
+                    page.retain(|path| names_of(scan, path).is_some());
+                }
+                Ok(())
+            }
+            Some(&report) => self.make(report),
+        }
+    }
+
+    /// Lists what would go, and asks.
+    fn prepare(&mut self, act: Act) -> Result<Option<Plan>> {
+        let targets = match targets(&self.browser, self.start.paths.unwrap_or_default()) {
+            Ok(targets) => targets,
+            Err(error) => {
+                self.browser.message = error.to_string();
+                return Ok(None);
+            }
+        };
+        let control = Control::new();
+        let say = || "listing what would go".to_owned();
+        let plan = self.screen.busy(&control, say, || Plan::new(act, &targets, &control))?;
+        Ok(ask(&mut self.browser, plan, self.start.look))
+    }
+
+    /// Does what the answer to the question was yes to.
+    fn carry_out(&mut self) -> Result<()> {
+        let Some(plan) = self.plan.take() else { return Ok(()) };
+        let act = plan.act;
+        let (control, gone) = (Control::new(), AtomicU64::new(0));
+        // Relaxed: a number to watch.
+        let say = || format!("{} entries are gone", count(gone.load(Ordering::Relaxed)));
+        let outcome = self.screen.busy(&control, say, || plan.carry_out(&control, &gone))?;
+        let gone = count(gone.into_inner());
+        let mut said = match act {
+            Act::Delete => format!("{gone} entries deleted"),
+            Act::Trash => format!("{gone} entries moved to the trash; u: undo"),
+        };
+        if let Some(error) = outcome.error {
+            said = format!("{said}, then: {error}");
+        }
+        if !outcome.trashed.is_empty() {
+            self.undo.push(outcome.trashed);
+            if self.undo.len() > MOST_UNDONE {
+                self.undo.remove(0);
+            }
+        }
+        for names in &outcome.went {
+            self.browser.chosen.remove(names);
+            if self.browser.scan.forget(names).is_err() {
+                self.walk_all()?;
+            }
+        }
+        self.browser.changed();
+        if let Some(names) = outcome.partly {
+            self.walk_below(names)?;
+        }
+        self.remake_report()?;
+        self.browser.message = said;
+        Ok(())
+    }
+
+    /// Brings back what was moved to the trash last.
+    fn undo(&mut self) -> Result<()> {
+        let Some(mut batch) = self.undo.pop() else {
+            "nothing was moved to the trash from here".clone_into(&mut self.browser.message);
+            return Ok(());
+        };
+        let (mut brought, mut above, mut failed) = (0, Vec::new(), None);
+        while let Some(trashed) = batch.pop() {
+            if let Err(error) = trashed.bring_back() {
+                failed = Some(error);
+                batch.push(trashed);
+                break;
+            }
+            brought += 1;
+            let names = trashed.names();
+            above.push(names[..names.len() - 1].to_vec());
+        }
+        if !batch.is_empty() {
+            self.undo.push(batch);
+        }
+        above.sort();
+        above.dedup();
+        match <[Names; 1]>::try_from(above) {
+            Ok([names]) => self.walk_below(names)?,
+            Err(above) if !above.is_empty() => self.walk_all()?,
+            Err(_) => {}
+        }
+        self.browser.message = match failed {
+            Some(error) => format!("{brought} brought back, then: {error}"),
+            None => format!("{brought} brought back"),
+        };
+        Ok(())
     }
 }
 
-/// Lists what a deletion of the marked row would take, and asks.
-fn prepare(start: &Start<'_>, browser: &mut Browser) -> Option<Plan> {
-    let names = browser.chosen();
-    let outcome = match (start.paths, names.split_first()) {
-        (Some(paths), Some((root, below))) => {
-            let root = paths.iter().find(|path| path.as_os_str().as_encoded_bytes() == *root);
-            root.map_or_else(
-                || Err(io::Error::other("the path is not one of those given")),
-                |root| Plan::new(root, below),
-            )
-        }
-        _ => Err(io::Error::other("a document is looked at, and no directory")),
-    };
-    match outcome {
-        Ok(plan) => {
-            let path = names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("/");
-            let question = vec![
-                "Delete this for good?".to_owned(),
-                String::new(),
-                format!("  {path}"),
-                String::new(),
-                format!("  {} files and links", count(plan.files)),
-                format!("  {} directories", count(plan.directories)),
-                format!("  {} on disk", start.look.units.show(plan.bytes)),
-                String::new(),
-                "Links are deleted, and not followed.".to_owned(),
-            ];
-            browser.mode = Mode::Confirm(question);
-            Some(plan)
-        }
-        Err(error) => {
-            browser.message = format!("cannot delete it: {error}");
-            None
-        }
+/// What is to go, with the given paths that it lies below. Of equal files, each with one that stays.
+///
+/// # Errors
+///
+/// If nothing is marked, or no copy would be left.
+fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
+    let all = browser.targets();
+    if all.is_empty() {
+        bail!("nothing is marked");
     }
+    let given = |names: &Names| {
+        let path = paths.iter().find(|path| path.as_os_str().as_encoded_bytes() == names[0]);
+        path.cloned().ok_or_else(|| anyhow::anyhow!("the path is not one of those given"))
+    };
+    let shown = browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
+    let copies = browser.report.as_ref().filter(|_| shown == Some(&Report::Duplicates));
+    let mut targets = Vec::with_capacity(all.len());
+    for names in &all {
+        let mut twin = None;
+        if let Some(page) = copies {
+            let path = joined(names.iter().map(Vec::as_slice));
+            let twins = page.twins(&path);
+            let stays = |names: &Names| !all.iter().any(|gone| names.starts_with(gone));
+            let found = twins.iter().filter_map(|path| names_of(&browser.scan, path)).find(stays);
+            let Some(stays) = found else {
+                let path = String::from_utf8_lossy(&path).into_owned();
+                bail!("no copy of {path} would be left; in this tab one stays");
+            };
+            twin = Some((given(&stays)?, stays));
+        }
+        targets.push(Target { root: given(names)?, names: names.clone(), twin });
+    }
+    Ok(targets)
+}
+
+/// Asks whether to do what was planned, if it could be planned.
+fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan> {
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            browser.message = format!("cannot do that: {error}");
+            return None;
+        }
+    };
+    let question = match plan.act {
+        Act::Delete => "Delete this for good?",
+        Act::Trash => "Move this to the trash?",
+    };
+    let mut lines = vec![
+        question.to_owned(),
+        format!("  {} files and links", count(plan.files)),
+        format!("  {} directories", count(plan.directories)),
+        format!("  {} on disk", look.units.show(plan.bytes)),
+        "Links are not followed. What goes:".to_owned(),
+    ];
+    let (all, left) = plan.lines(MOST_LINES);
+    lines.extend(all);
+    if left > 0 {
+        lines.push(format!("  and {} more in the last of these", count(left)));
+    }
+    browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0 });
+    Some(plan)
+}
+
+#[cfg(unix)]
+fn os_str(name: &[u8]) -> std::borrow::Cow<'_, std::ffi::OsStr> {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(name).into()
+}
+
+#[cfg(not(unix))]
+fn os_str(name: &[u8]) -> std::borrow::Cow<'_, std::ffi::OsStr> {
+    std::ffi::OsString::from(String::from_utf8_lossy(name).into_owned()).into()
 }
 
 /// The terminal, which is what it was before once this is dropped.
 struct Screen {
     terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    /// Keys that were typed while something else was waited for.
+    pending: VecDeque<Key>,
 }
 
 /// Leaves the terminal as it was. What does not work any more has nobody to tell.
 fn restore() {
-    let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
-    let _ = disable_raw_mode();
-    OPEN.store(false, Ordering::Relaxed);
+    // Relaxed: as above. Once, as a panic does it before the unwinding does.
+    if OPEN.swap(false, Ordering::Relaxed) {
+        let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+        let _ = disable_raw_mode();
+    }
 }
 
 impl Drop for Screen {
@@ -176,18 +514,23 @@ impl Screen {
     fn open() -> io::Result<Screen> {
         OPEN.store(true, Ordering::Relaxed);
         enable_raw_mode()?;
-        let screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))? };
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let screen = Screen { terminal, pending: VecDeque::new() };
         // A panic is to be read on the terminal as it was.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
             before(panic);
         }));
-        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide)?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, cursor::Hide)?;
         Ok(screen)
     }
 
     fn draw(&mut self, browser: &mut Browser, look: Look) -> io::Result<()> {
+        // After a panic of another thread the terminal is not the browser's any more.
+        if !OPEN.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.terminal.draw(|frame| {
             let area = frame.area();
             view::draw(browser, look, area, frame.buffer_mut());
@@ -195,272 +538,56 @@ impl Screen {
         Ok(())
     }
 
-    /// Scans, and shows how far it is. A key ends it with what it has; nothing, if that is the one that ends all.
-    fn scan(&mut self, start: &Start<'_>) -> Result<Option<Scan>> {
-        let paths = start.paths.unwrap_or_default();
-        let control = Control::new();
-        let mut left = false;
-        let scanned = thread::scope(|scope| -> Result<Result<Scan, Error>> {
-            let scan = thread::Builder::new()
-                .name("scan".to_owned())
-                .spawn_scoped(scope, || poach_scan::scan(paths, start.options, &control))?;
-            while !scan.is_finished() {
-                // A terminal that is gone ends the scan, too.
-                if let Err(error) = self.progress(&control) {
-                    control.stop();
-                    return Err(error.into());
-                }
-                match input(SCANNING) {
-                    Ok(Input::Key(Key::Interrupt | Key::Char('q'))) | Err(_) => left = true,
-                    Ok(Input::Key(Key::Escape)) => {}
-                    Ok(_) => continue,
-                }
-                control.stop();
-            }
-            Ok(scan.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })??;
-        Ok(Some(scanned).filter(|_| !left))
+    /// The next key, for a while.
+    fn input(&mut self, wait: Duration) -> io::Result<Input> {
+        match self.pending.pop_front() {
+            Some(key) => Ok(Input::Key(key)),
+            None => input(wait),
+        }
     }
 
-    fn progress(&mut self, control: &Control) -> io::Result<()> {
-        let progress = control.progress();
-        let (entries, path) = (count(progress.entries), control.path());
+    /// Does something that takes a while, and says how far it is. Escape stops it; other keys are kept for later.
+    fn busy<T: Send>(
+        &mut self,
+        control: &Control,
+        say: impl Fn() -> String,
+        work: impl FnOnce() -> T + Send,
+    ) -> io::Result<T> {
+        thread::scope(|scope| {
+            let work = thread::Builder::new().name("work".to_owned()).spawn_scoped(scope, work)?;
+            while !work.is_finished() {
+                match input(RUNNING) {
+                    Ok(Input::Key(Key::Escape)) => control.stop(),
+                    Ok(Input::Key(Key::Interrupt)) | Err(_) => {
+                        control.stop();
+                        self.pending.push_back(Key::Interrupt);
+                        thread::sleep(RUNNING);
+                    }
+                    Ok(Input::Key(key)) => self.pending.push_back(key),
+                    Ok(Input::Nothing | Input::Resize) => {
+                        // A terminal that is gone is found out about by whoever draws next.
+                        let _ = self.say(&say());
+                    }
+                }
+            }
+            Ok(work.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        if !OPEN.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.terminal.draw(|frame| {
             let area = frame.area();
-            let lines = [
-                format!("{entries} entries"),
-                cut(&escape(&path), usize::from(area.width)),
-                "Esc: what there is   q: end".to_owned(),
-            ];
-            for (line, y) in lines.into_iter().zip(area.y..area.bottom()) {
-                frame.buffer_mut().set_line(area.x, y, &Line::from(line), area.width);
+            for (line, y) in [text, "Esc: stop"].into_iter().zip(area.y..area.bottom()) {
+                let line = Line::from(cut(line, usize::from(area.width)));
+                frame.buffer_mut().set_line(area.x, y, &line, area.width);
             }
         })?;
         Ok(())
     }
-
-    /// Scans again. Whether one goes on, and does not end it all.
-    fn rescan(&mut self, start: &Start<'_>, browser: &mut Browser) -> Result<bool> {
-        if start.paths.is_none() {
-            "a document is looked at: there is nothing to scan".clone_into(&mut browser.message);
-            return Ok(true);
-        }
-        Ok(match self.scan(start)? {
-            Some(scan) => {
-                browser.replace(scan);
-                true
-            }
-            None => false,
-        })
-    }
-}
-
-/// What comes from the terminal.
-enum Input {
-    Key(Key),
-    Resize,
-    /// Nothing for a while, or nothing that matters.
-    Nothing,
-}
-
-/// Waits for the next input, for a while.
-fn input(wait: Duration) -> io::Result<Input> {
-    if ASKED_TO_END.load(Ordering::Relaxed) {
-        return Ok(Input::Key(Key::Interrupt));
-    }
-    if !event::poll(wait)? {
-        return Ok(Input::Nothing);
-    }
-    let KeyEvent { code, modifiers, kind, .. } = match event::read()? {
-        Event::Key(key) => key,
-        Event::Resize(..) => return Ok(Input::Resize),
-        _ => return Ok(Input::Nothing),
-    };
-    if kind == KeyEventKind::Release {
-        return Ok(Input::Nothing);
-    }
-    Ok(Input::Key(match code {
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
-        KeyCode::Char(character) => Key::Char(character),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Esc => Key::Escape,
-        _ => return Ok(Input::Nothing),
-    }))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use ratatui_core::backend::TestBackend;
-
-    use super::*;
-
-    fn grown() -> tempfile::TempDir {
-        let tree = tempfile::tempdir().expect("a directory for the test");
-        fs::create_dir_all(tree.path().join("large/inner")).expect("directories");
-        fs::create_dir(tree.path().join("b\x1b[31m")).expect("a directory");
-        for (name, size) in [("large/inner/x", 300_000), ("large/y", 9000), ("z", 50_000)] {
-            fs::write(tree.path().join(name), vec![1; size]).expect("a file");
-        }
-        tree
-    }
-
-    fn scanned(paths: &[&Path]) -> Scan {
-        let paths: Vec<PathBuf> = paths.iter().map(Into::into).collect();
-        let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
-        poach_scan::scan(&paths, &options, &Control::new()).expect("a scan")
-    }
-
-    fn browser(root: &Path) -> Browser {
-        Browser::new(scanned(&[root]), Measure::Apparent, Order::Size, false)
-    }
-
-    /// The screen's lines.
-    fn shown(browser: &mut Browser, width: u16, height: u16) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-        let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
-            let area = frame.area();
-            view::draw(browser, Look::default(), area, frame.buffer_mut());
-        };
-        terminal.draw(draw).expect("it is drawn");
-        let buffer = terminal.backend().buffer();
-        let cells = |y| (0..width).map(move |x| buffer[(x, y)].symbol());
-        (0..height).map(|y| cells(y).collect::<String>().trim_end().to_owned()).collect()
-    }
-
-    fn press(browser: &mut Browser, keys: &str) -> Wish {
-        keys.chars().map(|key| browser.press(Key::Char(key))).last().expect("a key")
-    }
-
-    fn names(browser: &Browser) -> Vec<&str> {
-        browser.rows.iter().map(|row| std::str::from_utf8(&row.name).expect("UTF-8")).collect()
-    }
-
-    #[test]
-    fn one_goes_in_and_out_and_stands_where_one_stood() {
-        let tree = grown();
-        let mut browser = browser(tree.path());
-        assert_eq!(names(&browser), ["large", "z", "b\x1b[31m"]);
-        press(&mut browser, "l");
-        assert_eq!(names(&browser), ["inner", "y"]);
-        press(&mut browser, "l");
-        assert_eq!(names(&browser), ["x"]);
-        // Not into a file, and not out of the given path.
-        press(&mut browser, "l");
-        press(&mut browser, "hhhh");
-        assert_eq!((names(&browser)[0], browser.marked), ("large", 0));
-        press(&mut browser, "jjjjjj");
-        assert_eq!(browser.marked, 2);
-        press(&mut browser, "lh");
-        assert_eq!(browser.marked, 2, "an empty directory is entered and left");
-        assert_eq!(press(&mut browser, "q"), Wish::Quit);
-        assert_eq!(browser.press(Key::Interrupt), Wish::Quit);
-    }
-
-    #[test]
-    fn the_order_changes_and_turns_and_a_search_keeps_what_matches() {
-        let tree = grown();
-        let mut browser = browser(tree.path());
-        press(&mut browser, "n");
-        assert_eq!(names(&browser), ["b\x1b[31m", "large", "z"]);
-        assert_eq!(browser.rows[browser.marked].name, b"large", "the mark stays at its row");
-        press(&mut browser, "n");
-        assert_eq!(names(&browser)[0], "z");
-        press(&mut browser, "c");
-        assert_eq!(names(&browser)[0], "large");
-        press(&mut browser, "t");
-        assert!(shown(&mut browser, 80, 10)[9].contains("by time"));
-        press(&mut browser, "s/LAR");
-        assert_eq!(names(&browser), ["large"]);
-        assert_eq!(shown(&mut browser, 80, 10)[9], "/LAR");
-        browser.press(Key::Backspace);
-        browser.press(Key::Enter);
-        assert_eq!((browser.rows.len(), &browser.mode), (1, &Mode::Browse));
-        browser.press(Key::Escape);
-        assert_eq!(browser.rows.len(), 3);
-    }
-
-    #[test]
-    fn it_fits_any_terminal_and_shows_no_control_character() {
-        let tree = grown();
-        let mut browser = browser(tree.path());
-        let lines = shown(&mut browser, 40, 8);
-        assert!(lines[0].ends_with("KiB") && lines[1].contains("large/"), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains(r"b\e[31m/")), "{lines:#?}");
-        for (width, height) in [(0, 0), (1, 1), (1, 9), (20, 2), (40, 3), (200, 60)] {
-            for keys in ["s", "?", " ", "/z", "\u{1b}"] {
-                press(&mut browser, keys);
-                let lines = shown(&mut browser, width, height);
-                assert!(lines.iter().flat_map(|line| line.chars()).all(|it| !it.is_control()));
-            }
-            browser.press(Key::Escape);
-            browser.mode = Mode::Browse;
-        }
-        // A list longer than the screen follows the mark.
-        browser.press(Key::End);
-        let lines = shown(&mut browser, 80, 3);
-        assert!(!lines[1].contains("large"), "{lines:#?}");
-    }
-
-    #[test]
-    fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
-        let tree = grown();
-        let (a, b) = (tree.path().join("large"), tree.path().join("z"));
-        let mut browser = Browser::new(scanned(&[&a, &b]), Measure::Apparent, Order::Size, false);
-        assert_eq!(browser.rows.len(), 2);
-        press(&mut browser, "ll");
-        assert_eq!(names(&browser), ["x"]);
-        press(&mut browser, "h");
-        fs::remove_dir_all(a.join("inner")).expect("ours");
-        browser.replace(scanned(&[&a, &b]));
-        assert_eq!(names(&browser), ["y"]);
-        fs::remove_dir_all(&a).expect("ours");
-        browser.replace(scanned(&[&a, &b]));
-        assert!(browser.rows.iter().any(|row| row.name.ends_with(b"/z")), "{:?}", browser.rows);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_deletion_says_what_goes_and_wants_a_yes() {
-        let tree = grown();
-        let paths = [tree.path().to_owned()];
-        let (options, look) = (Options::default(), Look::default());
-        let order = (Order::Size, false);
-        let start =
-            Start { paths: Some(&paths), options: &options, measure: Measure::Disk, order, look };
-        let mut browser = browser(tree.path());
-        assert_eq!(press(&mut browser, "d"), Wish::Plan);
-        let plan = prepare(&start, &mut browser).expect("a plan");
-        let lines = shown(&mut browser, 80, 14).join("\n");
-        assert!(
-            lines.contains("/large")
-                && lines.contains("2 files")
-                && lines.contains("2 directories")
-        );
-        assert_eq!(press(&mut browser, "n"), Wish::None);
-        drop(plan);
-        press(&mut browser, "d");
-        let plan = prepare(&start, &mut browser).expect("a plan");
-        assert_eq!(press(&mut browser, "y"), Wish::Delete);
-        assert_eq!(plan.carry_out().gone, 4);
-        assert!(!tree.path().join("large").exists() && tree.path().join("z").exists());
-        // What is gone already is no plan.
-        press(&mut browser, "d");
-        assert!(
-            prepare(&start, &mut browser).is_none() && browser.message.contains("cannot delete")
-        );
-        let document = Start { paths: None, ..start };
-        assert!(prepare(&document, &mut browser).is_none());
-    }
-}
+mod tests;

@@ -1,31 +1,57 @@
-//! Deleting what was shown, and nothing else.
+//! Deleting what was shown, and nothing else; moving it to the trash likewise.
 //!
-//! A [`Plan`] lists an entry and all that is in it, with device and number of each, by open directories: no link is
-//! followed, and a file system mounted below is refused. [`Plan::carry_out`] then deletes exactly this list, from the leaves
-//! up, each name by the handle of its directory and only if it is what was listed still. A directory that was replaced since,
-//! by a link or another directory, is refused; what was added since keeps its directory.
+//! A [`Plan`] lists entries and all that is in them, with device and number of each, by open directories: no link is followed,
+//! and a file system mounted below is refused. The list is what the question shows. [`Plan::carry_out`] then deletes exactly
+//! this list, from the leaves up, each name by the handle of its directory and only if it is what was listed still: the same
+//! device and number and, of a file, the same length and time of change, as a number may be given to a new file. A directory
+//! that was replaced since, by a link or another directory, is refused; what was added since keeps its directory.
+//!
+//! A file that is deleted because another one is equal to it is compared with that, byte by byte, right before.
 //!
 //! Between the last look at a name and its deletion a moment is left in which a file can take another's place: no system
-//! call deletes a file by what it is. A directory is held open from the look on.
+//! call deletes a file by what it is. A directory is held open from the look on. What is moved to the trash is looked at once
+//! more when it is there, and brought back if it is not what was meant.
 //!
-//! One handle is open for each level, so a tree deeper than the process's limit of files is refused before anything goes.
+//! One handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything goes.
 
+use std::collections::HashMap;
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use poach_scan::Control;
+use poach_scan::duplicates::same_content;
+use poach_scan::report::escape;
+use poach_scan::sys::Native;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+use super::item::{DIRECTORY, Identity, Item, changed, open, stat};
+use super::names::{Names, joined};
+use super::row::Act;
+pub(super) use super::trash::Trashed;
+
+/// How many levels may lie below an entry that is to go.
+const DEEPEST: usize = 400;
+
+/// What is to go: a given path, and the names below it.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) root: PathBuf,
+    /// The given path's is the first.
+    pub(super) names: Names,
+    /// A file that stays, to which this one must be equal.
+    pub(super) twin: Option<(PathBuf, Names)>,
+}
 
 /// What is to go, as it was when it was listed.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The directory that the entry is in.
-    within: OwnedFd,
-    item: Item,
+    chosen: Vec<Chosen>,
+    pub(super) act: Act,
     pub(super) files: u64,
     pub(super) directories: u64,
     /// On disk; a file that keeps another name frees nothing.
@@ -33,60 +59,80 @@ pub(super) struct Plan {
 }
 
 #[derive(Debug)]
-struct Item {
+struct Chosen {
+    names: Names,
+    /// The directory that the entry is in.
+    within: Arc<OwnedFd>,
+    item: Item,
+    twin: Option<Twin>,
+}
+
+/// A file that stays.
+#[derive(Debug)]
+struct Twin {
+    within: Arc<OwnedFd>,
     name: CString,
-    identity: (u64, u64),
-    /// Of a directory, what is in it.
-    inside: Option<Vec<Item>>,
+    names: Names,
 }
 
 /// What a deletion came to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// How many entries are gone.
-    pub(super) gone: u64,
+    /// What is gone whole.
+    pub(super) went: Vec<Names>,
+    /// What is gone in part.
+    pub(super) partly: Option<Names>,
+    /// What is in the trash.
+    pub(super) trashed: Vec<Trashed>,
     /// Why it ended before its end.
     pub(super) error: Option<io::Error>,
 }
 
 impl Plan {
-    /// Lists what lies below a given path at the end of some names, of which there is at least one.
+    /// Lists what lies at some places, of which there is at least one, below given paths. `control` can stop it.
     ///
     /// # Errors
     ///
     /// The system's own, or that something is not to be deleted.
-    pub(super) fn new(root: &Path, names: &[&[u8]]) -> io::Result<Plan> {
-        let Some((last, above)) = names.split_last() else {
-            return Err(io::Error::other("a path that was given is not deleted from here"));
-        };
-        let root =
-            rustix::fs::openat(CWD, root, DIRECTORY.difference(OFlags::NOFOLLOW), Mode::empty())?;
-        let open = |within: OwnedFd, name: &&[u8]| {
-            rustix::fs::openat(&within, *name, DIRECTORY, Mode::empty())
-        };
-        let within = above.iter().try_fold(root, open)?;
-        let name = CString::new(*last)?;
-        let mut plan = Plan {
-            within,
-            item: Item { name: CString::default(), identity: (0, 0), inside: None },
-            files: 0,
-            directories: 0,
-            bytes: 0,
-        };
-        let within = plan.within.try_clone()?;
-        plan.item = plan.list(&within, name)?;
+    pub(super) fn new(act: Act, targets: &[Target], control: &Control) -> io::Result<Plan> {
+        let mut plan = Plan { chosen: Vec::new(), act, files: 0, directories: 0, bytes: 0 };
+        let mut opened = Opened::default();
+        for Target { root, names, twin } in targets {
+            let (within, name) = opened.open(root, names)?;
+            let item = plan.list(&within, name, control, 0)?;
+            let twin = match twin {
+                None => None,
+                Some((root, names)) => {
+                    let (within, name) = opened.open(root, names)?;
+                    Some(Twin { within, name, names: names.clone() })
+                }
+            };
+            plan.chosen.push(Chosen { names: names.clone(), within, item, twin });
+        }
         Ok(plan)
     }
 
-    fn list(&mut self, within: &OwnedFd, name: CString) -> io::Result<Item> {
+    fn list(
+        &mut self,
+        within: &OwnedFd,
+        name: CString,
+        control: &Control,
+        depth: usize,
+    ) -> io::Result<Item> {
+        if control.is_stopped() {
+            return Err(stopped());
+        }
         let stat = stat(within, &name)?;
-        let identity = identity(&stat);
+        let identity = Identity::of(&stat);
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             self.files += 1;
             if stat.st_nlink == 1 {
                 self.bytes += stat.st_blocks as u64 * 512;
             }
             return Ok(Item { name, identity, inside: None });
+        }
+        if depth == DEEPEST {
+            return Err(io::Error::other(format!("more than {DEEPEST} levels lie in it")));
         }
         let directory = open(within, &name, identity)?;
         if rustix::fs::fstat(within)?.st_dev != stat.st_dev {
@@ -101,133 +147,155 @@ impl Plan {
                 names.push(name);
             }
         }
-        let inside = names.into_iter().map(|name| self.list(&directory, name));
+        names.sort();
+        let inside = names.into_iter().map(|name| self.list(&directory, name, control, depth + 1));
         let inside = Some(inside.collect::<io::Result<_>>()?);
         Ok(Item { name, identity, inside })
     }
 
-    /// Deletes what was listed. Ends at the first that is not as it was, or cannot be deleted.
-    pub(super) fn carry_out(self) -> Outcome {
-        let mut gone = 0;
-        let error = remove(&self.within, &self.item, &mut gone).err();
-        Outcome { gone, error }
+    /// What goes, an entry a line, at most so many; and how many there are beside them.
+    pub(super) fn lines(&self, most: usize) -> (Vec<String>, u64) {
+        let (mut lines, mut waiting) = (Vec::new(), Vec::new());
+        let all = self.files + self.directories;
+        for chosen in self.chosen.iter().rev() {
+            waiting.push((&chosen.item, 0, Some(chosen)));
+        }
+        while let Some((item, depth, chosen)) = waiting.pop() {
+            if lines.len() == most {
+                break;
+            }
+            let sign = if item.inside.is_some() { "/" } else { "" };
+            lines.push(match chosen {
+                Some(Chosen { names, twin: Some(twin), .. }) => {
+                    format!("  {}  which equals {}", shown(names), shown(&twin.names))
+                }
+                Some(chosen) => format!("  {}{sign}", shown(&chosen.names)),
+                None => {
+                    format!("{}{}{sign}", " ".repeat(2 + 2 * depth), escape(item.name.to_bytes()))
+                }
+            });
+            let inside = item.inside.iter().flatten().rev();
+            waiting.extend(inside.map(|item| (item, depth + 1, None)));
+        }
+        let left = all.saturating_sub(lines.len() as u64);
+        (lines, left)
+    }
+
+    /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.
+    pub(super) fn carry_out(self, control: &Control, gone: &AtomicU64) -> Outcome {
+        let mut outcome = Outcome::default();
+        for chosen in self.chosen {
+            // Relaxed, here and below: the count is for people to watch.
+            let before = gone.load(Ordering::Relaxed);
+            let done = chosen.compare(control).and_then(|()| match self.act {
+                Act::Delete => remove(&chosen.within, &chosen.item, control, gone).map(|()| None),
+                Act::Trash => {
+                    let trashed = Trashed::put(&chosen.within, &chosen.item, &chosen.names)?;
+                    gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
+                    Ok(Some(trashed))
+                }
+            });
+            match done {
+                Ok(trashed) => {
+                    outcome.trashed.extend(trashed);
+                    outcome.went.push(chosen.names);
+                }
+                Err(error) => {
+                    let some = gone.load(Ordering::Relaxed) > before;
+                    outcome.partly = some.then_some(chosen.names);
+                    outcome.error = Some(error);
+                    break;
+                }
+            }
+        }
+        outcome
     }
 }
 
-fn remove(within: &OwnedFd, item: &Item, gone: &mut u64) -> io::Result<()> {
+impl Chosen {
+    /// Whether the file is equal to the one that stays, if there is one.
+    fn compare(&self, control: &Control) -> io::Result<()> {
+        let Some(twin) = &self.twin else { return Ok(()) };
+        let open = |within: &OwnedFd, name: &CString| -> io::Result<(File, Identity)> {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(within, name, flags, Mode::empty())?;
+            let stat = rustix::fs::fstat(&file)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Err(changed(name));
+            }
+            Ok((file.into(), Identity::of(&stat)))
+        };
+        let (file, identity) = open(&self.within, &self.item.name)?;
+        let (other, stays) = open(&twin.within, &twin.name)?;
+        if identity != self.item.identity {
+            return Err(changed(&self.item.name));
+        }
+        // Another name of the same file, or the same name by another way, is no copy.
+        if (identity.device, identity.inode) == (stays.device, stays.inode) {
+            let twin = shown(&twin.names);
+            return Err(io::Error::other(format!("it is the same file as {twin}")));
+        }
+        if same_content(&Native::default(), &file, &other, control)? {
+            return Ok(());
+        }
+        let (one, twin) = (shown(&self.names), shown(&twin.names));
+        Err(io::Error::other(format!("{one} does not equal {twin} any more")))
+    }
+}
+
+/// Directories that were opened to delete from, each once.
+#[derive(Default)]
+struct Opened(HashMap<Names, Arc<OwnedFd>>);
+
+impl Opened {
+    /// The directory that the last of some names is in, and that name.
+    fn open(&mut self, root: &Path, names: &Names) -> io::Result<(Arc<OwnedFd>, CString)> {
+        let Some((last, above)) = names.split_last().filter(|(_, above)| !above.is_empty()) else {
+            return Err(io::Error::other("a path that was given is not deleted from here"));
+        };
+        let within = match self.0.get(above) {
+            Some(within) => Arc::clone(within),
+            None => {
+                let flags = DIRECTORY.difference(OFlags::NOFOLLOW);
+                let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+                let open = |within: OwnedFd, name: &Vec<u8>| {
+                    rustix::fs::openat(&within, &name[..], DIRECTORY, Mode::empty())
+                };
+                let within = Arc::new(above[1..].iter().try_fold(root, open)?);
+                self.0.insert(above.to_vec(), Arc::clone(&within));
+                within
+            }
+        };
+        Ok((within, CString::new(&last[..])?))
+    }
+}
+
+fn remove(within: &OwnedFd, item: &Item, control: &Control, gone: &AtomicU64) -> io::Result<()> {
     let flags = match &item.inside {
         Some(inside) => {
             let directory = open(within, &item.name, item.identity)?;
-            inside.iter().try_for_each(|item| remove(&directory, item, gone))?;
+            inside.iter().try_for_each(|item| remove(&directory, item, control, gone))?;
             AtFlags::REMOVEDIR
         }
         None => AtFlags::empty(),
     };
-    if identity(&stat(within, &item.name)?) != item.identity {
-        return Err(changed(&item.name));
+    if control.is_stopped() {
+        return Err(stopped());
     }
+    item.is_at(within, &item.name)?;
     rustix::fs::unlinkat(within, &item.name, flags)?;
-    *gone += 1;
+    gone.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Opens a directory, if it is the one that was meant.
-fn open(within: &OwnedFd, name: &CString, expected: (u64, u64)) -> io::Result<OwnedFd> {
-    let directory = rustix::fs::openat(within, name, DIRECTORY, Mode::empty())?;
-    if identity(&rustix::fs::fstat(&directory)?) == expected {
-        Ok(directory)
-    } else {
-        Err(changed(name))
-    }
+/// Names as a path that a terminal can show.
+fn shown(names: &Names) -> String {
+    escape(&joined(names.iter().map(Vec::as_slice))).into_owned()
 }
 
-fn stat(within: &OwnedFd, name: &CString) -> io::Result<Stat> {
-    Ok(rustix::fs::statat(within, name, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-#[expect(clippy::useless_conversion, reason = "the fields' types differ between processors")]
-fn identity(stat: &Stat) -> (u64, u64) {
-    (stat.st_dev.into(), stat.st_ino.into())
-}
-
-fn changed(name: &CString) -> io::Error {
-    let name = poach_scan::report::escape(name.to_bytes());
-    io::Error::other(format!("{name} is not what was listed any more"))
+fn stopped() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "it was stopped")
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn grown() -> tempfile::TempDir {
-        let tree = tempfile::tempdir().expect("a directory for the test");
-        fs::create_dir_all(tree.path().join("goes/inner/most")).expect("directories");
-        fs::create_dir(tree.path().join("stays")).expect("a directory");
-        for name in ["goes/a", "goes/inner/b", "stays/c"] {
-            fs::write(tree.path().join(name), "content").expect("a file");
-        }
-        symlink("../../stays", tree.path().join("goes/inner/link")).expect("a link");
-        tree
-    }
-
-    #[test]
-    fn what_was_listed_goes_and_no_link_is_followed() {
-        let tree = grown();
-        let plan = Plan::new(tree.path(), &[b"goes"]).expect("a plan");
-        assert_eq!((plan.files, plan.directories), (3, 3));
-        let outcome = plan.carry_out();
-        assert!(outcome.error.is_none() && outcome.gone == 6, "{outcome:?}");
-        assert!(!tree.path().join("goes").exists() && tree.path().join("stays/c").exists());
-
-        let tree = grown();
-        let outcome =
-            Plan::new(tree.path(), &[b"goes", b"inner", b"link"]).expect("a plan").carry_out();
-        assert_eq!((outcome.gone, tree.path().join("stays/c").exists()), (1, true));
-        // Not through a link, either.
-        assert!(Plan::new(tree.path(), &[b"goes", b"inner", b"link", b"c"]).is_err());
-    }
-
-    #[test]
-    fn what_has_changed_since_stays() {
-        // Something was added.
-        let tree = grown();
-        let plan = Plan::new(tree.path(), &[b"goes"]).expect("a plan");
-        fs::write(tree.path().join("goes/inner/new"), "").expect("a file");
-        assert!(plan.carry_out().error.is_some());
-        assert!(tree.path().join("goes/inner/new").exists());
-
-        // A directory became a link to another, and another directory.
-        for replaced in [true, false] {
-            let tree = grown();
-            let plan = Plan::new(tree.path(), &[b"goes"]).expect("a plan");
-            let inner = tree.path().join("goes/inner");
-            fs::rename(&inner, tree.path().join("aside")).expect("it is ours");
-            if replaced {
-                symlink("../stays", &inner).expect("a link");
-            } else {
-                fs::rename(tree.path().join("stays"), &inner).expect("it is ours");
-            }
-            let outcome = plan.carry_out();
-            assert!(outcome.error.is_some(), "{outcome:?}");
-            let kept = if replaced { "stays/c" } else { "goes/inner/c" };
-            assert!(tree.path().join(kept).exists() && tree.path().join("aside/b").exists());
-        }
-
-        // A file became another one.
-        let tree = grown();
-        let plan = Plan::new(tree.path(), &[b"goes", b"a"]).expect("a plan");
-        fs::rename(tree.path().join("stays/c"), tree.path().join("goes/a")).expect("it is ours");
-        let outcome = plan.carry_out();
-        assert_eq!(outcome.gone, 0);
-        assert!(tree.path().join("goes/a").exists());
-    }
-
-    #[test]
-    fn a_given_path_is_not_deleted() {
-        let tree = grown();
-        assert!(Plan::new(tree.path(), &[]).is_err());
-    }
-}
+mod tests;

@@ -1,9 +1,18 @@
 //! Where one is in a tree, what of it is shown, and what a key does.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use poach_scan::report::{Measure, Order};
+use poach_scan::survey::Report;
 use poach_scan::{Kind, Node, Scan};
+
+use super::live::Growing;
+use super::names::{Names, joined, names_of};
+use super::reports::Page;
+use super::row::{Act, Row};
+
+mod press;
 
 /// What is done outside of the browser because of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +21,28 @@ pub(super) enum Wish {
     Quit,
     /// Walk again.
     Rescan,
-    /// List what would be deleted.
-    Plan,
-    /// Delete it.
-    Delete,
+    /// Walk the marked directory again, or the one that one is in.
+    Renew,
+    /// List what would be deleted or moved.
+    Plan(Act),
+    /// Do what was planned.
+    Carry,
+    /// Bring back what was moved to the trash last.
+    Undo,
+    /// Open the marked row with what the desktop has for it.
+    Open,
+    /// Copy its path.
+    Copy,
+    /// Make the report of the tab.
+    Report(Report),
+}
+
+/// A question that `y` says yes to, and the first of its lines that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) act: Act,
+    pub(super) lines: Vec<String>,
+    pub(super) top: usize,
 }
 
 /// What the keys are for at the moment.
@@ -25,11 +52,10 @@ pub(super) enum Mode {
     /// A search is typed.
     Search,
     Help,
-    /// A deletion is to be confirmed; the lines say what goes.
-    Confirm(Vec<String>),
+    Confirm(Question),
 }
 
-/// A key, of whatever terminal.
+/// A key or a click, of whatever terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
@@ -44,20 +70,11 @@ pub(super) enum Key {
     Right,
     Backspace,
     Escape,
+    Tab,
+    BackTab,
+    /// A click at a column and a line.
+    Click(u16, u16),
     Interrupt,
-}
-
-/// A row of the list.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) name: Vec<u8>,
-    pub(super) kind: Kind,
-    /// By the measure.
-    pub(super) value: u64,
-    pub(super) entries: u64,
-    pub(super) modified: Option<i64>,
-    pub(super) unread: bool,
-    pub(super) elsewhere: bool,
 }
 
 /// A directory on the way down, and the row that was marked in it.
@@ -67,13 +84,28 @@ struct Level {
     marked: usize,
 }
 
+/// Where on the screen things are, for clicks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    /// The line of the first row.
+    pub(super) first: u16,
+    /// The line of the tabs, and the columns of each that is shown, with its number.
+    pub(super) tabs: Option<(u16, Vec<(std::ops::Range<u16>, usize)>)>,
+}
+
 /// The browser's state.
 #[derive(Debug)]
 pub(super) struct Browser {
     pub(super) scan: Scan,
+    /// What is known so far, while the first walk runs.
+    pub(super) growing: Option<Growing>,
+    /// What is said of a walk that runs.
+    pub(super) progress: String,
     pub(super) measure: Measure,
     pub(super) order: Order,
     pub(super) reverse: bool,
+    /// Whether the walk that runs is of one path.
+    only: bool,
     /// The directories that one is in, from a given path on; none where several were given.
     way: Vec<Level>,
     pub(super) rows: Vec<Row>,
@@ -82,6 +114,13 @@ pub(super) struct Browser {
     pub(super) top: usize,
     /// How many rows are shown at a time.
     pub(super) page: usize,
+    /// What was chosen, wherever it lies.
+    pub(super) chosen: BTreeSet<Names>,
+    /// Which tab is shown: the tree is 0, then come the reports.
+    pub(super) tab: usize,
+    /// The report of the tab, once it was made.
+    pub(super) report: Option<Page>,
+    pub(super) places: Places,
     pub(super) search: String,
     pub(super) mode: Mode,
     pub(super) message: String,
@@ -91,81 +130,157 @@ impl Browser {
     pub(super) fn new(scan: Scan, measure: Measure, order: Order, reverse: bool) -> Browser {
         let mut browser = Browser {
             scan,
+            growing: None,
+            progress: String::new(),
             measure,
             order,
             reverse,
+            only: false,
             way: Vec::new(),
             rows: Vec::new(),
             marked: 0,
             top: 0,
             page: 10,
+            chosen: BTreeSet::new(),
+            tab: 0,
+            report: None,
+            places: Places::default(),
             search: String::new(),
             mode: Mode::Browse,
             message: String::new(),
         };
-        let roots: Vec<Vec<u8>> = browser.scan.tree.roots().map(|it| it.name().to_vec()).collect();
-        if let Ok([name]) = <[_; 1]>::try_from(roots) {
-            browser.way.push(Level { name, marked: 0 });
-        }
+        browser.enter_only_root();
         browser.list();
         browser
     }
 
+    /// A browser of a walk that has just begun at one path, or at several.
+    pub(super) fn of_growing(
+        growing: Growing,
+        only: Option<&[u8]>,
+        measure: Measure,
+        (order, reverse): (Order, bool),
+    ) -> Browser {
+        let mut browser = Browser::new(Scan::default(), measure, order, reverse);
+        (browser.growing, browser.only) = (Some(growing), only.is_some());
+        browser.way.extend(only.map(|name| Level { name: name.to_vec(), marked: 0 }));
+        browser.list();
+        browser
+    }
+
+    fn enter_only_root(&mut self) {
+        let roots: Vec<Vec<u8>> = self.scan.tree.roots().map(|it| it.name().to_vec()).collect();
+        if let Ok([name]) = <[_; 1]>::try_from(roots) {
+            self.way.push(Level { name, marked: 0 });
+        }
+    }
+
+    /// Takes in what a running walk has found.
+    pub(super) fn grow(&mut self) {
+        if let Some(growing) = &mut self.growing {
+            growing.take_in();
+            self.list_again();
+        }
+    }
+
     /// Shows another scan of the same paths, in the same place as far as that is there still.
     pub(super) fn replace(&mut self, scan: Scan) {
-        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
         self.scan = scan;
+        self.growing = None;
+        self.changed();
+    }
+
+    /// Shows the scan as it is by now, in the same place as far as that is there still.
+    pub(super) fn changed(&mut self) {
         while !self.way.is_empty() && self.here().is_none() {
             self.way.pop();
         }
-        self.list();
-        self.mark(marked.as_deref());
+        if self.way.is_empty() {
+            self.enter_only_root();
+        }
+        let tree = &self.scan.tree;
+        self.chosen.retain(|names| tree.find(names).is_some());
+        self.list_again();
     }
 
     /// The directory that one is in.
     pub(super) fn here(&self) -> Option<Node<'_>> {
-        let (first, others) = self.way.split_first()?;
-        let root = self.scan.tree.roots().find(|root| root.name() == first.name)?;
-        others.iter().try_fold(root, |above, level| {
-            above.directories().find(|node| node.name() == level.name)
-        })
+        let names: Vec<&[u8]> = self.names().collect();
+        self.scan.tree.find(&names).filter(|node| node.kind() == Kind::Directory)
     }
 
-    /// The names on the way to the marked row, the given path first.
-    pub(super) fn chosen(&self) -> Vec<&[u8]> {
-        let names = self.way.iter().map(|level| &level.name[..]);
-        names.chain(self.rows.get(self.marked).map(|row| &row.name[..])).collect()
+    /// The names of the directory that one is in.
+    fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.way.iter().map(|level| &level.name[..])
+    }
+
+    /// The directory that one is in, as it is shown.
+    pub(super) fn path(&self) -> Vec<u8> {
+        if self.way.is_empty() {
+            return b"(all paths)".to_vec();
+        }
+        joined(self.names())
+    }
+
+    /// The names on the way to the marked row, the given path first. Nothing, if the row is no entry.
+    pub(super) fn marked_names(&self) -> Option<Names> {
+        if self.tab > 0 {
+            let path = self.report.as_ref()?.path()?;
+            return names_of(&self.scan, path);
+        }
+        let row = self.rows.get(self.marked).filter(|row| !row.together)?;
+        Some(self.names().map(<[u8]>::to_vec).chain([row.name.clone()]).collect())
+    }
+
+    /// What is to be deleted or moved: what was chosen, or else the marked row. What lies within another of them is left out.
+    pub(super) fn targets(&self) -> Vec<Names> {
+        if self.chosen.is_empty() {
+            return self.marked_names().into_iter().collect();
+        }
+        let mut targets: Vec<Names> = Vec::new();
+        // In this order a directory comes before what is in it.
+        for names in &self.chosen {
+            if !targets.last().is_some_and(|last| names.starts_with(last)) {
+                targets.push(names.clone());
+            }
+        }
+        targets
+    }
+
+    /// The names of the directory to walk again: the marked one, or the one that one is in.
+    pub(super) fn to_renew(&self) -> Names {
+        let marked = self.rows.get(self.marked).filter(|row| row.kind == Kind::Directory);
+        let names = self.names().chain(marked.map(|row| &row.name[..]));
+        names.map(<[u8]>::to_vec).collect()
     }
 
     /// The sum that shares are shares of.
     pub(super) fn whole(&self) -> u64 {
-        match self.here() {
-            Some(here) => self.measure.of(&here),
-            None => self.rows.iter().map(|row| row.value).sum(),
+        match (&self.growing, self.here()) {
+            (Some(growing), _) => growing.sum(self.names()).of(self.measure),
+            (None, Some(here)) => self.measure.of(&here),
+            (None, None) => self.rows.iter().map(|row| row.value).sum(),
         }
     }
 
     /// Makes the rows of where one is.
     fn list(&mut self) {
-        let nodes: Vec<Node<'_>> = match self.here() {
-            Some(here) => here.directories().chain(here.files()).collect(),
-            None => self.scan.tree.roots().collect(),
-        };
         let sought = self.search.to_lowercase();
-        let matches = |node: &Node<'_>| {
-            sought.is_empty()
-                || String::from_utf8_lossy(node.name()).to_lowercase().contains(&sought)
+        let mut rows = match &self.growing {
+            Some(growing) => growing.rows(self.names(), self.measure),
+            None => self.known_rows(),
         };
-        let row = |node: Node<'_>| Row {
-            name: node.name().to_vec(),
-            kind: node.kind(),
-            value: self.measure.of(&node),
-            entries: node.entries(),
-            modified: node.facts().map(|facts| facts.modified()),
-            unread: node.is_unread(),
-            elsewhere: node.counts_elsewhere(),
-        };
-        let mut rows: Vec<Row> = nodes.into_iter().filter(matches).map(row).collect();
+        rows.retain(|row| {
+            sought.is_empty() || String::from_utf8_lossy(&row.name).to_lowercase().contains(&sought)
+        });
+        if !self.chosen.is_empty() {
+            let mut names: Names = self.names().map(<[u8]>::to_vec).collect();
+            for row in rows.iter_mut().filter(|row| !row.together) {
+                names.push(std::mem::take(&mut row.name));
+                row.chosen = self.chosen.contains(&names);
+                row.name = names.pop().unwrap_or_default();
+            }
+        }
         rows.sort_by(|a, b| {
             let by = match self.order {
                 Order::Name => std::cmp::Ordering::Equal,
@@ -183,6 +298,35 @@ impl Browser {
         self.scroll();
     }
 
+    fn known_rows(&self) -> Vec<Row> {
+        let nodes: Vec<Node<'_>> = match self.here() {
+            Some(here) => here.directories().chain(here.files()).collect(),
+            None => self.scan.tree.roots().collect(),
+        };
+        let row = |node: Node<'_>| Row {
+            name: node.name().to_vec(),
+            kind: node.kind(),
+            value: self.measure.of(&node),
+            entries: node.entries(),
+            modified: node.facts().map(|facts| facts.modified()),
+            unread: node.is_unread(),
+            elsewhere: node.counts_elsewhere(),
+            ..Row::default()
+        };
+        nodes.into_iter().map(row).collect()
+    }
+
+    /// Makes the rows anew; the mark stays at its row.
+    pub(super) fn list_again(&mut self) {
+        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
+        // At the top one wants to see what is the largest, and not what was.
+        let follow = self.growing.is_none() || self.marked > 0;
+        self.list();
+        if follow {
+            self.mark(marked.as_deref());
+        }
+    }
+
     /// Marks the row of a name, if there is one.
     fn mark(&mut self, name: Option<&[u8]>) {
         if let Some(at) = self.rows.iter().position(|row| Some(&row.name[..]) == name) {
@@ -195,120 +339,8 @@ impl Browser {
     pub(super) fn scroll(&mut self) {
         let page = self.page.max(1);
         self.top = self.top.clamp((self.marked + 1).saturating_sub(page), self.marked);
-    }
-
-    fn order_by(&mut self, order: Order) {
-        self.reverse = if self.order == order { !self.reverse } else { false };
-        self.order = order;
-        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
-        self.list();
-        self.mark(marked.as_deref());
-    }
-
-    fn enter(&mut self) {
-        let Some(row) = self.rows.get(self.marked) else { return };
-        if row.kind != Kind::Directory {
-            return;
+        if let Some(report) = &mut self.report {
+            report.scroll(page);
         }
-        self.way.push(Level { name: row.name.clone(), marked: self.marked });
-        if self.here().is_none() {
-            self.way.pop();
-            "what is in it is not known".clone_into(&mut self.message);
-            return;
-        }
-        (self.marked, self.top) = (0, 0);
-        self.search.clear();
-        self.list();
-    }
-
-    fn leave(&mut self) {
-        let several = self.scan.tree.roots().count() > 1;
-        if self.way.len() > usize::from(!several)
-            && let Some(level) = self.way.pop()
-        {
-            self.search.clear();
-            self.marked = level.marked;
-            self.list();
-            self.mark(Some(&level.name));
-        }
-    }
-
-    fn step(&mut self, by: isize) {
-        let last = self.rows.len().saturating_sub(1);
-        self.marked = self.marked.saturating_add_signed(by).min(last);
-        self.scroll();
-    }
-
-    /// Does what a key says.
-    pub(super) fn press(&mut self, key: Key) -> Wish {
-        self.message.clear();
-        if key == Key::Interrupt {
-            return Wish::Quit;
-        }
-        match &self.mode {
-            Mode::Browse => self.browse(key),
-            Mode::Search => {
-                self.type_search(key);
-                Wish::None
-            }
-            Mode::Help => {
-                self.mode = Mode::Browse;
-                Wish::None
-            }
-            Mode::Confirm(_) => {
-                self.mode = Mode::Browse;
-                if key == Key::Char('y') {
-                    return Wish::Delete;
-                }
-                "nothing was deleted".clone_into(&mut self.message);
-                Wish::None
-            }
-        }
-    }
-
-    fn browse(&mut self, key: Key) -> Wish {
-        let page = isize::try_from(self.page).unwrap_or(isize::MAX);
-        match key {
-            Key::Up | Key::Char('k') => self.step(-1),
-            Key::Down | Key::Char('j') => self.step(1),
-            Key::PageUp => self.step(-page),
-            Key::PageDown => self.step(page),
-            Key::Home | Key::Char('g') => self.step(isize::MIN),
-            Key::End | Key::Char('G') => self.step(isize::MAX),
-            Key::Enter | Key::Right | Key::Char('l') => self.enter(),
-            Key::Left | Key::Backspace | Key::Char('h') => self.leave(),
-            Key::Char('s') => self.order_by(Order::Size),
-            Key::Char('n') => self.order_by(Order::Name),
-            Key::Char('c') => self.order_by(Order::Entries),
-            Key::Char('t') => self.order_by(Order::Time),
-            Key::Char('/') => self.mode = Mode::Search,
-            Key::Char('?') => self.mode = Mode::Help,
-            Key::Char('R') => return Wish::Rescan,
-            Key::Char('d') if !self.rows.is_empty() => return Wish::Plan,
-            Key::Escape if !self.search.is_empty() => {
-                self.search.clear();
-                self.list();
-            }
-            Key::Char('q') | Key::Escape => return Wish::Quit,
-            _ => {}
-        }
-        Wish::None
-    }
-
-    fn type_search(&mut self, key: Key) {
-        match key {
-            Key::Char(character) => self.search.push(character),
-            Key::Backspace => {
-                self.search.pop();
-            }
-            Key::Escape => {
-                self.search.clear();
-                self.mode = Mode::Browse;
-            }
-            Key::Enter => self.mode = Mode::Browse,
-            _ => return,
-        }
-        self.marked = 0;
-        self.list();
     }
 }

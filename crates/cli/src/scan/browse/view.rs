@@ -1,13 +1,15 @@
-//! What the browser looks like: a path, a list, a line of keys.
+//! What the browser looks like: a path, a list, the tabs, a line of keys.
 
 use poach_scan::Kind;
 use poach_scan::report::{Look, Measure, Order, count, cut, escape};
+use poach_scan::survey::Report;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::state::{Browser, Mode, Row};
+use super::row::{Act, Row};
+use super::state::{Browser, Mode};
 
 const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -16,25 +18,36 @@ const FIGURE: Style = Style::new().fg(Color::Green);
 const BAR: Style = Style::new().fg(Color::Cyan);
 const DIRECTORY: Style = Style::new().fg(Color::Blue).add_modifier(Modifier::BOLD);
 const AMISS: Style = Style::new().fg(Color::Red);
+const CHOSEN: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
 
 /// The fewest columns that leave room for a bar.
 const WITH_BAR: u16 = 60;
 
-const HELP: [&str; 14] = [
-    "up down j k   mark a row",
-    "PgUp PgDn     a page, Home End: all the way",
+/// The fewest lines that leave room for the tabs.
+const WITH_TABS: u16 = 6;
+
+const HELP: [&str; 21] = [
+    "up down j k   a row    PgUp PgDn Home End",
     "Enter right l into a directory",
     "left h        out of it",
+    "Tab S-Tab     the reports; Enter: go there",
     "s n c t       order by size, name, count",
     "              or time; again: turned around",
     "/             search in this directory",
-    "R             scan again",
+    "space  *  U   choose a row, all, none",
     "d             delete, after a question",
-    "?             this help",
+    "x             move to the trash, likewise",
+    "u             undo that",
+    "r             look at this directory again",
+    "R             scan all of it again",
+    "o  y          open it, copy its path",
+    "Esc           stop what runs",
     "q Ctrl-C      the end",
     "",
     "@ link  = pipe, socket or device",
     "! not read whole   + counted elsewhere",
+    "* chosen",
+    "mouse: click, wheel; text: with Shift",
 ];
 
 /// Draws all of it.
@@ -43,21 +56,33 @@ pub(super) fn draw(browser: &mut Browser, look: Look, area: Rect, buffer: &mut B
         return;
     }
     let width = usize::from(area.width);
-    let here = browser.here().map_or_else(|| b"(all paths)".to_vec(), |here| here.path());
     let whole = browser.whole();
     let sum = look.amount(browser.measure, whole);
-    let path = cut(&escape(&here), width.saturating_sub(sum.len() + 2));
-    let head =
-        Line::from(vec![Span::styled(path, STRONG), Span::raw("  "), Span::styled(sum, FIGURE)]);
-    buffer.set_line(area.x, area.y, &head, area.width);
+    let title = match browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number)) {
+        Some(report) => report.name().to_owned(),
+        None => cut(&escape(&browser.path()), width.saturating_sub(sum.len() + 2)),
+    };
+    let mut head = vec![Span::styled(title, STRONG)];
+    if browser.tab == 0 {
+        head.extend([Span::raw("  "), Span::styled(sum, FIGURE)]);
+    }
+    buffer.set_line(area.x, area.y, &Line::from(head), area.width);
 
-    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(2), ..area };
+    let tabbed = area.height >= WITH_TABS;
+    let below = 2 + u16::from(tabbed);
+    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(below), ..area };
     browser.page = usize::from(list.height);
+    browser.places.first = list.y;
     browser.scroll();
     match &browser.mode {
         Mode::Help => lines(&HELP.map(str::to_owned), list, buffer),
-        Mode::Confirm(question) => lines(question, list, buffer),
+        Mode::Confirm(question) => lines(&question.lines[question.top..], list, buffer),
+        Mode::Browse | Mode::Search if browser.tab > 0 => report(browser, look, list, buffer),
         Mode::Browse | Mode::Search => rows(browser, look, whole, list, buffer),
+    }
+    browser.places.tabs = None;
+    if tabbed {
+        tabs(browser, Rect { y: area.bottom() - 2, height: 1, ..area }, buffer);
     }
     if area.height > 1 {
         let foot = Line::from(foot(browser, width)).style(FAINT);
@@ -72,6 +97,48 @@ fn lines(lines: &[String], area: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// The tabs: as many as fit, with the one that is shown among them.
+fn tabs(browser: &mut Browser, area: Rect, buffer: &mut Buffer) {
+    const GAP: u16 = 2;
+    let names: Vec<&str> = std::iter::once("tree").chain(Report::ALL.map(Report::name)).collect();
+    let width = |tab: usize| names[tab].len() as u16 + GAP;
+    // From the first from which on the one that is shown fits.
+    let fits = |first: usize| (first..=browser.tab).map(width).sum::<u16>() <= area.width;
+    let first = (0..browser.tab).find(|&first| fits(first)).unwrap_or(browser.tab);
+    let (mut x, mut places) = (area.x, Vec::new());
+    for (tab, name) in names.iter().enumerate().skip(first) {
+        let end = x + name.len() as u16;
+        if end > area.right() {
+            break;
+        }
+        let style = if tab == browser.tab { MARKED } else { FAINT };
+        buffer.set_line(x, area.y, &Line::from(*name).style(style), area.right() - x);
+        places.push((x..end, tab));
+        x = end + GAP;
+    }
+    browser.places.tabs = Some((area.y, places));
+}
+
+fn report(browser: &Browser, look: Look, area: Rect, buffer: &mut Buffer) {
+    let Some(page) = &browser.report else {
+        let text = Line::from("it is being made").style(FAINT);
+        if area.height > 0 {
+            buffer.set_line(area.x, area.y, &text, area.width);
+        }
+        return;
+    };
+    let (titles, rows, below) = page.lines(look, usize::from(area.width));
+    let titles = titles.into_iter().map(|line| (line, FAINT));
+    let rows = rows.into_iter().enumerate().skip(page.top).map(|(at, row)| {
+        let marked = at == page.marked && page.path().is_some();
+        (row, if marked { MARKED } else { Style::new() })
+    });
+    let below = below.into_iter().map(|line| (line, FAINT));
+    for ((line, style), y) in titles.chain(rows).chain(below).zip(area.y..area.bottom()) {
+        buffer.set_line(area.x, y, &Line::from(line).style(style), area.width);
+    }
+}
+
 fn rows(browser: &Browser, look: Look, whole: u64, area: Rect, buffer: &mut Buffer) {
     let shown = browser.rows.iter().enumerate().skip(browser.top);
     for ((at, row), y) in shown.zip(area.y..area.bottom()) {
@@ -81,8 +148,11 @@ fn rows(browser: &Browser, look: Look, whole: u64, area: Rect, buffer: &mut Buff
         }
     }
     if browser.rows.is_empty() && area.height > 0 {
-        let text =
-            if browser.search.is_empty() { "nothing is in it" } else { "nothing has that name" };
+        let text = match (browser.search.is_empty(), &browser.growing) {
+            (false, _) => "nothing has that name",
+            (true, Some(_)) => "nothing is known yet of what is in it",
+            (true, None) => "nothing is in it",
+        };
         buffer.set_line(area.x, area.y, &Line::from(text).style(FAINT), area.width);
     }
 }
@@ -101,11 +171,17 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Lin
         spans.push(Span::raw(format!("{:>9} ", count(row.entries))));
     }
     let (note, style) = match row {
+        Row { chosen: true, .. } => ("*", CHOSEN),
         Row { unread: true, .. } => ("!", AMISS),
         Row { elsewhere: true, .. } => ("+", FAINT),
         _ => (" ", FAINT),
     };
     spans.push(Span::styled(note, style));
+    if row.together {
+        let files = if row.entries == 1 { "file" } else { "files" };
+        spans.push(Span::styled(format!("({} {files} so far)", count(row.entries)), FAINT));
+        return Line::from(spans);
+    }
     let sign = match row.kind {
         Kind::Directory => "/",
         Kind::File => "",
@@ -114,19 +190,37 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Lin
     };
     let used: usize = spans.iter().map(Span::width).sum();
     let name = cut(&escape(&row.name), usize::from(width).saturating_sub(used + sign.len()));
-    let style = if row.kind == Kind::Directory { DIRECTORY } else { Style::new() };
+    let style = match row {
+        Row { chosen: true, .. } => CHOSEN,
+        Row { kind: Kind::Directory, .. } => DIRECTORY,
+        _ => Style::new(),
+    };
     spans.push(Span::styled(format!("{name}{sign}"), style));
     Line::from(spans)
 }
 
 fn foot(browser: &Browser, width: usize) -> String {
     if !browser.message.is_empty() {
-        return cut(&browser.message, width);
+        return cut(&escape(browser.message.as_bytes()), width);
     }
     let text = match &browser.mode {
         Mode::Search => format!("/{}", escape(browser.search.as_bytes())),
         Mode::Help => "any key: back".to_owned(),
-        Mode::Confirm(_) => "y: delete   any other key: leave it".to_owned(),
+        Mode::Confirm(question) => {
+            let act = match question.act {
+                Act::Delete => "delete",
+                Act::Trash => "move to the trash",
+            };
+            let more = question.lines.len() > question.top + browser.page;
+            let more = if more { "   down: more" } else { "" };
+            format!("y: {act}   any other key: leave it{more}")
+        }
+        Mode::Browse if !browser.progress.is_empty() => {
+            format!("{}  ?: help  q: end", browser.progress)
+        }
+        Mode::Browse if browser.tab > 0 => {
+            "Enter: go there  Left: the tree  ?: help  q: end".to_owned()
+        }
         Mode::Browse => {
             let place = format!(
                 "{} of {}",
@@ -144,13 +238,17 @@ fn foot(browser: &Browser, width: usize) -> String {
             } else {
                 format!("  /{}", escape(browser.search.as_bytes()))
             };
+            let chosen = match browser.chosen.len() {
+                0 => String::new(),
+                chosen => format!("  {} chosen", count(chosen as u64)),
+            };
             let amiss = if browser.scan.errors.is_empty() {
                 String::new()
             } else {
                 format!("  {} errors", browser.scan.errors.len())
             };
             let partial = if browser.scan.interrupted { "  stopped early" } else { "" };
-            format!("{place}  by {order}{found}{amiss}{partial}  ?: help  q: end")
+            format!("{place}  by {order}{found}{chosen}{amiss}{partial}  ?: help  q: end")
         }
     };
     cut(&text, width)

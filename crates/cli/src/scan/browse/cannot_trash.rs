@@ -1,0 +1,32 @@
+//! The trash, where there is none that this program knows: nothing is moved there.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::item::Item;
+use super::names::Names;
+
+/// Something in the trash: never anything.
+#[derive(Debug)]
+pub(super) enum Trashed {}
+
+impl Trashed {
+    /// # Errors
+    ///
+    /// Always.
+    pub(super) fn put(_: &Arc<OwnedFd>, _: &Item, _: &Names) -> io::Result<Trashed> {
+        Err(io::Error::other("on this system nothing is moved to the trash from here"))
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        match *self {}
+    }
+
+    /// # Errors
+    ///
+    /// Never, as nothing is there.
+    pub(super) fn bring_back(&self) -> io::Result<()> {
+        match *self {}
+    }
+}

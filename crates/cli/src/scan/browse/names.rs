@@ -1,0 +1,30 @@
+//! Where an entry lies: a given path, and the names below it.
+
+use poach_scan::Scan;
+
+/// A given path, and the names below it.
+pub(super) type Names = Vec<Vec<u8>>;
+
+/// The path at the end of some names.
+pub(super) fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
+    let mut path = Vec::new();
+    for name in names {
+        if !path.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
+            path.push(std::path::MAIN_SEPARATOR as u8);
+        }
+        path.extend_from_slice(name);
+    }
+    path
+}
+
+/// The names that a path of a scan is made of, if it is there.
+pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
+    let separator = std::path::MAIN_SEPARATOR as u8;
+    scan.tree.roots().find_map(|root| {
+        let rest = path.strip_prefix(root.name())?;
+        let ends = rest.is_empty() || rest[0] == separator || root.name().ends_with(&[separator]);
+        let below = rest.split(|&byte| byte == separator).filter(|name| !name.is_empty());
+        let names: Names = std::iter::once(root.name()).chain(below).map(<[u8]>::to_vec).collect();
+        (ends && scan.tree.find(&names).is_some()).then_some(names)
+    })
+}

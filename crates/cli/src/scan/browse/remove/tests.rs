@@ -1,0 +1,182 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn grown() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    fs::create_dir_all(tree.path().join("goes/inner/most")).expect("directories");
+    fs::create_dir(tree.path().join("stays")).expect("a directory");
+    for name in ["goes/a", "goes/inner/b", "stays/c"] {
+        fs::write(tree.path().join(name), "content").expect("a file");
+    }
+    symlink("../../stays", tree.path().join("goes/inner/link")).expect("a link");
+    tree
+}
+
+fn target(root: &Path, names: &[&str]) -> Target {
+    let names = names.iter().map(|name| name.as_bytes().to_vec());
+    let own = root.as_os_str().as_encoded_bytes().to_vec();
+    Target { root: root.to_owned(), names: std::iter::once(own).chain(names).collect(), twin: None }
+}
+
+fn planned(targets: &[Target]) -> io::Result<Plan> {
+    Plan::new(Act::Delete, targets, &Control::new())
+}
+
+fn plan(root: &Path, names: &[&str]) -> io::Result<Plan> {
+    planned(&[target(root, names)])
+}
+
+/// What it came to, and how many entries are gone.
+fn carry_out(plan: Plan) -> (Outcome, u64) {
+    let gone = AtomicU64::new(0);
+    let outcome = plan.carry_out(&Control::new(), &gone);
+    (outcome, gone.into_inner())
+}
+
+#[test]
+fn what_was_listed_goes_and_no_link_is_followed() {
+    let tree = grown();
+    let plan_of_all = plan(tree.path(), &["goes"]).expect("a plan");
+    assert_eq!((plan_of_all.files, plan_of_all.directories), (3, 3));
+    let (lines, left) = plan_of_all.lines(100);
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
+    let root = format!("{}/goes/", tree.path().display());
+    assert_eq!((&lines[..], left), (&[&root, "a", "inner/", "b", "link", "most/"][..], 0));
+    assert_eq!(plan_of_all.lines(2).1, 4);
+    let (outcome, gone) = carry_out(plan_of_all);
+    assert!(outcome.error.is_none() && gone == 6, "{outcome:?}");
+    assert_eq!((outcome.went.len(), outcome.partly), (1, None));
+    assert!(!tree.path().join("goes").exists() && tree.path().join("stays/c").exists());
+
+    let tree = grown();
+    let (_, gone) = carry_out(plan(tree.path(), &["goes", "inner", "link"]).expect("a plan"));
+    assert_eq!((gone, tree.path().join("stays/c").exists()), (1, true));
+    // Not through a link, either.
+    assert!(plan(tree.path(), &["goes", "inner", "link", "c"]).is_err());
+}
+
+#[test]
+fn several_go_in_their_order_until_one_is_not_what_it_was() {
+    let tree = grown();
+    let targets = [&["goes", "a"][..], &["goes", "inner"], &["stays", "c"]];
+    let plan = planned(&targets.map(|names| target(tree.path(), names))).expect("a plan");
+    assert_eq!((plan.files, plan.directories), (4, 2));
+    fs::write(tree.path().join("goes/inner/new"), "").expect("a file");
+    let (outcome, gone) = carry_out(plan);
+    assert!(outcome.error.is_some(), "{outcome:?}");
+    // What is in `inner` went, which stays for what is new in it.
+    assert_eq!((gone, outcome.went.len()), (4, 1));
+    assert_eq!(outcome.partly.map(|names| names.len()), Some(3));
+    assert!(tree.path().join("goes/inner/new").exists() && tree.path().join("stays/c").exists());
+}
+
+#[test]
+fn what_has_changed_since_stays() {
+    // Something was added.
+    let tree = grown();
+    let plan_of_all = plan(tree.path(), &["goes"]).expect("a plan");
+    fs::write(tree.path().join("goes/inner/new"), "").expect("a file");
+    assert!(carry_out(plan_of_all).0.error.is_some());
+    assert!(tree.path().join("goes/inner/new").exists());
+
+    // A directory became a link to another, and another directory.
+    for replaced in [true, false] {
+        let tree = grown();
+        let plan_of_all = plan(tree.path(), &["goes"]).expect("a plan");
+        let inner = tree.path().join("goes/inner");
+        fs::rename(&inner, tree.path().join("aside")).expect("it is ours");
+        if replaced {
+            symlink("../stays", &inner).expect("a link");
+        } else {
+            fs::rename(tree.path().join("stays"), &inner).expect("it is ours");
+        }
+        let (outcome, _) = carry_out(plan_of_all);
+        assert!(outcome.error.is_some(), "{outcome:?}");
+        let kept = if replaced { "stays/c" } else { "goes/inner/c" };
+        assert!(tree.path().join(kept).exists() && tree.path().join("aside/b").exists());
+    }
+
+    // A file became another one.
+    let tree = grown();
+    let plan_of_one = plan(tree.path(), &["goes", "a"]).expect("a plan");
+    fs::rename(tree.path().join("stays/c"), tree.path().join("goes/a")).expect("it is ours");
+    assert_eq!(carry_out(plan_of_one).1, 0);
+    assert!(tree.path().join("goes/a").exists());
+
+    // It was written to: its number is the same, as a new file's may be.
+    let plan_of_one = plan(tree.path(), &["goes", "a"]).expect("a plan");
+    fs::write(tree.path().join("goes/a"), "other content").expect("a file");
+    assert_eq!(carry_out(plan_of_one).1, 0);
+    assert!(tree.path().join("goes/a").exists());
+}
+
+#[test]
+fn two_names_of_one_file_both_go() {
+    let tree = grown();
+    fs::hard_link(tree.path().join("goes/a"), tree.path().join("goes/z")).expect("a link");
+    let (outcome, gone) = carry_out(plan(tree.path(), &["goes"]).expect("a plan"));
+    assert!(outcome.error.is_none() && gone == 7, "{outcome:?}");
+}
+
+#[test]
+fn a_given_path_is_not_deleted_nor_what_is_too_deep_and_a_stop_ends_it() {
+    let tree = grown();
+    assert!(plan(tree.path(), &[]).is_err());
+    let control = Control::new();
+    control.stop();
+    let targets = [target(tree.path(), &["goes"])];
+    assert!(Plan::new(Act::Delete, &targets, &control).is_err());
+    let plan_of_all = planned(&targets).expect("a plan");
+    assert!(plan_of_all.carry_out(&control, &AtomicU64::new(0)).error.is_some());
+    assert!(tree.path().join("goes/inner/most").exists());
+
+    let mut deep = tree.path().join("goes");
+    for _ in 0..=DEEPEST {
+        deep.push("d");
+        fs::create_dir(&deep).expect("a directory");
+    }
+    let refused = planned(&targets).expect_err("too deep").to_string();
+    assert!(refused.contains("levels"), "{refused}");
+}
+
+#[test]
+fn a_copy_goes_only_if_it_equals_the_one_that_stays() {
+    let tree = grown();
+    let with_twin = |names: &[&str], twin: &[&str]| {
+        let twin = target(tree.path(), twin);
+        planned(&[Target { twin: Some((twin.root, twin.names)), ..target(tree.path(), names) }])
+    };
+    let plan = with_twin(&["goes", "a"], &["stays", "c"]).expect("a plan");
+    let (lines, _) = plan.lines(9);
+    assert!(
+        lines[0].contains("/goes/a  which equals ") && lines[0].contains("/stays/c"),
+        "{lines:?}"
+    );
+    // One byte differs, at the same length.
+    fs::write(tree.path().join("stays/c"), "cOntent").expect("a file");
+    let (outcome, gone) = carry_out(plan);
+    let said = outcome.error.expect("they differ").to_string();
+    assert!(gone == 0 && said.contains("does not equal"), "{said}");
+    fs::write(tree.path().join("stays/c"), "content").expect("a file");
+    // Another name of one file is no copy of it, and neither is a link to it.
+    fs::hard_link(tree.path().join("goes/a"), tree.path().join("same")).expect("a link");
+    assert_eq!(carry_out(with_twin(&["goes", "a"], &["same"]).expect("a plan")).1, 0);
+    symlink("stays/c", tree.path().join("link")).expect("a link");
+    assert_eq!(carry_out(with_twin(&["goes", "a"], &["link"]).expect("a plan")).1, 0);
+    assert!(with_twin(&["goes", "a"], &["no", "such"]).is_err());
+    assert_eq!(carry_out(with_twin(&["goes", "a"], &["stays", "c"]).expect("a plan")).1, 1);
+    assert!(!tree.path().join("goes/a").exists() && tree.path().join("stays/c").exists());
+}
+
+#[test]
+fn what_was_replaced_does_not_go_to_the_trash() {
+    let tree = grown();
+    let targets = [target(tree.path(), &["goes", "a"])];
+    let plan = Plan::new(Act::Trash, &targets, &Control::new()).expect("a plan");
+    fs::rename(tree.path().join("stays/c"), tree.path().join("goes/a")).expect("ours");
+    let (outcome, gone) = carry_out(plan);
+    assert!(outcome.error.is_some() && outcome.trashed.is_empty() && gone == 0, "{outcome:?}");
+    assert!(tree.path().join("goes/a").exists());
+}

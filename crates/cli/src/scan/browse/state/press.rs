@@ -1,0 +1,270 @@
+//! What a key does.
+
+use poach_scan::Kind;
+use poach_scan::report::Order;
+use poach_scan::survey::Report;
+
+use super::{Browser, Key, Level, Mode, Wish};
+use crate::scan::browse::names::Names;
+use crate::scan::browse::row::Act;
+
+impl Browser {
+    fn order_by(&mut self, order: Order) {
+        self.reverse = if self.order == order { !self.reverse } else { false };
+        self.order = order;
+        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
+        self.list();
+        self.mark(marked.as_deref());
+    }
+
+    fn enter(&mut self) {
+        let Some(row) = self.rows.get(self.marked) else { return };
+        if row.kind != Kind::Directory {
+            if row.together {
+                "files have rows of their own once the walk has ended"
+                    .clone_into(&mut self.message);
+            }
+            return;
+        }
+        self.way.push(Level { name: row.name.clone(), marked: self.marked });
+        let known = match &self.growing {
+            Some(growing) => growing.knows(self.names()),
+            None => self.here().is_some(),
+        };
+        if !known {
+            self.way.pop();
+            "what is in it is not known".clone_into(&mut self.message);
+            return;
+        }
+        (self.marked, self.top) = (0, 0);
+        self.search.clear();
+        self.list();
+    }
+
+    fn leave(&mut self) {
+        if self.way.len() > usize::from(self.has_one_root())
+            && let Some(level) = self.way.pop()
+        {
+            self.search.clear();
+            self.marked = level.marked;
+            self.list();
+            self.mark(Some(&level.name));
+        }
+    }
+
+    fn has_one_root(&self) -> bool {
+        if self.growing.is_some() { self.only } else { self.scan.tree.roots().count() == 1 }
+    }
+
+    /// Goes to an entry of the tree.
+    fn go_to(&mut self, names: &[Vec<u8>]) {
+        let Some((name, above)) = names.split_last() else { return };
+        (self.tab, self.report) = (0, None);
+        self.search.clear();
+        self.way = above.iter().map(|name| Level { name: name.clone(), marked: 0 }).collect();
+        if self.way.is_empty() {
+            self.enter_only_root();
+        }
+        self.marked = 0;
+        self.list();
+        self.mark(Some(name));
+    }
+
+    fn step(&mut self, by: isize) {
+        if self.tab > 0 {
+            if let Some(report) = &mut self.report {
+                report.step(by);
+            }
+            return self.scroll();
+        }
+        let last = self.rows.len().saturating_sub(1);
+        self.marked = self.marked.saturating_add_signed(by).min(last);
+        self.scroll();
+    }
+
+    /// Chooses the marked row, or not any more, and goes on to the next.
+    fn choose(&mut self) {
+        let Some(names) = self.marked_names() else {
+            "this row is no entry to choose".clone_into(&mut self.message);
+            return;
+        };
+        if names.len() < 2 {
+            "a path that was given cannot be chosen".clone_into(&mut self.message);
+            return;
+        }
+        if !self.chosen.remove(&names) {
+            self.chosen.insert(names);
+        }
+        self.list_again();
+        self.step(1);
+    }
+
+    /// Chooses all rows that are shown, or none of them any more.
+    fn choose_all(&mut self) {
+        if self.tab > 0 || self.way.is_empty() {
+            return;
+        }
+        let names: Names = self.names().map(<[u8]>::to_vec).collect();
+        let rows = self.rows.iter().filter(|row| !row.together);
+        let all: Vec<Names> =
+            rows.map(|row| names.iter().chain([&row.name]).cloned().collect()).collect();
+        if all.iter().all(|names| self.chosen.contains(names)) {
+            self.chosen.retain(|names| !all.contains(names));
+        } else {
+            self.chosen.extend(all);
+        }
+        self.list_again();
+    }
+
+    /// Shows a tab: the tree, or a report, which has to be made.
+    fn show_tab(&mut self, tab: usize) -> Wish {
+        if self.growing.is_some() {
+            "reports are made once the walk has ended".clone_into(&mut self.message);
+            return Wish::None;
+        }
+        (self.tab, self.report) = (tab, None);
+        match tab.checked_sub(1).and_then(|number| Report::ALL.get(number)) {
+            Some(&report) => Wish::Report(report),
+            None => Wish::None,
+        }
+    }
+
+    /// Does what a key says.
+    pub(in crate::scan::browse) fn press(&mut self, key: Key) -> Wish {
+        self.message.clear();
+        if key == Key::Interrupt {
+            return Wish::Quit;
+        }
+        match &mut self.mode {
+            Mode::Browse => self.browse(key),
+            Mode::Search => {
+                self.type_search(key);
+                Wish::None
+            }
+            Mode::Help => {
+                self.mode = Mode::Browse;
+                Wish::None
+            }
+            Mode::Confirm(question) => {
+                let page = self.page.max(1);
+                let last = question.lines.len().saturating_sub(page);
+                let top = match key {
+                    Key::Up | Key::Char('k') => question.top.saturating_sub(1),
+                    Key::Down | Key::Char('j') => question.top + 1,
+                    Key::PageUp => question.top.saturating_sub(page),
+                    Key::PageDown => question.top + page,
+                    Key::Home => 0,
+                    Key::End => last,
+                    Key::Click(..) => question.top,
+                    Key::Char('y') => {
+                        self.mode = Mode::Browse;
+                        return Wish::Carry;
+                    }
+                    _ => {
+                        self.mode = Mode::Browse;
+                        "nothing was done".clone_into(&mut self.message);
+                        return Wish::None;
+                    }
+                };
+                question.top = top.min(last);
+                Wish::None
+            }
+        }
+    }
+
+    fn browse(&mut self, key: Key) -> Wish {
+        let page = isize::try_from(self.page).unwrap_or(isize::MAX);
+        match key {
+            Key::Up | Key::Char('k') => self.step(-1),
+            Key::Down | Key::Char('j') => self.step(1),
+            Key::PageUp => self.step(-page),
+            Key::PageDown => self.step(page),
+            Key::Home | Key::Char('g') => self.step(isize::MIN),
+            Key::End | Key::Char('G') => self.step(isize::MAX),
+            Key::Tab => return self.show_tab((self.tab + 1) % (Report::ALL.len() + 1)),
+            Key::BackTab => {
+                return self.show_tab((self.tab + Report::ALL.len()) % (Report::ALL.len() + 1));
+            }
+            Key::Click(x, y) => return self.click(x, y),
+            Key::Enter | Key::Right | Key::Char('l') if self.tab > 0 => {
+                if let Some(names) = self.marked_names() {
+                    self.go_to(&names);
+                }
+            }
+            Key::Left | Key::Backspace | Key::Char('h') | Key::Escape if self.tab > 0 => {
+                return self.show_tab(0);
+            }
+            Key::Enter | Key::Right | Key::Char('l') => self.enter(),
+            Key::Left | Key::Backspace | Key::Char('h') => self.leave(),
+            Key::Char(' ' | 'm') => self.choose(),
+            Key::Char('*') => self.choose_all(),
+            Key::Char('U') => {
+                self.chosen.clear();
+                self.list_again();
+            }
+            Key::Char('s') => self.order_by(Order::Size),
+            Key::Char('n') => self.order_by(Order::Name),
+            Key::Char('c') => self.order_by(Order::Entries),
+            Key::Char('t') => self.order_by(Order::Time),
+            Key::Char('/') if self.tab == 0 => self.mode = Mode::Search,
+            Key::Char('?') => self.mode = Mode::Help,
+            Key::Char('R') => return Wish::Rescan,
+            Key::Char('r') => return Wish::Renew,
+            Key::Char('d') => return Wish::Plan(Act::Delete),
+            Key::Char('x') => return Wish::Plan(Act::Trash),
+            Key::Char('u') => return Wish::Undo,
+            Key::Char('o') => return Wish::Open,
+            Key::Char('y') => return Wish::Copy,
+            Key::Escape if !self.search.is_empty() => {
+                self.search.clear();
+                self.list();
+            }
+            Key::Char('q') | Key::Escape => return Wish::Quit,
+            _ => {}
+        }
+        Wish::None
+    }
+
+    /// A click marks a row, one at the marked row enters it, and one at a tab shows that.
+    fn click(&mut self, x: u16, y: u16) -> Wish {
+        if let Some((line, tabs)) = &self.places.tabs
+            && *line == y
+        {
+            let tab = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, tab)| *tab);
+            return tab.map_or(Wish::None, |tab| self.show_tab(tab));
+        }
+        let Some(line) = y.checked_sub(self.places.first).map(usize::from) else {
+            return Wish::None;
+        };
+        if line >= self.page {
+            return Wish::None;
+        }
+        let again = if self.tab > 0 {
+            self.report.as_mut().and_then(|report| report.mark_line(line))
+        } else {
+            let at = self.top + line;
+            let before =
+                std::mem::replace(&mut self.marked, at.min(self.rows.len().saturating_sub(1)));
+            (at < self.rows.len()).then_some(before == at)
+        };
+        self.scroll();
+        if again == Some(true) { self.browse(Key::Enter) } else { Wish::None }
+    }
+
+    fn type_search(&mut self, key: Key) {
+        match key {
+            Key::Char(character) => self.search.push(character),
+            Key::Backspace => {
+                self.search.pop();
+            }
+            Key::Escape => {
+                self.search.clear();
+                self.mode = Mode::Browse;
+            }
+            Key::Enter => self.mode = Mode::Browse,
+            _ => return,
+        }
+        self.marked = 0;
+        self.list();
+    }
+}

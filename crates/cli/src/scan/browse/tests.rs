@@ -1,0 +1,366 @@
+use std::fs;
+use std::path::Path;
+
+use ratatui_core::backend::TestBackend;
+
+use super::*;
+
+fn grown() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    fs::create_dir_all(tree.path().join("large/inner")).expect("directories");
+    fs::create_dir(tree.path().join("b\x1b[31m")).expect("a directory");
+    for (name, size) in [("large/inner/x", 300_000), ("large/y", 9000), ("z", 50_000)] {
+        fs::write(tree.path().join(name), vec![1; size]).expect("a file");
+    }
+    tree
+}
+
+fn scanned(paths: &[&Path]) -> Scan {
+    let paths: Vec<PathBuf> = paths.iter().map(Into::into).collect();
+    let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
+    poach_scan::scan(&paths, &options, &Control::new()).expect("a scan")
+}
+
+fn browser(root: &Path) -> Browser {
+    Browser::new(scanned(&[root]), Measure::Apparent, Order::Size, false)
+}
+
+/// The screen's lines.
+fn shown(browser: &mut Browser, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
+        let area = frame.area();
+        view::draw(browser, Look::default(), area, frame.buffer_mut());
+    };
+    terminal.draw(draw).expect("it is drawn");
+    let buffer = terminal.backend().buffer();
+    let cells = |y| (0..width).map(move |x| buffer[(x, y)].symbol());
+    (0..height).map(|y| cells(y).collect::<String>().trim_end().to_owned()).collect()
+}
+
+fn press(browser: &mut Browser, keys: &str) -> Wish {
+    keys.chars().map(|key| browser.press(Key::Char(key))).last().expect("a key")
+}
+
+fn names(browser: &Browser) -> Vec<&str> {
+    browser.rows.iter().map(|row| std::str::from_utf8(&row.name).expect("UTF-8")).collect()
+}
+
+#[test]
+fn one_goes_in_and_out_and_stands_where_one_stood() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    assert_eq!(names(&browser), ["large", "z", "b\x1b[31m"]);
+    press(&mut browser, "l");
+    assert_eq!(names(&browser), ["inner", "y"]);
+    press(&mut browser, "l");
+    assert_eq!(names(&browser), ["x"]);
+    // Not into a file, and not out of the given path.
+    press(&mut browser, "l");
+    press(&mut browser, "hhhh");
+    assert_eq!((names(&browser)[0], browser.marked), ("large", 0));
+    press(&mut browser, "jjjjjj");
+    assert_eq!(browser.marked, 2);
+    press(&mut browser, "lh");
+    assert_eq!(browser.marked, 2, "an empty directory is entered and left");
+    assert_eq!(press(&mut browser, "q"), Wish::Quit);
+    assert_eq!(browser.press(Key::Interrupt), Wish::Quit);
+}
+
+#[test]
+fn the_order_changes_and_turns_and_a_search_keeps_what_matches() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    press(&mut browser, "n");
+    assert_eq!(names(&browser), ["b\x1b[31m", "large", "z"]);
+    assert_eq!(browser.rows[browser.marked].name, b"large", "the mark stays at its row");
+    press(&mut browser, "n");
+    assert_eq!(names(&browser)[0], "z");
+    press(&mut browser, "c");
+    assert_eq!(names(&browser)[0], "large");
+    press(&mut browser, "t");
+    assert!(shown(&mut browser, 80, 10)[9].contains("by time"));
+    press(&mut browser, "s/LAR");
+    assert_eq!(names(&browser), ["large"]);
+    assert_eq!(shown(&mut browser, 80, 10)[9], "/LAR");
+    browser.press(Key::Backspace);
+    browser.press(Key::Enter);
+    assert_eq!((browser.rows.len(), &browser.mode), (1, &Mode::Browse));
+    browser.press(Key::Escape);
+    assert_eq!(browser.rows.len(), 3);
+}
+
+#[test]
+fn it_fits_any_terminal_and_shows_no_control_character() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    let lines = shown(&mut browser, 40, 8);
+    assert!(lines[0].ends_with("KiB") && lines[1].contains("large/"), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains(r"b\e[31m/")), "{lines:#?}");
+    for (width, height) in [(0, 0), (1, 1), (1, 9), (20, 2), (40, 3), (200, 60)] {
+        for keys in ["s", "?", " ", "/z", "\u{1b}"] {
+            press(&mut browser, keys);
+            let lines = shown(&mut browser, width, height);
+            assert!(lines.iter().flat_map(|line| line.chars()).all(|it| !it.is_control()));
+        }
+        browser.press(Key::Escape);
+        browser.mode = Mode::Browse;
+    }
+    // A list longer than the screen follows the mark.
+    browser.press(Key::End);
+    let lines = shown(&mut browser, 80, 3);
+    assert!(!lines[1].contains("large"), "{lines:#?}");
+}
+
+#[test]
+fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
+    let tree = grown();
+    let (a, b) = (tree.path().join("large"), tree.path().join("z"));
+    let mut browser = Browser::new(scanned(&[&a, &b]), Measure::Apparent, Order::Size, false);
+    assert_eq!(browser.rows.len(), 2);
+    press(&mut browser, "ll");
+    assert_eq!(names(&browser), ["x"]);
+    press(&mut browser, "h");
+    fs::remove_dir_all(a.join("inner")).expect("ours");
+    browser.replace(scanned(&[&a, &b]));
+    assert_eq!(names(&browser), ["y"]);
+    fs::remove_dir_all(&a).expect("ours");
+    browser.replace(scanned(&[&a, &b]));
+    assert!(browser.rows.iter().any(|row| row.name.ends_with(b"/z")), "{:?}", browser.rows);
+}
+
+fn target_paths(tree: &Path) -> [PathBuf; 1] {
+    [tree.to_owned()]
+}
+
+/// Plans what is marked, and asks.
+fn plan(browser: &mut Browser, act: Act, paths: &[PathBuf]) -> Option<Plan> {
+    let targets = targets(browser, paths).ok()?;
+    ask(browser, Plan::new(act, &targets, &Control::new()), Look::default())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_deletion_says_what_goes_and_wants_a_yes() {
+    let tree = grown();
+    let paths = target_paths(tree.path());
+    let mut browser = browser(tree.path());
+    assert_eq!(press(&mut browser, "d"), Wish::Plan(Act::Delete));
+    let planned = plan(&mut browser, Act::Delete, &paths).expect("a plan");
+    let lines = shown(&mut browser, 80, 14).join("\n");
+    for part in ["/large/", "2 files", "2 directories", "    inner/", "      x", "    y"] {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    assert_eq!(press(&mut browser, "n"), Wish::None);
+    drop(planned);
+    press(&mut browser, "d");
+    let planned = plan(&mut browser, Act::Delete, &paths).expect("a plan");
+    assert_eq!(press(&mut browser, "y"), Wish::Carry);
+    let gone = AtomicU64::new(0);
+    let outcome = planned.carry_out(&Control::new(), &gone);
+    assert_eq!((outcome.went.len(), gone.into_inner()), (1, 4));
+    assert!(!tree.path().join("large").exists() && tree.path().join("z").exists());
+    // What is gone already is no plan.
+    press(&mut browser, "d");
+    assert!(plan(&mut browser, Act::Delete, &paths).is_none());
+    assert!(browser.message.contains("cannot do that"), "{}", browser.message);
+    // The tree without it is the tree of a new walk.
+    browser.scan.forget(&outcome.went[0]).expect("it was there");
+    browser.changed();
+    assert_eq!(names(&browser), ["z", "b\x1b[31m"]);
+    assert!(plan(&mut browser, Act::Delete, &[]).is_none());
+}
+
+#[test]
+fn a_question_that_is_longer_than_the_screen_is_gone_through() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    let lines = (0..100).map(|number| format!("line {number}")).collect();
+    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0 });
+    let first = shown(&mut browser, 60, 10);
+    assert!(first[1] == "line 0" && first[9].contains("more"), "{first:#?}");
+    browser.press(Key::End);
+    let last = shown(&mut browser, 60, 10);
+    assert!(last.iter().any(|line| line == "line 99") && !last[9].contains("more"), "{last:#?}");
+    for key in [Key::PageUp, Key::Up, Key::Down, Key::PageDown, Key::Home, Key::Click(0, 0)] {
+        assert_eq!(browser.press(key), Wish::None);
+        assert!(matches!(browser.mode, Mode::Confirm(_)), "{key:?}");
+    }
+    assert_eq!(shown(&mut browser, 60, 10)[1], "line 0");
+    assert_eq!((browser.press(Key::Escape), &browser.mode), (Wish::None, &Mode::Browse));
+}
+
+#[test]
+fn what_is_chosen_stays_so_wherever_one_goes() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    press(&mut browser, "l ");
+    assert_eq!((names(&browser)[0], browser.marked, browser.chosen.len()), ("inner", 1, 1));
+    press(&mut browser, "hj ");
+    let lines = shown(&mut browser, 80, 10);
+    assert!(lines[9].contains("2 chosen") && lines[2].contains("*z"), "{lines:#?}");
+    let ends = |browser: &Browser| -> Vec<String> {
+        let targets = browser.targets();
+        targets
+            .iter()
+            .map(|names| String::from_utf8_lossy(&names[1..].join(&b'/')).into())
+            .collect()
+    };
+    assert_eq!(ends(&browser), ["large/inner", "z"]);
+    // A directory takes what is in it with it.
+    press(&mut browser, "g ");
+    assert_eq!(ends(&browser), ["large", "z"]);
+    press(&mut browser, "*");
+    assert_eq!(browser.chosen.len(), 4);
+    press(&mut browser, "*");
+    assert_eq!(ends(&browser), ["large/inner"]);
+    press(&mut browser, "U");
+    assert_eq!(browser.targets().len(), 1, "the marked row");
+    // What is gone is not chosen any more.
+    press(&mut browser, "*");
+    let names = browser.targets()[0].clone();
+    browser.scan.forget(&names).expect("it is there");
+    browser.changed();
+    assert_eq!(browser.chosen.len(), 2);
+}
+
+fn with_report(browser: &mut Browser, report: Report) {
+    let survey = Survey::new(&[report], Settings { top: None, ..Settings::default() });
+    let parts = survey.collect(&browser.scan);
+    let sections = survey.finish(&Native::default(), &browser.scan, parts).expect("threads");
+    browser.report = sections.into_iter().next().map(Page::new);
+}
+
+#[test]
+fn a_tab_is_a_report_whose_rows_one_can_go_to_and_choose() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    assert_eq!(browser.press(Key::Tab), Wish::Report(Report::ALL[0]));
+    with_report(&mut browser, Report::ALL[0]);
+    let lines = shown(&mut browser, 80, 12);
+    assert!(lines[0] == "summary" && lines[10].starts_with("tree  summary  largest"), "{lines:#?}");
+    assert_eq!(browser.press(Key::Tab), Wish::Report(Report::LargestFiles));
+    with_report(&mut browser, Report::LargestFiles);
+    let lines = shown(&mut browser, 80, 12);
+    assert!(lines[1].contains("apparent") && lines[2].ends_with("/large/inner/x"), "{lines:#?}");
+    press(&mut browser, " ");
+    assert_eq!(browser.chosen.len(), 1);
+    // A click at the line of the third file, and another.
+    assert_eq!(browser.press(Key::Click(3, 4)), Wish::None);
+    assert_eq!(browser.report.as_ref().map(|report| report.marked), Some(2));
+    browser.press(Key::Click(3, 4));
+    assert_eq!((browser.tab, names(&browser)[browser.marked]), (0, "y"));
+    // The last tab is one step back from the tree, and is in sight on a narrow screen.
+    assert_eq!(browser.press(Key::BackTab), Wish::Report(Report::Duplicates));
+    let lines = shown(&mut browser, 40, 12);
+    assert!(lines[10].contains("duplicates"), "{lines:#?}");
+    let (line, tabs) = browser.places.tabs.clone().expect("tabs");
+    let (columns, tab) = tabs[0].clone();
+    let wish = browser.press(Key::Click(columns.start, line));
+    assert_eq!((wish, browser.tab), (Wish::Report(Report::ALL[tab - 1]), tab));
+    assert_eq!((browser.press(Key::Escape), browser.tab), (Wish::None, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn of_equal_files_one_stays() {
+    let tree = grown();
+    for name in ["one", "two", "large/three"] {
+        fs::write(tree.path().join(name), vec![9; 70_000]).expect("a file");
+    }
+    let paths = target_paths(tree.path());
+    let mut browser = browser(tree.path());
+    browser.press(Key::BackTab);
+    with_report(&mut browser, Report::Duplicates);
+    let lines = shown(&mut browser, 100, 12);
+    assert!(lines[2].ends_with("/large/three") && lines[4].ends_with("/two"), "{lines:#?}");
+    press(&mut browser, "  ");
+    let found = targets(&browser, &paths).expect("one stays");
+    assert!(found.iter().all(|target| {
+        target.twin.as_ref().is_some_and(|(_, names)| names.last().is_some_and(|it| it == b"two"))
+    }));
+    // With the third one, or the directory that it is in, none would.
+    press(&mut browser, " ");
+    let error = targets(&browser, &paths).expect_err("none stays").to_string();
+    assert!(error.contains("no copy of"), "{error}");
+    browser.press(Key::Home);
+    press(&mut browser, " ");
+    let planned = plan(&mut browser, Act::Delete, &paths).expect("a plan");
+    assert!(shown(&mut browser, 200, 14).join("\n").contains("which equals"));
+    let outcome = planned.carry_out(&Control::new(), &AtomicU64::new(0));
+    assert!(outcome.error.is_none() && outcome.went.len() == 2, "{outcome:?}");
+    assert!(tree.path().join("large/three").exists() && !tree.path().join("one").exists());
+    // The group that is left has one file, and goes.
+    outcome.went.iter().for_each(|names| browser.scan.forget(names).expect("it was there"));
+    let scan = &browser.scan;
+    let page = browser.report.as_mut().expect("a report");
+    page.retain(|path| names_of(scan, path).is_some());
+    assert!(page.section.rows.is_empty());
+}
+
+#[test]
+fn what_grows_is_gone_through_and_keeps_its_place_when_it_has_grown() {
+    let tree = grown();
+    let live = Live::default();
+    let name = tree.path().as_os_str().as_encoded_bytes().to_vec();
+    let order = (Order::Size, false);
+    let growing = Growing::new(live.clone());
+    let mut browser = Browser::of_growing(growing, Some(&name), Measure::Apparent, order);
+    assert!(shown(&mut browser, 60, 8)[1].contains("nothing is known yet"));
+    browser.press(Key::Tab);
+    assert!(browser.tab == 0 && browser.message.contains("has ended"), "{}", browser.message);
+    let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
+    let what = What::All;
+    let walk = Walk::begin(what, vec![tree.path().to_owned()], options, live).expect("a thread");
+    while !walk.is_done() {
+        browser.progress = walk.progress();
+        browser.grow();
+        shown(&mut browser, 80, 8);
+        thread::yield_now();
+    }
+    let scan = walk.finish().expect("a scan");
+    press(&mut browser, "l");
+    browser.replace(scan);
+    browser.press(Key::Home);
+    // One may have entered `large` already, or not.
+    assert!(matches!(names(&browser)[0], "large" | "inner"), "{:?}", browser.rows);
+    assert_eq!(press(&mut browser, "q"), Wish::Quit);
+}
+
+/// The terminal is the user's again, in the state that it was in, before the panic says what it has to say.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_panic_restores_the_terminal() {
+    const HERE: &str = "POACH_TEST_PANICS_ON_A_TERMINAL";
+    if std::env::var_os(HERE).is_some() {
+        let mut screen = Screen::open().expect("a terminal");
+        screen.say("before it").expect("it is drawn");
+        panic!("on purpose");
+    }
+    let version = std::process::Command::new("script").arg("--version").output();
+    if version.is_err() {
+        return;
+    }
+    let (own, place) =
+        (std::env::current_exe().expect("a program"), tempfile::tempdir().expect("ours"));
+    let (own, at) = (own.display(), place.path().display());
+    let line = format!(
+        "stty cols 80 rows 24; stty -a > '{at}/before'; {HERE}=1 '{own}' --exact scan::browse::tests::a_panic_restores_the_terminal \
+         --nocapture; stty -a > '{at}/after'"
+    );
+    let out = std::process::Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm-256color")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("it starts");
+    let shown = String::from_utf8_lossy(&out.stdout).into_owned();
+    let found = |text| shown.find(text).unwrap_or_else(|| panic!("{text:?} in {shown:?}"));
+    let order =
+        [found("\x1b[?1049h"), found("before it"), found("\x1b[?1049l"), found("on purpose")];
+    assert!(order.is_sorted(), "{shown:?}");
+    assert!(found("\x1b[?25l") < shown.rfind("\x1b[?25h").expect("a cursor"), "{shown:?}");
+    let state = |name| fs::read_to_string(place.path().join(name)).expect("stty wrote it");
+    assert_eq!(state("before"), state("after"));
+    assert!(state("before").contains(" icanon"), "{}", state("before"));
+}

@@ -1,0 +1,301 @@
+//! The trash of the desktop, as freedesktop.org specifies it (version 1.0), and the way back out of it.
+//!
+//! Own code, and not the crate `trash`: that takes paths, follows what they lead to at that moment, and copies where it cannot
+//! rename; what is moved from here is named by the handle of its directory and looked at before and after.
+//!
+//! What lies on the file system of the user's own trash goes there; anything else to the trash at the top of its file system:
+//! `.Trash/<uid>` where an administrator has made `.Trash` with the sticky bit, else `.Trash-<uid>`. Nothing is copied, so an
+//! entry is moved whole or not at all. What is moved is written down in `info` first, and brought back by a rename that
+//! replaces nothing.
+
+use std::env;
+use std::ffi::CString;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::item::{DIRECTORY, Identity, Item, stat};
+use super::names::Names;
+
+/// How many entries of one name a trash takes.
+const MOST_OF_A_NAME: u32 = 10_000;
+
+/// How long a name in the trash is at most: `.trashinfo` and a number come behind it.
+const LONGEST: usize = 200;
+
+/// Something in the trash.
+#[derive(Debug)]
+pub(super) struct Trashed {
+    names: Names,
+    within: Arc<OwnedFd>,
+    item_name: CString,
+    identity: Identity,
+    bin: Bin,
+    name: CString,
+    info: CString,
+}
+
+/// An open trash.
+#[derive(Debug)]
+struct Bin {
+    files: OwnedFd,
+    info: OwnedFd,
+    /// Where it is the trash of one file system, the top of that.
+    top: Option<PathBuf>,
+}
+
+impl Trashed {
+    /// Moves an entry to the trash, if it is what was listed still.
+    ///
+    /// # Errors
+    ///
+    /// The system's own, or that it is not what was listed; it is where it was then.
+    pub(super) fn put(within: &Arc<OwnedFd>, item: &Item, names: &Names) -> io::Result<Trashed> {
+        item.is_at(within, &item.name)?;
+        let bin = Bin::of(within, home().as_deref())?;
+        let own = std::fs::read_link(path_of(within))?
+            .join(std::ffi::OsStr::from_bytes(item.name.to_bytes()));
+        let path = match &bin.top {
+            Some(top) => own.strip_prefix(top).unwrap_or(&own).to_owned(),
+            None => own,
+        };
+        let (name, info) = bin.note(&item.name, &path)?;
+        let forget = || rustix::fs::unlinkat(&bin.info, &info, AtFlags::empty());
+        if let Err(error) = rename(within, &item.name, &bin.files, &name) {
+            let _ = forget();
+            return Err(error);
+        }
+        if let Err(error) = item.is_at(&bin.files, &name) {
+            // Something took its place in between.
+            rename(&bin.files, &name, within, &item.name)?;
+            let _ = forget();
+            return Err(error);
+        }
+        let (within, item_name) = (Arc::clone(within), item.name.clone());
+        let names = names.clone();
+        Ok(Trashed { names, within, item_name, identity: item.identity, bin, name, info })
+    }
+
+    /// Where it was.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Moves it back to where it was.
+    ///
+    /// # Errors
+    ///
+    /// The system's own; or that something else is there, or that what is in the trash is not what was moved there.
+    pub(super) fn bring_back(&self) -> io::Result<()> {
+        if Identity::of(&stat(&self.bin.files, &self.name)?) != self.identity {
+            return Err(io::Error::other("what is in the trash is not what was moved there"));
+        }
+        rename(&self.bin.files, &self.name, &self.within, &self.item_name)?;
+        rustix::fs::unlinkat(&self.bin.info, &self.info, AtFlags::empty())?;
+        Ok(())
+    }
+}
+
+/// The user's own trash.
+fn home() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
+    Some(data.join("Trash"))
+}
+
+impl Bin {
+    /// The trash for what lies in a directory.
+    fn of(within: &OwnedFd, home: Option<&Path>) -> io::Result<Bin> {
+        let device = rustix::fs::fstat(within)?.st_dev;
+        if let Some(home) = home {
+            std::fs::create_dir_all(home)?;
+            let home = rustix::fs::openat(CWD, home, DIRECTORY, Mode::empty())?;
+            if rustix::fs::fstat(&home)?.st_dev == device {
+                return Bin::open(&home, None);
+            }
+        }
+        let top = top(within)?;
+        let path = std::fs::read_link(path_of(&top))?;
+        let uid = rustix::process::getuid().as_raw();
+        let shared = rustix::fs::openat(&top, c".Trash", DIRECTORY, Mode::empty());
+        if let Ok(shared) = shared
+            && rustix::fs::fstat(&shared)?.st_mode & Mode::SVTX.as_raw_mode() != 0
+        {
+            let own = make(&shared, &CString::new(uid.to_string())?)?;
+            return Bin::open(&own, Some(path));
+        }
+        let own = make(&top, &CString::new(format!(".Trash-{uid}"))?)?;
+        if rustix::fs::fstat(&own)?.st_uid != uid {
+            return Err(io::Error::other("the trash of this file system is somebody else's"));
+        }
+        Bin::open(&own, Some(path))
+    }
+
+    fn open(trash: &OwnedFd, top: Option<PathBuf>) -> io::Result<Bin> {
+        Ok(Bin { files: make(trash, c"files")?, info: make(trash, c"info")?, top })
+    }
+
+    /// Writes down where something is from, and so takes a name for it. The name, and the name of what was written.
+    fn note(&self, name: &CString, path: &Path) -> io::Result<(CString, CString)> {
+        let name = name.to_bytes();
+        let name = &name[..name.len().min(LONGEST)];
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        for number in 1..MOST_OF_A_NAME {
+            let mut own = name.to_vec();
+            if number > 1 {
+                own.extend_from_slice(format!(".{number}").as_bytes());
+            }
+            let info = CString::new([&own[..], b".trashinfo"].concat())?;
+            let own = CString::new(own)?;
+            let mode = Mode::RUSR | Mode::WUSR;
+            let file = match rustix::fs::openat(&self.info, &info, flags, mode) {
+                Ok(file) => file,
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            // What nobody wrote down may be there all the same.
+            if stat(&self.files, &own).is_ok() {
+                let _ = rustix::fs::unlinkat(&self.info, &info, AtFlags::empty());
+                continue;
+            }
+            let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+            let text = format!("[Trash Info]\nPath={}\nDeletionDate={now}\n", encoded(path));
+            if let Err(error) = std::fs::File::from(file).write_all(text.as_bytes()) {
+                let _ = rustix::fs::unlinkat(&self.info, &info, AtFlags::empty());
+                return Err(error);
+            }
+            return Ok((own, info));
+        }
+        Err(io::Error::other("the trash has too many entries of this name"))
+    }
+}
+
+/// Opens a directory of the trash, and makes it if it is not there. A link is refused.
+fn make(within: &OwnedFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    match rustix::fs::mkdirat(within, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(rustix::fs::openat(within, name, DIRECTORY, Mode::empty())?)
+}
+
+/// The top of the file system that a directory lies on.
+fn top(within: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut top = within.try_clone()?;
+    loop {
+        let above = rustix::fs::openat(&top, c"..", DIRECTORY, Mode::empty())?;
+        let (own, other) = (rustix::fs::fstat(&top)?, rustix::fs::fstat(&above)?);
+        if own.st_dev != other.st_dev || own.st_ino == other.st_ino {
+            return Ok(top);
+        }
+        top = above;
+    }
+}
+
+/// Renames, and replaces nothing.
+fn rename(from: &OwnedFd, old: &CString, to: &OwnedFd, new: &CString) -> io::Result<()> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // A file system or a kernel that knows no such flag.
+        Err(Errno::INVAL | Errno::NOSYS) if stat(to, new).is_err() => {
+            Ok(rustix::fs::renameat(from, old, to, new)?)
+        }
+        Err(Errno::XDEV) => Err(io::Error::other("its file system has no trash within reach")),
+        other => Ok(other?),
+    }
+}
+
+/// Where the kernel shows the path of a handle.
+fn path_of(directory: &OwnedFd) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+}
+
+/// A path as the specification wants it: what is not plain, in hexadecimal behind a `%`.
+fn encoded(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            text.push(byte.into());
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// What is in a trash: the names of its files, and what is written of the first.
+    fn inside(trash: &Path) -> (Vec<String>, Option<String>) {
+        let names = |of: &str| -> Vec<PathBuf> {
+            let mut names: Vec<_> = fs::read_dir(trash.join(of))
+                .expect("a trash")
+                .map(|entry| entry.expect("an entry").path())
+                .collect();
+            names.sort();
+            names
+        };
+        let name =
+            |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+        let info = names("info").first().map(|path| fs::read_to_string(path).expect("text"));
+        (names("files").iter().map(name).collect(), info)
+    }
+
+    #[test]
+    fn what_is_in_a_trash_has_a_note_and_a_way_back() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let (home, place) = (tree.path().join("home/Trash"), tree.path().join("pl ace"));
+        fs::create_dir_all(place.join("goes/inner")).expect("directories");
+        fs::write(place.join("goes/inner/x"), "content").expect("a file");
+        let within =
+            Arc::new(rustix::fs::openat(CWD, &place, DIRECTORY, Mode::empty()).expect("ours"));
+        let bin = Bin::of(&within, Some(&home)).expect("a trash");
+        assert!(bin.top.is_none());
+        let goes = CString::from(c"goes");
+        let (name, info) = bin.note(&goes, &place.join("goes")).expect("a note");
+        rename(&within, &goes, &bin.files, &name).expect("it is moved");
+        let (files, text) = inside(&home);
+        let text = text.expect("a note");
+        assert_eq!(files, ["goes"]);
+        assert!(text.starts_with("[Trash Info]\nPath=/"), "{text}");
+        assert!(text.contains("/pl%20ace/goes\nDeletionDate=20"), "{text}");
+        // The next of that name has another one there.
+        fs::create_dir(place.join("goes")).expect("a directory");
+        let (second, _) = bin.note(&goes, Path::new("/x")).expect("a note");
+        assert_eq!(second.as_bytes(), b"goes.2");
+        // Nothing is replaced on the way back.
+        assert!(rename(&bin.files, &name, &within, &goes).is_err());
+        fs::remove_dir(place.join("goes")).expect("ours");
+        rename(&bin.files, &name, &within, &goes).expect("it is moved back");
+        assert!(place.join("goes/inner/x").exists());
+        rustix::fs::unlinkat(&bin.info, &info, AtFlags::empty()).expect("the note");
+        // A name that leaves no room for what comes behind it.
+        let long = CString::new(vec![b'n'; 255]).expect("no NUL");
+        assert!(bin.note(&long, Path::new("/x")).expect("a note").0.as_bytes().len() < 240);
+    }
+
+    #[test]
+    fn a_trash_that_is_a_link_is_refused_and_every_byte_is_written_down() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let trash = tree.path().join("Trash");
+        fs::create_dir_all(&trash).expect("a directory");
+        std::os::unix::fs::symlink("/tmp", trash.join("files")).expect("a link");
+        let within = rustix::fs::openat(CWD, tree.path(), DIRECTORY, Mode::empty()).expect("ours");
+        assert!(Bin::of(&within, Some(&trash)).is_err());
+        let odd = Path::new(std::ffi::OsStr::from_bytes(b"/a b/\xff\n%"));
+        assert_eq!(encoded(odd), "/a%20b/%FF%0A%25");
+        let top = top(&within).expect("a top");
+        assert!(path_of(&top).exists());
+    }
+}

@@ -1,0 +1,320 @@
+//! `poach scan -i` on a terminal of its own (by `script`): what is shown, what keys and the mouse do, and that the terminal is left
+//! as it was.
+#![cfg(target_os = "linux")]
+
+mod rig;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+const POACH: &str = env!("CARGO_BIN_EXE_poach");
+
+/// How long anything may take at most: it is only there so that a test that fails has an end.
+const LONG: Duration = Duration::from_secs(240);
+
+/// A browser on a terminal.
+struct Session {
+    script: Child,
+    keys: ChildStdin,
+    out: Receiver<Vec<u8>>,
+    /// Everything that was written to the terminal.
+    shown: Vec<u8>,
+    /// What the terminal shows.
+    screen: vt100::Parser,
+    place: tempfile::TempDir,
+}
+
+/// What a session came to.
+struct Ended {
+    code: Option<i32>,
+    shown: String,
+}
+
+impl Session {
+    /// Begins one of so many columns and lines, and waits until the scan has ended. Nothing, if there is no `script` here.
+    fn begin(size: (u16, u16), words: &[&str], path: &str) -> Option<Session> {
+        let mut session = Session::begin_early(size, words, "", path)?;
+        session.wait("by size");
+        Some(session)
+    }
+
+    fn begin_early(
+        (columns, lines): (u16, u16),
+        words: &[&str],
+        environment: &str,
+        path: &str,
+    ) -> Option<Session> {
+        if !rig::has("script", "--version") {
+            return None;
+        }
+        let place = tempfile::tempdir().expect("a directory for the test");
+        let at = place.path().display();
+        let words = words.join(" ");
+        let line = format!(
+            "stty cols {columns} rows {lines}; tty > '{at}/tty'; stty -a > '{at}/before'; \
+             {environment} sh -c 'echo $$ > {at}/pid; exec {POACH} scan --no-config -i {words} {path}'; \
+             code=$?; stty -a > '{at}/after'; exit $code"
+        );
+        let mut script = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .spawn()
+            .expect("it starts");
+        let keys = script.stdin.take().expect("piped");
+        let mut from = script.stdout.take().expect("piped");
+        let (to, out) = mpsc::channel();
+        thread::spawn(move || {
+            let mut part = [0; 4096];
+            while let Ok(length @ 1..) = from.read(&mut part) {
+                if to.send(part[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let screen = vt100::Parser::new(lines, columns, 0);
+        Some(Session { script, keys, out, shown: Vec::new(), screen, place })
+    }
+
+    /// Waits until the terminal shows something.
+    fn wait(&mut self, text: &str) {
+        self.wait_until(text, |session| session.screen.screen().contents().contains(text));
+    }
+
+    fn wait_until(&mut self, what: &str, is_so: impl Fn(&Session) -> bool) {
+        let began = Instant::now();
+        while !is_so(self) {
+            let left = LONG.saturating_sub(began.elapsed());
+            if let Ok(part) = self.out.recv_timeout(left) {
+                self.screen.process(&part);
+                self.shown.extend(part);
+            } else {
+                let _ = self.script.kill();
+                panic!("{what:?} is not shown: {}", self.screen.screen().contents());
+            }
+        }
+    }
+
+    /// Types keys.
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Types keys and waits until something is shown.
+    fn press_for(&mut self, keys: &str, text: &str) {
+        self.press(keys);
+        self.wait(text);
+    }
+
+    fn pid(&self) -> Pid {
+        let pid = fs::read_to_string(self.place.path().join("pid")).expect("the shell wrote it");
+        Pid::from_raw(pid.trim().parse().expect("a number")).expect("not 0")
+    }
+
+    /// Waits for the end of the program. The terminal is what it was before.
+    fn end(mut self) -> Ended {
+        while let Ok(part) = self.out.recv_timeout(LONG) {
+            self.shown.extend(part);
+        }
+        let status = self.script.wait().expect("it ends");
+        let state = |name| fs::read_to_string(self.place.path().join(name)).expect("stty wrote it");
+        // A resized terminal is one on purpose.
+        let modes = |name| state(name).lines().skip(1).collect::<Vec<_>>().join("\n");
+        assert_eq!(modes("before"), modes("after"));
+        let shown = String::from_utf8_lossy(&self.shown).into_owned();
+        let (entered, left) = (shown.find("\x1b[?1049h"), shown.rfind("\x1b[?1049l"));
+        assert!(entered.is_some() && entered < left, "{shown:?}");
+        assert!(shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l"), "{shown:?}");
+        assert!(shown.rfind("\x1b[?1000l") > shown.rfind("\x1b[?1000h"), "{shown:?}");
+        Ended { code: status.code(), shown }
+    }
+}
+
+/// Three entries that differ in size: `b` is a directory with two files.
+fn grown() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    fs::create_dir(tree.path().join("b")).expect("a directory");
+    for (name, size) in [("b/large", 300_000), ("b/small", 5000), ("a", 90_000), ("c", 20_000)] {
+        fs::write(tree.path().join(name), vec![1; size]).expect("a file");
+    }
+    tree
+}
+
+fn path(tree: &Path) -> &str {
+    tree.to_str().expect("plain")
+}
+
+fn left(tree: &Path) -> [bool; 3] {
+    ["a", "b", "c"].map(|name| tree.join(name).exists())
+}
+
+#[test]
+fn help_resizing_and_the_mouse() {
+    let tree = grown();
+    let Some(mut session) = Session::begin((90, 30), &[], path(tree.path())) else { return };
+    session.press_for("?", "move to the trash, likewise");
+    session.press_for("?", "1 of 3");
+    // The wheel goes down a row, a click enters the one that is marked.
+    session.press_for("\x1b[<65;3;3M", "2 of 3");
+    session.press("\x1b[<0;3;2M");
+    session.wait("1 of 3");
+    session.press_for("\x1b[<0;3;2M", "large");
+    // A click at the tab of the largest files: `tree  summary  largest-files`.
+    session.press_for("\x1b[<0;17;29M", "Enter: go there");
+    session.press_for("h", "by size");
+    // Another size: the line at the bottom is drawn again, at another place.
+    let tty = fs::read_to_string(session.place.path().join("tty")).expect("the shell wrote it");
+    let resized = Command::new("stty")
+        .args(["-F", tty.trim(), "cols", "70", "rows", "12"])
+        .status()
+        .expect("stty is there");
+    assert!(resized.success());
+    session.screen.screen_mut().set_size(12, 70);
+    session.wait_until("a line at the bottom", |session| {
+        let rows: Vec<String> = session.screen.screen().rows(0, 70).collect();
+        rows[11].contains("by size")
+    });
+    session.press("q");
+    let ended = session.end();
+    assert_eq!(ended.code, Some(0), "{:?}", ended.shown);
+}
+
+#[test]
+fn several_are_deleted_after_a_list_of_them_and_nothing_else() {
+    let tree = grown();
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    // The marked row alone, and a no.
+    session.press_for("d", "Delete this for good?");
+    session.press_for("n", "nothing was done");
+    assert_eq!(left(tree.path()), [true; 3]);
+    // The directory and the last one.
+    session.press_for(" ", "1 chosen");
+    session.press_for("G", "3 of 3");
+    session.press_for(" ", "2 chosen");
+    session.press_for("d", "Delete this for good?");
+    session.wait("3 files and links");
+    session.wait("large");
+    session.press_for("y", "4 entries deleted");
+    assert_eq!(left(tree.path()), [true, false, false]);
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn what_goes_to_the_trash_comes_back() {
+    let tree = grown();
+    let data = tree.path().join("data");
+    fs::create_dir(&data).expect("a directory");
+    let environment = format!("XDG_DATA_HOME={}", data.display());
+    let shown = tree.path().join("b");
+    let Some(mut session) = Session::begin_early((90, 24), &[], &environment, path(&shown)) else {
+        return;
+    };
+    session.wait("by size");
+    session.press_for("x", "Move this to the trash?");
+    session.press_for("y", "1 entries moved to the trash");
+    let trash = data.join("Trash");
+    assert!(!shown.join("large").exists() && trash.join("files/large").exists());
+    let info = fs::read_to_string(trash.join("info/large.trashinfo")).expect("a note");
+    let path = shown.join("large");
+    assert!(info.contains(&format!("Path={}\n", path.display())), "{info}");
+    session.press_for("u", "1 brought back");
+    assert!(path.exists() && !trash.join("info/large.trashinfo").exists());
+    // It is in the list again.
+    session.wait("large");
+    session.press_for("u", "nothing was moved");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_directory_is_looked_at_again_and_the_rest_is_not_walked() {
+    let tree = grown();
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    fs::write(tree.path().join("b/newcomer"), vec![1; 900_000]).expect("a file");
+    fs::write(tree.path().join("elsewhere"), vec![1; 900_000]).expect("a file");
+    session.press_for("l", "1 of 2");
+    session.press_for("h", "1 of 3");
+    session.press("r");
+    session.wait("1.2");
+    session.press_for("l", "newcomer");
+    session.press_for("h", "1 of 3");
+    // All of it is another matter.
+    session.press_for("R", "elsewhere");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_path_is_copied_by_the_terminal_and_opened_by_the_desktop() {
+    let tree = grown();
+    let programs = tempfile::tempdir().expect("a directory for the test");
+    let (opener, note) = (programs.path().join("xdg-open"), programs.path().join("opened"));
+    let text =
+        format!("#!/bin/sh\nprintf %s \"$1\" > '{0}.part'; mv '{0}.part' '{0}'\n", note.display());
+    fs::write(&opener, text).expect("a program");
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).expect("ours");
+    let environment = format!("PATH={}:$PATH", programs.path().display());
+    let Some(mut session) = Session::begin_early((90, 24), &[], &environment, path(tree.path()))
+    else {
+        return;
+    };
+    session.wait("by size");
+    session.press_for("y", "copied");
+    assert!(String::from_utf8_lossy(&session.shown).contains("\x1b]52;c;"));
+    session.press_for("o", "opened");
+    let began = Instant::now();
+    while !note.exists() && began.elapsed() < LONG {
+        thread::yield_now();
+    }
+    assert_eq!(PathBuf::from(fs::read_to_string(&note).expect("a note")), tree.path().join("b"));
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_signal_and_ctrl_c_restore_the_terminal_during_the_scan_and_after() {
+    let tree = grown();
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+        let pid = session.pid();
+        kill_process(pid, signal).expect("it runs");
+        let ended = session.end();
+        assert_eq!(ended.code, Some(0), "{signal:?}: {:?}", ended.shown);
+        // A walk of everything is not waited for, and may be over all the same.
+        let Some(early) = Session::begin_early((90, 24), &["-x"], "", "/") else { return };
+        session = early;
+        session.wait("help");
+        kill_process(session.pid(), signal).expect("it runs");
+        let ended = session.end();
+        assert!(matches!(ended.code, Some(0 | 1)), "{signal:?}: {:?}", ended.shown);
+    }
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    session.press("\x03");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_scan_is_gone_through_while_it_runs() {
+    // Escape ends it with what it has, if it has not ended by itself.
+    let Some(mut session) = Session::begin_early((90, 24), &["-x", "--threads", "1"], "", "/")
+    else {
+        return;
+    };
+    session.wait("scanning: ");
+    session.press("\x1b");
+    session.wait("by size");
+    session.press("q");
+    let ended = session.end();
+    assert!(matches!(ended.code, Some(0 | 1)), "{:?}", ended.shown);
+}

@@ -1,0 +1,263 @@
+//! A finished scan that is changed in one place is the scan that a new walk would be.
+
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod rig;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use poach_scan::choice::{Choice, Patterns};
+use poach_scan::survey::{Report, Settings, Survey, text};
+use poach_scan::sys::{Kind, Native};
+use poach_scan::{Control, Node, Options, RenewError, Scan, scan, scan_with};
+
+fn options(threads: usize) -> Options {
+    let threads = NonZeroUsize::new(threads);
+    Options { keep_files: true, keep_facts: true, threads, ..Options::default() }
+}
+
+fn scanned(path: &Path, options: &Options) -> Scan {
+    scan(&[path.to_owned()], options, &Control::new()).expect("a scan")
+}
+
+/// Everything that a tree says of its entries.
+type Known = BTreeMap<Vec<u8>, (Kind, u64, u64, u64, bool, bool, Option<i64>)>;
+
+fn known(scan: &Scan) -> Known {
+    let mut known = Known::new();
+    let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+    while let Some(node) = waiting.pop() {
+        let changed = node.facts().map(|facts| facts.modified());
+        let what = (
+            node.kind(),
+            node.apparent_bytes(),
+            node.disk_bytes(),
+            node.entries(),
+            node.counts_elsewhere(),
+            node.is_unread(),
+            changed,
+        );
+        assert_eq!(known.insert(node.path(), what), None, "an entry is there once");
+        waiting.extend(node.directories().chain(node.files()));
+    }
+    known
+}
+
+fn same(changed: &Scan, fresh: &Scan, when: &str) {
+    let (a, b) = (known(changed), known(fresh));
+    let differ = a.keys().chain(b.keys()).find(|path| a.get(*path) != b.get(*path));
+    if let Some(path) = differ {
+        let shown = String::from_utf8_lossy(path);
+        panic!("{when}: {shown}: {:?} and not {:?}", a.get(path), b.get(path));
+    }
+    assert_eq!(changed.totals, fresh.totals, "{when}");
+    assert_eq!(changed.errors, fresh.errors, "{when}");
+    assert_eq!(changed.tree.directories(), fresh.tree.directories(), "{when}");
+}
+
+fn names<'a>(root: &'a Path, below: &'a str) -> Vec<&'a [u8]> {
+    let below = below.split('/').filter(|name| !name.is_empty()).map(str::as_bytes);
+    std::iter::once(root.as_os_str().as_bytes()).chain(below).collect()
+}
+
+#[test]
+fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let root = tree.path();
+    rig::grow(root).expect("a tree for the test");
+    let options = options(3);
+    let mut known = scanned(root, &options);
+    let inner = root.join("outer-0/inner-0");
+
+    // Files come, go and grow; one of three names of a file goes, the first in byte order.
+    fs::write(inner.join("new"), vec![1; 70_000]).expect("a file");
+    fs::remove_file(inner.join("file-3")).expect("ours");
+    fs::remove_file(inner.join("file-8")).expect("ours");
+    fs::create_dir_all(inner.join("deep/er")).expect("directories");
+    fs::write(inner.join("deep/er/x"), "x").expect("a file");
+    symlink("x", inner.join("deep/er/link")).expect("a link");
+    let way = names(root, "outer-0/inner-0");
+    known.renew(&way, scanned(&inner, &options)).expect("it is there");
+    // What lies above was changed itself only by what is in it.
+    same(&known, &scanned(root, &options), "renewed");
+
+    // What was renewed can be renewed, in part and as a whole, and something in it can go.
+    fs::write(inner.join("deep/er/y"), vec![1; 9000]).expect("a file");
+    let way = names(root, "outer-0/inner-0/deep/er");
+    known.renew(&way, scanned(&inner.join("deep/er"), &options)).expect("it is there");
+    same(&known, &scanned(root, &options), "renewed again");
+    // Where every directory has the time that it had, and a size that does not follow from what is in it (as on ext4, and
+    // not on tmpfs), an entry that goes is all the difference.
+    let size = |path: &Path| path.metadata().expect("it is there").len();
+    let (probe, before) = (root.join("empty"), size(&root.join("empty")));
+    fs::write(probe.join("x"), "").expect("a file");
+    let steady = size(&probe) == before;
+    fs::remove_file(probe.join("x")).expect("ours");
+    known.renew(&names(root, "empty"), scanned(&probe, &options)).expect("it is there");
+    if !steady {
+        return;
+    }
+    let gone = |known: &mut Scan, below: &str| {
+        let path = root.join(below);
+        let above = path.parent().expect("it has one").to_owned();
+        let times = above.metadata().and_then(|it| it.modified()).expect("it is there");
+        if path.symlink_metadata().expect("it is there").is_dir() {
+            fs::remove_dir_all(&path).expect("ours");
+        } else {
+            fs::remove_file(&path).expect("ours");
+        }
+        fs::File::open(&above).and_then(|it| it.set_modified(times)).expect("ours");
+        known.forget(&names(root, below)).expect("it was there");
+        same(known, &scanned(root, &options), below);
+    };
+    gone(&mut known, "outer-0/inner-0/deep/er/link");
+    gone(&mut known, "outer-0/inner-0/deep");
+    // A name of a file that has two more, then the directory of another.
+    gone(&mut known, "outer-0/inner-0/twin");
+    gone(&mut known, "outer-3");
+    gone(&mut known, "itself");
+    gone(&mut known, "outer-7/inner-1");
+
+    // A directory that is gone when it is looked at is forgotten.
+    let path = root.join("outer-9");
+    let times = root.metadata().and_then(|it| it.modified()).expect("it is there");
+    fs::remove_dir_all(&path).expect("ours");
+    fs::File::open(root).and_then(|it| it.set_modified(times)).expect("ours");
+    known.renew(&names(root, "outer-9"), scanned(&path, &options)).expect("it was there");
+    same(&known, &scanned(root, &options), "vanished");
+}
+
+#[test]
+fn random_changes_add_up() {
+    for seed in 0..20 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let root = tree.path();
+        let mut directories = vec![String::new()];
+        for number in 0..12 {
+            let above = directories[random.usize(..directories.len())].clone();
+            let name = format!("{above}/d{number}");
+            fs::create_dir(root.join(&name[1..])).expect("a directory");
+            directories.push(name);
+        }
+        let place = |random: &mut fastrand::Rng, number: usize| {
+            let above = &directories[random.usize(..directories.len())];
+            root.join(format!("{above}/f{number}").trim_start_matches('/'))
+        };
+        let mut files = Vec::new();
+        for number in 0..30 {
+            let path = place(&mut random, number);
+            if number > 3 && random.bool() {
+                let other: &PathBuf = &files[random.usize(..files.len())];
+                fs::hard_link(other, &path).expect("a link");
+            } else {
+                fs::write(&path, vec![1; random.usize(..20_000)]).expect("a file");
+            }
+            files.push(path);
+        }
+        // A file of one name cannot be told from others once it has two.
+        fs::hard_link(&files[0], root.join("second")).expect("a link");
+        let options = options(1 + random.usize(..3));
+        let mut known = scanned(root, &options);
+        for round in 0..6 {
+            let below = directories[1 + random.usize(..directories.len() - 1)].clone();
+            let path = root.join(&below[1..]);
+            for number in 0..3 {
+                // Contents of one size, so that other names of a file outside say the same of it.
+                let new = path.join(format!("r{round}-{number}"));
+                if random.bool() {
+                    fs::write(&new, vec![2; random.usize(..20_000)]).expect("a file");
+                } else {
+                    fs::hard_link(&files[0], &new).expect("a link");
+                }
+            }
+            known.renew(&names(root, &below), scanned(&path, &options)).expect("it is there");
+            same(&known, &scanned(root, &options), &format!("seed {seed}, round {round}"));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_stays_as_it_was() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let root = tree.path();
+    rig::grow(root).expect("a tree for the test");
+    let options = options(2);
+    let (mut changed, fresh) = (scanned(root, &options), scanned(root, &options));
+    let whole = || scanned(root, &options);
+    let root_only = names(root, "");
+    assert_eq!(changed.renew(&root_only, whole()), Err(RenewError::NotThere));
+    assert_eq!(changed.forget(&root_only), Err(RenewError::NotThere));
+    assert_eq!(changed.forget(&names(root, "no/such")), Err(RenewError::NotThere));
+    // A file has nothing below it, and a directory may have become one.
+    assert_eq!(changed.renew(&names(root, "hole"), whole()), Err(RenewError::NotThere));
+    let file = scanned(&root.join("hole"), &options);
+    assert_eq!(changed.renew(&names(root, "outer-1"), file), Err(RenewError::NoDirectory));
+    let without = scanned(&root.join("outer-1"), &Options::default());
+    assert_eq!(changed.renew(&names(root, "outer-1"), without), Err(RenewError::NoFiles));
+    same(&changed, &fresh, "nothing was changed");
+    let mut without = scanned(root, &Options::default());
+    assert_eq!(without.forget(&names(root, "hole")), Err(RenewError::NoFiles));
+    let found = fresh.tree.find(&names(root, "outer-0/inner-0/file-8")).expect("it is there");
+    assert_eq!(Path::new(OsStr::from_bytes(found.name())), Path::new("file-8"));
+}
+
+#[test]
+fn what_could_not_be_read_and_what_was_chosen_are_counted_anew() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let root = tree.path();
+    rig::grow(root).expect("a tree for the test");
+    let include = Patterns::new(&["file-1".to_owned()], &[]).expect("a pattern");
+    let choice = Choice { include, ..Choice::default() };
+    let options = Options { choice: Some(choice.into()), ..options(2) };
+    let mut known = scanned(root, &options);
+    fs::remove_dir_all(root.join("outer-5/inner-0")).expect("ours");
+    let way = names(root, "outer-5");
+    known.renew(&way, scanned(&root.join("outer-5"), &options)).expect("it is there");
+    assert_eq!(known.totals, scanned(root, &options).totals);
+    // Reads and rights: the super-user reads everything, and finds the same twice.
+    use std::os::unix::fs::PermissionsExt as _;
+    let options = self::options(2);
+    let closed = root.join("outer-6/inner-0");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("ours");
+    let mut known = scanned(root, &options);
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("ours");
+    let way = names(root, "outer-6/inner-0");
+    known.renew(&way, scanned(&closed, &options)).expect("it is there");
+    same(&known, &scanned(root, &options), "what was closed is open");
+}
+
+#[test]
+fn reports_on_a_finished_scan_are_those_of_its_walk() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    let settings = Settings { top: None, now: 2_000_000_000, ..Settings::default() };
+    let survey = Survey::new(&Report::ALL, settings);
+    let (sys, control) = (Native::default(), Control::new());
+    let paths = [tree.path().to_owned()];
+    let (scan, parts) =
+        scan_with(&sys, &paths, &options(3), &control, &survey).expect("threads can be had");
+    let mut walked = survey.finish(&sys, &scan, parts).expect("threads can be had");
+    let mut collected =
+        survey.finish(&sys, &scan, survey.collect(&scan)).expect("threads can be had");
+    for sections in [&mut walked, &mut collected] {
+        for section in sections {
+            // Rows that rank alike have no order.
+            section.rows.sort_by_key(|row| format!("{row:?}"));
+        }
+    }
+    let shown = |sections: &[_]| {
+        let mut out = Vec::new();
+        text(sections, poach_scan::report::Look::default(), &mut out).expect("a vector takes it");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    assert_eq!(shown(&walked), shown(&collected));
+    assert!(walked.iter().all(|section| !section.rows.is_empty() || section.left_out == 0));
+}
