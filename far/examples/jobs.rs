@@ -1,14 +1,14 @@
 //! Small jobs that go well, or go wrong in a way that one chooses: for the tests, and to try things out.
 //!
 //! ```text
-//! mpirun -n 3 jobs sums | ordered | divide | several | panic | large | full | stop | kill | long
+//! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | several | panic | large | full | stop | kill | long | window
 //! ```
 
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use poach_far::{Context, Divided, Error, Failure, World, sum};
+use poach_far::{Call, Context, Divided, Error, Failure, Stealing, World, join, sum};
 
 /// A tree of numbers: each below 2^`depth` is added once.
 fn sums((depth, number): (u32, u64), context: &mut Context<'_, (u32, u64), u64>) {
@@ -30,6 +30,23 @@ fn alone(
         Divided::Whole(result) => result,
         Divided::Halves(a, b) => join(alone(a, halves, join), alone(b, halves, join)),
     }
+}
+
+/// Numbers as texts, in order, by calls that wait for two halves of different sizes.
+fn texts(
+    from: u64,
+    to: u64,
+    call: &mut Call<'_, (u64, u64), Vec<String>>,
+    leaf: &impl Fn(usize),
+) -> Vec<String> {
+    if to - from == 1 {
+        leaf(call.rank());
+        return vec![from.to_string()];
+    }
+    let middle = from + (to - from).div_ceil(3);
+    let (mut first, mut second) = join(call, (from, middle), (middle, to));
+    first.append(&mut second);
+    first
 }
 
 /// Does something to this process.
@@ -113,13 +130,30 @@ fn run(world: &mut World, what: &str) -> Result<(), Error> {
                 println!("{}", outcome.result == alone((0, 100_000), &halves, &join));
             }
         }
+        // The same join by calls, of values and results that are no numbers.
+        "join" => {
+            let outcome =
+                world.call((0, 20_000), |(from, to), call| texts(from, to, call, &|_| ()))?;
+            if let Some(outcome) = outcome {
+                let expected: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+                println!("{}", outcome.result == expected);
+            }
+        }
+        "join-panic" => {
+            world.call((0, 1 << 22), |(from, to), call| {
+                texts(from, to, call, &|rank| assert!(rank != 1, "as it was told to"))
+            })?;
+        }
         "panic" => but(world, || panic!("as it was told to"))?,
         "stop" => but(world, || signal("-STOP"))?,
         "kill" => but(world, || signal("-KILL"))?,
         // Each task takes longer than a rank may be silent.
         "long" => {
             let seeds: &[u64] = if first { &[1, 2] } else { &[] };
-            let outcome = world.run(seeds.iter().copied(), sum::<u64>(), |number, context| {
+            let job = world.job(seeds.iter().copied()).progress(|status| {
+                eprintln!("so far: {} tasks after {:?}", status.tasks, status.elapsed);
+            });
+            let outcome = job.run(sum::<u64>(), |number, context| {
                 thread::sleep(Duration::from_secs(8));
                 *context.result() += number;
             })?;
@@ -139,6 +173,29 @@ fn run(world: &mut World, what: &str) -> Result<(), Error> {
                 }
             })?;
         }
+        // With a checkpoint as soon as there may be one, into a file that is given.
+        "fib-tree" => {
+            let file = std::env::args().nth(2).unwrap_or_default();
+            let job = world.job(first.then_some(26u32)).checkpoint(
+                file,
+                Duration::from_nanos(1),
+                "a number",
+            );
+            let outcome = job.run(sum::<u64>(), |n, context| {
+                if n < 2 {
+                    *context.result() += u64::from(n == 1);
+                } else {
+                    context.push(n - 1);
+                    context.push(n - 2);
+                }
+            })?;
+            if let Some(outcome) = outcome {
+                println!("{}", outcome.result);
+            }
+        }
+        "window" => {
+            world.run(first.then_some((3, 0)), sum::<u64>(), sums)?;
+        }
         other => panic!("there is no job `{other}`"),
     }
     Ok(())
@@ -146,7 +203,14 @@ fn run(world: &mut World, what: &str) -> Result<(), Error> {
 
 fn main() -> ExitCode {
     let what = std::env::args().nth(1).unwrap_or_default();
-    let builder = World::builder().threads(2).tasks_at_most(1 << 20);
+    let mut builder = World::builder().threads(2).tasks_at_most(1 << 20);
+    if std::env::args().nth(3).as_deref() == Some("window") {
+        builder = builder.stealing(Stealing::Window);
+    }
+    if what == "window" {
+        // No machine has one of this size.
+        builder = builder.stealing(Stealing::Window).parcel_bytes(1 << 55);
+    }
     let mut world = match builder.init() {
         Ok(world) => world,
         Err(error) => {

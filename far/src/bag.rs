@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::balance::{Failure, Parcel};
+use crate::message::{Failure, Parcel};
 
 /// A worker's tasks.
 #[derive(Clone, Debug)]

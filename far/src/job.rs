@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bag::Bag;
-use crate::balance::Failure;
+use crate::message::Failure;
 
 /// Something that can be sent to another rank: implemented for all that it can be.
 pub trait Value: Serialize + DeserializeOwned + Send + 'static {}
@@ -88,14 +88,53 @@ impl<R, C> fmt::Debug for Reduction<R, C> {
     }
 }
 
+/// The worker that runs a task, as the job sees it.
+pub(crate) trait Seat<J: Job> {
+    /// What a task may do.
+    fn context(&mut self) -> Context<'_, J::Task, J::Result>;
+
+    /// This rank.
+    fn rank(&self) -> usize;
+
+    /// The youngest of this worker's tasks.
+    fn pop(&mut self) -> Option<J::Task>;
+
+    /// Counts a task that the job has run by itself.
+    fn ran(&mut self);
+
+    /// Between two tasks that the job runs by itself: talks to the other ranks, and shares with them, if it is time.
+    fn pass(&mut self);
+
+    /// How many tasks run inside of calls that wait, on this worker.
+    fn nested(&mut self) -> &mut u32;
+
+    /// While a call waits and the worker has no task: looks for some. It unwinds if the job has ended.
+    fn wait(&mut self);
+
+    /// Sends what a call came to, to the rank that waits for it.
+    fn give_back(&mut self, to: usize, call: u64, result: Vec<u8>);
+
+    /// Ends the job.
+    fn fail(&mut self, failure: Failure) -> !;
+}
+
 /// A job, as its ranks run it.
-pub(crate) trait Job: Sync {
+pub(crate) trait Job: Sized + Sync {
     type Task: Value;
     type Result: Value;
 
     fn identity(&self) -> Self::Result;
     fn combine(&self, into: &mut Self::Result, other: Self::Result);
-    fn run(&self, task: Self::Task, context: &mut Context<'_, Self::Task, Self::Result>);
+    fn run<S: Seat<Self>>(&self, task: Self::Task, seat: &mut S);
+
+    /// What a call has come to on another rank.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be decoded; and always, of a job without calls.
+    fn returned(&self, _: u64, _: &[u8]) -> Result<(), String> {
+        Err("a job without calls got what one came to".to_owned())
+    }
 }
 
 /// The job of a closure.
@@ -124,7 +163,7 @@ where
     }
 
     #[inline]
-    fn run(&self, task: T, context: &mut Context<'_, T, R>) {
-        (self.task)(task, context);
+    fn run<S: Seat<Self>>(&self, task: T, seat: &mut S) {
+        (self.task)(task, &mut seat.context());
     }
 }

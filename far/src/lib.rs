@@ -2,8 +2,10 @@
 
 pub mod bag;
 pub mod balance;
+mod call;
 mod divide;
 mod job;
+mod message;
 mod mpi;
 mod ordered;
 pub mod simulate;
@@ -11,7 +13,10 @@ pub mod transport;
 mod world;
 
 pub use balance::{Counters, Failure, Stealing};
+pub use call::{Call, join};
 pub use divide::Divided;
 pub use job::{Context, Reduction, Value, reduction, sum};
 pub use ordered::Ordered;
-pub use world::{Builder, Error, JobBuilder, Outcome, RankStats, World};
+pub use world::{
+    Builder, Ended, Error, JobBuilder, Lost, Outcome, RankStats, Role, Status, World, supervise,
+};

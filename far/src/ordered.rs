@@ -4,14 +4,10 @@
 //! Paths in lexical order are the order in which a depth-first program would have run the tasks, a parent before what
 //! it pushes. So each value is kept with its path, and all are sorted in the end.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use crate::bag::Bag;
 use crate::job::{Context, Value, reduction};
-use crate::world::{Error, Outcome, World};
+use crate::world::{Error, JobBuilder, Outcome};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Placed<T> {
@@ -53,27 +49,36 @@ impl<T, V> Ordered<'_, '_, T, V> {
     }
 }
 
-pub(crate) fn run<T, V, F>(
-    world: &mut World,
-    seeds: Bag<T>,
-    checkpoint: Option<&(PathBuf, Duration, String)>,
-    task: F,
-) -> Result<Option<Outcome<Vec<V>>>, Error>
-where
-    T: Value,
-    V: Value + Clone + Sync,
-    F: Fn(T, &mut Ordered<'_, '_, T, V>) + Sync,
-{
-    let rank = world.rank() as u32;
-    let placed = seeds.into_iter().enumerate();
-    let seeds = placed.map(|(at, value)| Placed { path: vec![rank, at as u32], value }).collect();
-    let append = reduction(Vec::new(), |all: &mut Vec<Placed<V>>, mut more| all.append(&mut more));
-    let outcome = world.run_closures(seeds, checkpoint, append, |placed: Placed<T>, context| {
-        let Placed { path, value } = placed;
-        task(value, &mut Ordered { context, path: &path, pushed: 0, emitted: 0 });
-    })?;
-    Ok(outcome.map(|Outcome { mut result, elapsed, ranks }| {
-        result.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Outcome { result: result.into_iter().map(|placed| placed.value).collect(), elapsed, ranks }
-    }))
+impl<T: Value> JobBuilder<'_, T> {
+    /// Runs the job, and returns what its tasks have emitted in the order of a sequential program: what a task
+    /// [emits](Ordered::emit), and then what the tasks that it [pushed](Ordered::push) do, the first of them first. So a reduction
+    /// of it need not be commutative.
+    ///
+    /// A value takes the path of its task beside it, four bytes a level, until the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](JobBuilder::run).
+    pub fn run_ordered<V, F>(self, task: F) -> Result<Option<Outcome<Vec<V>>>, Error>
+    where
+        V: Value + Clone + Sync,
+        F: Fn(T, &mut Ordered<'_, '_, T, V>) + Sync,
+    {
+        let JobBuilder { world, seeds, asked } = self;
+        let rank = world.rank() as u32;
+        let placed = seeds.into_iter().enumerate();
+        let seeds =
+            placed.map(|(at, value)| Placed { path: vec![rank, at as u32], value }).collect();
+        let append =
+            reduction(Vec::new(), |all: &mut Vec<Placed<V>>, mut more| all.append(&mut more));
+        let outcome = world.run_closures(seeds, &asked, append, |placed: Placed<T>, context| {
+            let Placed { path, value } = placed;
+            task(value, &mut Ordered { context, path: &path, pushed: 0, emitted: 0 });
+        })?;
+        Ok(outcome.map(|Outcome { mut result, elapsed, ranks }| {
+            result.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            let result = result.into_iter().map(|placed| placed.value).collect();
+            Outcome { result, elapsed, ranks }
+        }))
+    }
 }

@@ -101,6 +101,14 @@ pub enum Wrong {
         /// Those that wait or are on their way.
         left: u64,
     },
+    /// It took more turns than it may.
+    #[error("after {turns} turns {tasks} tasks are left, and the job is not over")]
+    Endless {
+        /// How many turns it took.
+        turns: u64,
+        /// How many tasks are left anywhere.
+        tasks: u64,
+    },
     /// Nothing moved any more, and the job was not over.
     #[error("nothing moves any more, and {tasks} tasks are left")]
     Stuck {
@@ -171,7 +179,7 @@ struct Port<'n> {
 fn size(message: &Message) -> usize {
     8 + match message {
         Message::Tasks(parcel, _) => parcel.bytes.len(),
-        Message::Saved(parts) => parts.iter().map(Vec::len).sum(),
+        Message::Saved { parts, .. } => parts.iter().map(Vec::len).sum(),
         _ => 0,
     }
 }
@@ -304,8 +312,9 @@ impl<T: Serialize + DeserializeOwned> Local for Worker<T> {
         self.paused = paused;
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, Failure> {
-        Ok((self.bag.len() as u64).to_le_bytes().to_vec())
+    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure> {
+        let tasks = self.bag.len() as u64;
+        Ok((tasks, tasks.to_le_bytes().to_vec()))
     }
 
     fn commit(&mut self, parts: Vec<Vec<u8>>) -> Result<(), Failure> {
@@ -325,12 +334,20 @@ pub struct Simulation<P: Program> {
     nodes: Vec<usize>,
     program: P,
     checkpoint_every: Option<f64>,
+    most_turns: u64,
 }
 
 impl<P: Program> Simulation<P> {
     /// Of so many ranks, all on one node.
     pub fn new(ranks: usize, machine: Machine, policy: Policy, program: P) -> Self {
-        Simulation { machine, policy, nodes: vec![0; ranks], program, checkpoint_every: None }
+        Simulation {
+            machine,
+            policy,
+            nodes: vec![0; ranks],
+            program,
+            checkpoint_every: None,
+            most_turns: u64::MAX,
+        }
     }
 
     /// With so many ranks on each node.
@@ -340,10 +357,17 @@ impl<P: Program> Simulation<P> {
         self
     }
 
-    /// With a checkpoint after so many nanoseconds, and after twice as many each time.
+    /// With a checkpoint every so many nanoseconds.
     #[must_use]
     pub fn checkpoint_every(mut self, nanoseconds: f64) -> Self {
         self.checkpoint_every = Some(nanoseconds);
+        self
+    }
+
+    /// Ranks have so many turns at most, all together.
+    #[must_use]
+    pub fn turns_at_most(mut self, turns: u64) -> Self {
+        self.most_turns = turns;
         self
     }
 
@@ -375,7 +399,7 @@ impl<P: Program> Simulation<P> {
         workers[0].bag = seeds.into_iter().collect();
 
         let (mut tasks, mut work, mut worked, mut elapsed) = (0, 0.0, 0.0f64, 0.0f64);
-        let (mut over, mut checkpoints) = (0, 0);
+        let (mut over, mut checkpoints, mut turns_taken) = (0, 0, 0);
         let mut next_checkpoint = self.checkpoint_every;
         // When each rank has its next turn; later ones of a rank are left out when they come up.
         let mut turns: BinaryHeap<Reverse<Turn>> =
@@ -391,6 +415,11 @@ impl<P: Program> Simulation<P> {
                 continue;
             }
             turn_at[rank] = f64::INFINITY;
+            turns_taken += 1;
+            if turns_taken > self.most_turns {
+                let (turns, tasks) = (self.most_turns, waiting + network.moving);
+                return Err(Wrong::Endless { turns, tasks });
+            }
             let (worker, balancer) = (&mut workers[rank], &mut balancers[rank]);
             network.clocks[rank] = network.clocks[rank].max(at);
             if !worker.paused {
@@ -411,8 +440,6 @@ impl<P: Program> Simulation<P> {
             }
             if rank == 0 && next_checkpoint.is_some_and(|when| network.clocks[0] >= when) {
                 balancer.checkpoint();
-                // Twice as long each time: where a checkpoint comes before the end can be found, there is none.
-                self.checkpoint_every = self.checkpoint_every.map(|every| 2.0 * every);
                 next_checkpoint = self.checkpoint_every.map(|every| network.clocks[0] + every);
             }
             let held = worker.bag.len() as u64;

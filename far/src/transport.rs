@@ -3,7 +3,7 @@
 //! [`Balancer`](crate::balance::Balancer) is written over this trait alone, so the same lines run over MPI
 //! and in the [simulator](crate::simulate).
 
-use crate::balance::Message;
+use crate::message::Message;
 
 /// The two words of each rank's window that others change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

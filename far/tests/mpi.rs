@@ -1,81 +1,20 @@
-//! The program and the library under a launcher, with 1 to 4 ranks: `POACH_FAR_MPIEXEC` names it, or it is `mpiexec`.
+//! The program and the library under a launcher, with 1 to 4 ranks.
 
 #![forbid(unsafe_code)]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod launch;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use launch::{PATIENCE, jobs, launcher, program, run, wait};
 use poach_scan::{Control, Options};
 use serde_json::Value;
-
-/// After which a job is taken for one that hangs.
-const PATIENCE: Duration = Duration::from_secs(100);
-
-fn launcher() -> Command {
-    let mut command =
-        Command::new(std::env::var("POACH_FAR_MPIEXEC").unwrap_or_else(|_| "mpiexec".to_owned()));
-    // Open MPI's leave to run as the user of a container, and more ranks than processors.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
-    // The windows of Open MPI 4.1.4 crash otherwise: see the README's limits.
-    command.env("OMPI_MCA_osc", "^rdma");
-    command
-}
-
-fn program() -> &'static str {
-    env!("CARGO_BIN_EXE_poach-far")
-}
-
-/// The example `jobs`, which stands beside the program.
-fn jobs() -> String {
-    let path = Path::new(program()).with_file_name("examples").join("jobs");
-    path.to_str().unwrap().to_owned()
-}
-
-/// What a job printed, and how long it took.
-struct Ran {
-    output: Output,
-    took: Duration,
-}
-
-impl Ran {
-    fn stdout(&self) -> &str {
-        std::str::from_utf8(&self.output.stdout).unwrap()
-    }
-
-    fn stderr(&self) -> String {
-        String::from_utf8_lossy(&self.output.stderr).into_owned()
-    }
-
-    /// The document of a job that went well.
-    fn document(&self) -> Value {
-        assert!(self.output.status.success(), "{}{}", self.stdout(), self.stderr());
-        serde_json::from_str(self.stdout()).unwrap()
-    }
-}
-
-fn wait(mut command: Command) -> Ran {
-    let began = Instant::now();
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the launcher starts");
-    let (id, (send, receive)) = (child.id(), std::sync::mpsc::channel());
-    thread::spawn(move || send.send(child.wait_with_output()));
-    let Ok(output) = receive.recv_timeout(PATIENCE) else {
-        let _ = Command::new("kill").arg(id.to_string()).status();
-        panic!("{command:?} hangs");
-    };
-    Ran { output: output.unwrap(), took: began.elapsed() }
-}
-
-fn run(ranks: usize, program: &str, arguments: &[&str]) -> Ran {
-    let mut command = launcher();
-    command.args(["-n", &ranks.to_string(), program]).args(arguments);
-    wait(command)
-}
 
 #[test]
 fn the_published_sizes_of_trees_on_one_to_four_ranks() {
@@ -98,14 +37,49 @@ fn the_published_sizes_of_trees_on_one_to_four_ranks() {
 fn queens_and_fibonacci() {
     let document = run(3, program(), &["n-queens", "11", "--json"]).document();
     assert_eq!(document["solutions"], 2_680);
+    assert_eq!(document["expected"], 2_680);
     let document = run(2, program(), &["fib", "30", "--steal", "window", "--json"]).document();
     assert_eq!(document["result"], 832_040);
+}
+
+#[test]
+fn queens_and_fibonacci_by_calls_that_wait() {
+    for ranks in 1..=4 {
+        for (threads, steal) in [("1", "messages"), ("2", "messages"), ("1", "window")] {
+            let with = ["--by-join", "--json", "--threads", threads, "--steal", steal];
+            let arguments = [&["fib", "30", "--leaf", "8"][..], &with].concat();
+            let document = run(ranks, program(), &arguments).document();
+            assert_eq!(document["result"], 832_040, "{ranks} ranks, {arguments:?}");
+            // Each call is run once: a call is a leaf or has two below it.
+            let mut calls = vec![1u64; 8];
+            (8..=30).for_each(|n| calls.push(1 + calls[n - 1] + calls[n - 2]));
+            assert_eq!(document["tasks"], calls[30], "{ranks} ranks, {arguments:?}");
+            let arguments = [&["n-queens", "9"][..], &with].concat();
+            let document = run(ranks, program(), &arguments).document();
+            assert_eq!(document["solutions"], 352, "{ranks} ranks, {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_asked_tells_how_far_it_is() {
+    // Two tasks of eight seconds each, and one rank that runs both.
+    let ran = run(1, &jobs(), &["long"]);
+    assert_eq!(ran.stdout(), "3\n", "{}", ran.stderr());
+    let first = ran.stderr().lines().find(|line| line.starts_with("so far: ")).map(str::to_owned);
+    assert!(
+        first.is_some_and(|line| line.starts_with("so far: 0 tasks after ")),
+        "{}",
+        ran.stderr()
+    );
 }
 
 #[test]
 fn a_ping_pong_tells_the_network() {
     let document = run(2, program(), &["ping-pong", "--rounds", "50", "--json"]).document();
     assert!(document["overhead_ns"].as_f64().unwrap() > 0.0, "{document}");
+    // Half of the way there and back is o, L and o again, so none of them is nothing.
+    assert!(document["latency_ns"].as_f64().unwrap() > 0.0, "{document}");
     let alone = run(1, program(), &["ping-pong"]);
     assert!(!alone.output.status.success() && alone.stderr().contains("takes two ranks"));
 }
@@ -148,12 +122,51 @@ fn a_scan_has_the_totals_of_poach_scan() {
 }
 
 #[test]
+fn what_a_bind_mount_shows_counts_once() {
+    let root = tree();
+    let mounted = root.path().join("mounted");
+    fs::create_dir(&mounted).unwrap();
+    let (path, at, shown) =
+        (root.path().to_str().unwrap(), mounted.to_str().unwrap(), root.path().join("7"));
+    let mut expected =
+        poach_scan::scan(&[root.path().into()], &Options::default(), &Control::new())
+            .unwrap()
+            .totals;
+    // The directory that the mount hides is not there, and the one that it shows is in the sums already.
+    let hidden = fs::metadata(&mounted).unwrap();
+    expected.directories -= 1;
+    expected.apparent_bytes -= hidden.len();
+    expected.disk_bytes -= 512 * hidden.blocks();
+    let bound = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+    let within = |command: &Command| {
+        let mut outer = Command::new("unshare");
+        outer.args(["-m", "-r", "sh", "-c", bound, "sh", shown.to_str().unwrap(), at]);
+        outer.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            outer.env(name, value.unwrap_or_default());
+        }
+        outer
+    };
+    if !within(&Command::new("true")).status().is_ok_and(|status| status.success()) {
+        eprintln!("nothing can be mounted here: left out");
+        return;
+    }
+    for ranks in ["1", "2", "3"] {
+        let mut command = launcher();
+        command.args(["-n", ranks, program(), "scan", path, "--json"]);
+        let document = wait(within(&command)).document();
+        assert_eq!(document["totals"], serde_json::to_value(expected).unwrap(), "{ranks} ranks");
+    }
+}
+
+#[test]
 fn jobs_of_all_kinds_give_their_results() {
     for ranks in 1..=4 {
         let ran = run(ranks, &jobs(), &["sums"]);
         assert_eq!(ran.stdout(), "549755289600\n", "{}", ran.stderr());
         assert_eq!(run(ranks, &jobs(), &["ordered"]).stdout(), "true\n");
         assert_eq!(run(ranks, &jobs(), &["divide"]).stdout(), "true\n");
+        assert_eq!(run(ranks, &jobs(), &["join"]).stdout(), "true\n");
         let several = run(ranks, &jobs(), &["several"]);
         // Of 2^depth numbers each, from rank * 2^depth on.
         let sum = |depth: u32| {
@@ -163,85 +176,6 @@ fn jobs_of_all_kinds_give_their_results() {
         let expected: Vec<_> = (0..30).map(|depth| sum(depth % 12)).collect();
         assert_eq!(several.stdout().trim(), expected.join(" "), "{}", several.stderr());
     }
-}
-
-/// A job that fails: with a message, an exit code, no result, and in time.
-fn fails(ranks: usize, what: &str, message: &str) {
-    let ran = run(ranks, &jobs(), &[what]);
-    assert!(!ran.output.status.success(), "{what}");
-    // MPICH's launcher says on stdout what it had to kill; a result would be a number.
-    assert!(!ran.stdout().lines().any(|line| line.parse::<u64>().is_ok()), "{}", ran.stdout());
-    assert!(ran.stderr().contains(message), "{what}: {}", ran.stderr());
-    assert!(ran.took < Duration::from_secs(10), "{what}: {:?}", ran.took);
-}
-
-#[test]
-fn a_task_that_panics_ends_the_job_with_its_rank_and_message() {
-    fails(3, "panic", "jobs: rank 1: a task panicked: as it was told to");
-}
-
-#[test]
-fn limits_end_the_job_with_what_was_met() {
-    fails(
-        2,
-        "large",
-        "rank 0: a task of 100003 bytes is too large to be given away; the limit is 65536",
-    );
-    fails(2, "full", "a worker's bag holds 1048576 tasks; the limit is 1048576");
-}
-
-#[test]
-fn a_rank_that_stops_is_named() {
-    fails(3, "stop", "jobs: rank 1 is lost: rank 0 has heard nothing from it for ");
-}
-
-/// The launcher notices first, and says it in its own words; MPICH's names the process, Open MPI's the rank.
-#[test]
-fn a_rank_that_is_killed_ends_the_job() {
-    let ran = run(3, &jobs(), &["kill"]);
-    assert!(!ran.output.status.success());
-    // MPICH's launcher says it on stdout.
-    let said = format!("{}{}", ran.stdout(), ran.stderr());
-    assert!(said.contains("Killed"), "{said}");
-    assert!(!said.contains("8796090925056"), "{said}");
-    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
-}
-
-/// Wherever in a job a rank goes, there is no result and it ends in time.
-#[test]
-fn a_rank_that_is_killed_at_any_moment_ends_the_job() {
-    for seed in 0..6 {
-        let after = fastrand::Rng::with_seed(seed).u64(50..1_500);
-        let mut command = launcher();
-        command.args(["-n", "3", program(), "uts", "T3XXL", "--threads", "1"]);
-        let victim = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(after));
-            kill_a_rank()
-        });
-        let ran = wait(command);
-        assert!(victim.join().unwrap(), "seed {seed}: no rank was there to be killed");
-        assert!(!ran.output.status.success(), "seed {seed}");
-        assert!(!ran.stdout().contains(" nodes"), "seed {seed}: {}", ran.stdout());
-        assert!(ran.took < Duration::from_secs(10), "seed {seed}: {:?}", ran.took);
-    }
-}
-
-/// Kills a process that runs `uts T3XXL`, as soon as there is one.
-fn kill_a_rank() -> bool {
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(10) {
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let id = entry.file_name().to_string_lossy().into_owned();
-            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            if line.starts_with(program().as_bytes())
-                && line.windows(5).any(|word| word == b"T3XXL")
-            {
-                return Command::new("kill").args(["-KILL", &id]).status().unwrap().success();
-            }
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    false
 }
 
 #[test]
@@ -266,6 +200,29 @@ fn ranks_that_differ_are_told() {
     let ran = wait(command);
     assert!(!ran.output.status.success());
     let message = "the ranks do not agree on the arguments: rank 2 differs from rank 0";
+    assert!(ran.stderr().contains(message), "{}", ran.stderr());
+
+    // Another policy, or another version: the same words.
+    let mut command = launcher();
+    command.args(["-n", "1", program(), "uts", "T1", ":"]);
+    command.args(["-n", "1", program(), "uts", "T1", "--steal", "window"]);
+    let ran = wait(command);
+    assert!(!ran.output.status.success());
+    let message = "the ranks do not agree on their version and policy: rank 1 differs from rank 0";
+    assert!(ran.stderr().contains(message), "{}", ran.stderr());
+
+    // A path that one rank alone has.
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name| directory.path().join(name).to_str().unwrap().to_owned();
+    let (with, without) = (path("with"), path("without"));
+    fs::create_dir_all(format!("{with}/found")).unwrap();
+    fs::create_dir(&without).unwrap();
+    let mut command = launcher();
+    command.args(["-n", "1", "-wdir", &with, program(), "scan", "found", ":"]);
+    command.args(["-n", "1", "-wdir", &without, program(), "scan", "found"]);
+    let ran = wait(command);
+    assert!(!ran.output.status.success());
+    let message = "do not agree on what `found` is: rank 1 differs";
     assert!(ran.stderr().contains(message), "{}", ran.stderr());
 
     // A directory that is another one on each rank.
@@ -317,6 +274,19 @@ fn a_job_that_was_cut_short_goes_on_from_its_checkpoint() {
     let damaged = run(2, program(), &arguments);
     assert!(!damaged.output.status.success());
     assert!(damaged.stderr().contains("is damaged"), "{}", damaged.stderr());
+}
+
+#[test]
+fn checkpoints_that_are_always_due_keep_no_job_from_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    for (ranks, steal) in [(1, "messages"), (3, "messages"), (2, "window")] {
+        let file = directory.path().join(format!("{ranks}"));
+        let name = file.to_str().unwrap();
+        let arguments = ["fib-tree", name, steal];
+        let ran = run(ranks, &jobs(), &arguments);
+        assert_eq!(ran.stdout(), "121393\n", "{ranks} ranks: {}", ran.stderr());
+        assert!(file.exists());
+    }
 }
 
 #[test]

@@ -127,6 +127,35 @@ fn one_wave_ends_some_job_too_early() {
     assert!((0..1_000).any(too_early));
 }
 
+/// A run with a checkpoint as soon as one may be, again and again.
+fn always_saving(seed: u64, hasty: bool) -> Result<(Outcome, Noted), Wrong> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let ranks = random.usize(1..9);
+    let program = Noted { seed, deep: DEEP, ran: HashMap::new() };
+    let policy = Policy { hasty, ..policy(&mut random, seed) };
+    let simulation = Simulation::new(ranks, machine(&mut random), policy, program);
+    simulation.checkpoint_every(1.0).turns_at_most(1_000_000).run(vec![(seed, 0)])
+}
+
+#[test]
+fn checkpoints_that_are_always_due_keep_no_job_from_its_end() {
+    let mut checkpoints = 0;
+    for seed in 0..300 {
+        let (outcome, program) =
+            always_saving(seed, false).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        assert_eq!(program.ran, expected(seed, DEEP), "seed {seed}");
+        checkpoints += outcome.checkpoints;
+    }
+    println!("{checkpoints} checkpoints in 300 runs");
+    assert!(checkpoints > 300);
+}
+
+#[test]
+fn checkpoints_that_wait_for_nothing_keep_some_job_from_its_end() {
+    let endless = |seed| matches!(always_saving(seed, true), Err(Wrong::Endless { .. }));
+    assert!((0..100).any(endless));
+}
+
 #[test]
 fn thousands_of_ranks() {
     for (stealing, ranks) in

@@ -122,11 +122,18 @@ pub(crate) fn need_program(program: &str, version: &str, package: &str) -> Resul
     if Step::new(program).args([version]).succeeds() {
         return Ok(());
     }
-    Step::new("apt-get")
-        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
-        .args(package.split(' '))
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .run(&format!("{program} is missing, and its package {package} could not be installed"))
+    let install = || {
+        Step::new("apt-get")
+            .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+            .args(package.split(' '))
+            .env("DEBIAN_FRONTEND", "noninteractive")
+    };
+    let what = format!("{program} is missing, and its package {package} could not be installed");
+    // Where no list of packages was ever fetched, nothing can be installed before it is.
+    install().run(&what).or_else(|_| {
+        Step::new("apt-get").args(["update", "--quiet"]).run(&what)?;
+        install().run(&what)
+    })
 }
 
 /// Makes sure that the cargo subcommand `name` runs, from the rustup component `component`.

@@ -107,7 +107,7 @@ pub enum Error {
 }
 
 /// Counts and bytes of a whole scan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Totals {
     /// Directories, those that could not be read included.
     pub directories: u64,
@@ -131,8 +131,17 @@ impl Totals {
         self.directories + self.files + self.symlinks + self.other
     }
 
+    /// Counts an entry of a kind; its bytes are added apart.
+    ///
+    /// ```
+    /// use poach_scan::{Kind, Totals};
+    ///
+    /// let mut totals = Totals::default();
+    /// totals.count(Kind::Symlink);
+    /// assert_eq!((totals.symlinks, totals.entries()), (1, 1));
+    /// ```
     #[inline]
-    fn count(&mut self, kind: Kind) {
+    pub fn count(&mut self, kind: Kind) {
         match kind {
             Kind::Directory => self.directories += 1,
             Kind::File => self.files += 1,

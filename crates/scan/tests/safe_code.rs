@@ -16,7 +16,7 @@ use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, esca
 use poach_scan::survey::{Report, Settings, Survey, Text, Told};
 use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
 use poach_scan::{
-    Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, scan, scan_on, scan_with,
+    Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, Totals, scan, scan_on, scan_with,
 };
 
 /// A system whose answers have nothing to do with each other.
@@ -191,6 +191,17 @@ fn a_system_that_lies() {
             }
         }
     }
+}
+
+#[test]
+fn totals_are_counted_by_kind() {
+    let mut totals = Totals::default();
+    for kind in [Kind::Directory, Kind::File, Kind::File, Kind::Symlink, Kind::Other] {
+        totals.count(kind);
+    }
+    assert_eq!((totals.directories, totals.files), (1, 2));
+    assert_eq!((totals.symlinks, totals.other, totals.entries()), (1, 1, 5));
+    assert_eq!((totals.apparent_bytes, totals.errors), (0, 0));
 }
 
 #[test]

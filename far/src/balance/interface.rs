@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{Failure, Parcel};
 use super::termination::Waves;
+use crate::message::{Failure, Parcel};
 
 /// How ranks steal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Policy {
     pub seed: u64,
     /// For tests that must fail.
     pub waves: Waves,
+    /// For tests that must fail: a checkpoint may come before anything was done since the last one.
+    pub hasty: bool,
 }
 
 impl Default for Policy {
@@ -47,6 +49,7 @@ impl Default for Policy {
             silence: None,
             seed: 1,
             waves: Waves::Two,
+            hasty: false,
         }
     }
 }
@@ -96,6 +99,11 @@ pub trait Local {
     /// Whether no task waits here and none runs.
     fn is_idle(&self) -> bool;
 
+    /// Whether it has use for tasks of other ranks: when it is idle, and when what runs here waits for other ranks.
+    fn is_hungry(&self) -> bool {
+        self.is_idle()
+    }
+
     /// Whether none runs. Asked while the rank is paused.
     fn is_still(&self) -> bool;
 
@@ -116,12 +124,27 @@ pub trait Local {
     /// Stops running tasks, soon, or goes on.
     fn pause(&mut self, paused: bool);
 
-    /// All that waits here, and what was found here so far. Called while the rank is paused and still.
+    /// How many tasks were run here.
+    fn tasks(&self) -> u64 {
+        0
+    }
+
+    /// Takes what a call came to that waits here.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be decoded, or nothing waits.
+    fn returned(&mut self, from: usize, call: u64, result: &[u8]) -> Result<(), Failure> {
+        let message = format!("{} bytes for call {call}, and no call waits", result.len());
+        Err(Failure::Unreadable { rank: from, from, message })
+    }
+
+    /// All that waits here, and what was found here so far, and how many tasks wait. Called while the rank is paused and still.
     ///
     /// # Errors
     ///
     /// If it cannot be encoded.
-    fn save(&mut self) -> Result<Vec<u8>, Failure>;
+    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure>;
 
     /// At rank 0: what all ranks have saved.
     ///

@@ -19,13 +19,12 @@
 //! ranks are paused, a rank that runs no task counts as idle, so when it says that all is quiet no task is on its way.
 
 mod interface;
-mod message;
 pub mod termination;
 pub mod victims;
 pub mod window;
 
+pub use crate::message::{Failure, Message, Parcel};
 pub use interface::{Counters, Given, Local, Policy, Progress, Stealing};
-pub use message::{Failure, Message, Parcel};
 pub use termination::Waves;
 
 use std::collections::VecDeque;
@@ -74,14 +73,25 @@ pub struct Balancer {
     sent: u64,
     received: u64,
     counters: Counters,
-    paused: bool,
-    /// At rank 0: a checkpoint is wanted.
-    wants_pause: bool,
-    /// While saving: children that have not, and the parts so far.
-    unsaved: Option<(usize, Vec<Vec<u8>>)>,
+    saving: Saving,
     heart: Heart,
+    /// How many tasks the ranks below each child have run.
+    below: [u64; 2],
     /// What came after the end: results.
     pub(crate) results: VecDeque<(usize, Message)>,
+}
+
+/// How far a checkpoint is.
+#[derive(Debug, Default)]
+struct Saving {
+    paused: bool,
+    /// At rank 0: one is wanted.
+    wanted: bool,
+    /// At rank 0: when the last one began, and from when on the next one may.
+    began: u64,
+    free: u64,
+    /// Children that have not saved, and what the others have.
+    unsaved: Option<(usize, u64, Vec<Vec<u8>>)>,
 }
 
 /// Who is alive.
@@ -111,10 +121,9 @@ impl Balancer {
             sent: 0,
             received: 0,
             counters: Counters::default(),
-            paused: false,
-            wants_pause: false,
-            unsaved: None,
+            saving: Saving::default(),
             heart: Heart::default(),
+            below: [0; 2],
             results: VecDeque::new(),
             policy,
         }
@@ -134,17 +143,37 @@ impl Balancer {
     pub fn wakes(&self) -> Option<u64> {
         match self.thief {
             Thief::Stealing(Theft::Copy(..)) => Some(0),
-            _ if self.paused => None,
+            _ if self.saving.paused => None,
             Thief::Resting(until) => Some(until),
             Thief::Ready | Thief::Stealing(_) => Some(0),
             Thief::Asked | Thief::Dormant => None,
         }
     }
 
-    /// At rank 0: asks for a checkpoint, unless one is under way.
+    /// At rank 0: asks for a checkpoint, as soon as there may be one.
+    ///
+    /// However often it is asked for, the job goes on and ends. A rank looks at nothing that came behind a
+    /// [`Resume`](Message::Resume) before it has had time for a task; a checkpoint takes as long as the work before it at most; and one that
+    /// finds no task left anywhere has found the end.
     pub fn checkpoint(&mut self) {
         debug_assert_eq!(self.rank, 0, "rank 0 asks for checkpoints");
-        self.wants_pause = !self.paused;
+        self.saving.wanted = !self.saving.paused;
+    }
+
+    /// How many tasks the ranks below this one have run, as of some seconds ago.
+    pub fn tasks_below(&self) -> u64 {
+        self.below.iter().sum()
+    }
+
+    /// Sends what a call came to, to the rank that waits for it.
+    pub fn give_back(
+        &mut self,
+        transport: &mut impl Transport,
+        to: usize,
+        call: u64,
+        result: Vec<u8>,
+    ) {
+        self.send(transport, to, Message::Returned { call, result });
     }
 
     /// Ends the job without a result, everywhere.
@@ -173,30 +202,37 @@ impl Balancer {
         local: &mut impl Local,
     ) -> Result<(), Failure> {
         while let Some((from, message)) = transport.receive() {
+            let goes_on = message == Message::Resume;
             self.handle(transport, local, from, message)?;
+            // The next pause may be behind it.
+            if goes_on && !self.policy.hasty {
+                break;
+            }
         }
-        self.beat(transport)?;
+        self.beat(transport, local)?;
         if self.progress != Progress::Running {
             return Ok(());
         }
-        if std::mem::take(&mut self.wants_pause) {
+        if self.saving.wanted && (self.policy.hasty || transport.now() >= self.saving.free) {
+            self.saving.wanted = false;
+            self.saving.began = transport.now();
             self.pause(transport, local);
         }
         self.answer(transport, local)?;
-        if self.paused {
+        if self.saving.paused {
             self.take_back(transport, local)?;
         }
-        if !self.paused && local.is_idle() {
+        if !self.saving.paused && local.is_hungry() {
             self.take_back(transport, local)?;
-            if local.is_idle() {
+            if local.is_hungry() {
                 self.steal(transport, local)?;
             }
         } else if let Thief::Stealing(theft @ Theft::Copy(..)) = self.thief {
             // What is claimed is taken, whatever came in between.
             self.go_on(transport, local, theft)?;
         }
-        let idle = if self.paused { local.is_still() } else { local.is_idle() };
-        if idle && self.unsaved.is_none() {
+        let idle = if self.saving.paused { local.is_still() } else { local.is_idle() };
+        if idle && self.saving.unsaved.is_none() {
             self.detect(transport, local)?;
         }
         Ok(())
@@ -274,7 +310,9 @@ impl Balancer {
             Message::Done => self.done(transport),
             Message::Pause => self.pause(transport, local),
             Message::Save => self.save(transport, local)?,
-            Message::Saved(parts) => self.saved(transport, local, parts)?,
+            Message::Saved { tasks, parts } => self.saved(transport, local, tasks, parts)?,
+            Message::Count(tasks) => self.below[from - (2 * self.rank + 1)] = tasks,
+            Message::Returned { call, result } => local.returned(from, call, &result)?,
             Message::Resume => self.resume(transport, local),
             Message::Alive | Message::Failed(_) | Message::Result(_) | Message::Final => {}
         }
@@ -299,7 +337,7 @@ impl Balancer {
         local: &mut impl Local,
     ) -> Result<(), Failure> {
         while let Some(&thief) = self.asked.front() {
-            let given = if self.paused {
+            let given = if self.saving.paused {
                 Given::Nothing
             } else {
                 local.give(1, self.policy.parcel_bytes)?
@@ -315,7 +353,7 @@ impl Balancer {
             self.asked.pop_front();
             self.send(transport, thief, answer);
         }
-        if self.paused {
+        if self.saving.paused {
             return Ok(());
         }
         while let Some(&thief) = self.waiting.front() {
@@ -327,7 +365,7 @@ impl Balancer {
             self.send(transport, thief, Message::Tasks(only(parcels), true));
         }
         if self.has_window()
-            && !local.is_idle()
+            && !local.is_hungry()
             && self.window.has_room(transport)
             && let Given::Parcels(parcels) = local.give(SLOTS, self.policy.parcel_bytes)?
         {
@@ -437,7 +475,7 @@ impl Balancer {
                     self.send(transport, to, message);
                 }
             }
-            Step::Quiet if self.paused => return self.save(transport, local),
+            Step::Quiet if self.saving.paused => return self.save(transport, local),
             Step::Quiet => self.done(transport),
         }
         Ok(())
@@ -450,13 +488,13 @@ impl Balancer {
 
     fn pause(&mut self, transport: &mut impl Transport, local: &mut impl Local) {
         self.send_down(transport, &Message::Pause);
-        self.paused = true;
+        self.saving.paused = true;
         local.pause(true);
     }
 
     fn resume(&mut self, transport: &mut impl Transport, local: &mut impl Local) {
         self.send_down(transport, &Message::Resume);
-        self.paused = false;
+        self.saving.paused = false;
         local.pause(false);
     }
 
@@ -466,35 +504,46 @@ impl Balancer {
         local: &mut impl Local,
     ) -> Result<(), Failure> {
         self.send_down(transport, &Message::Save);
-        self.unsaved = Some((children(self.rank, self.ranks).count() + 1, Vec::new()));
-        let own = local.save()?;
-        self.saved(transport, local, vec![own])
+        let missing = children(self.rank, self.ranks).count() + 1;
+        self.saving.unsaved = Some((missing, 0, Vec::new()));
+        let (tasks, own) = local.save()?;
+        self.saved(transport, local, tasks, vec![own])
     }
 
     fn saved(
         &mut self,
         transport: &mut impl Transport,
         local: &mut impl Local,
+        more_tasks: u64,
         more: Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
-        let (missing, parts) = self.unsaved.as_mut().expect("a rank saves before those below it");
+        let (missing, tasks, parts) =
+            self.saving.unsaved.as_mut().expect("a rank saves before those below it");
         *missing -= 1;
+        *tasks += more_tasks;
         parts.extend(more);
         if *missing > 0 {
             return Ok(());
         }
-        let (_, parts) = self.unsaved.take().expect("it was there just now");
+        let (_, tasks, parts) = self.saving.unsaved.take().expect("it was there just now");
         if let Some(parent) = parent(self.rank) {
-            self.send(transport, parent, Message::Saved(parts));
+            self.send(transport, parent, Message::Saved { tasks, parts });
+            return Ok(());
+        }
+        local.commit(parts)?;
+        if tasks == 0 && !self.policy.hasty {
+            // Nothing runs, nothing is on its way, nothing waits.
+            self.done(transport);
         } else {
-            local.commit(parts)?;
+            let now = transport.now();
+            self.saving.free = now + (now - self.saving.began);
             self.resume(transport, local);
         }
         Ok(())
     }
 
-    /// Tells the rank before this one that this one is alive, and listens for the one behind.
-    fn beat(&mut self, transport: &mut impl Transport) -> Result<(), Failure> {
+    /// Tells the rank before this one that this one is alive, and the one above how far it is, and listens for the one behind.
+    fn beat(&mut self, transport: &mut impl Transport, local: &impl Local) -> Result<(), Failure> {
         let Some(silence) = self.policy.silence.filter(|_| self.ranks > 1) else { return Ok(()) };
         let now = transport.now();
         // At the start, and where this rank itself was stopped, it cannot have heard anything.
@@ -506,6 +555,10 @@ impl Balancer {
             self.heart.beaten = now;
             let watcher = (self.rank + self.ranks - 1) % self.ranks;
             self.send(transport, watcher, Message::Alive);
+            if let Some(parent) = parent(self.rank) {
+                let tasks = local.tasks() + self.tasks_below();
+                self.send(transport, parent, Message::Count(tasks));
+            }
         }
         if now - self.heart.heard > silence {
             let rank = (self.rank + 1) % self.ranks;

@@ -23,7 +23,7 @@
 //! from one that has not, and that has not counted it yet. `tests/model_termination.rs` searches all interleavings of a few
 //! ranks, parcels and messages, with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].
 
-use super::Message;
+use crate::message::Message;
 
 /// How many agreeing waves it takes. Only [`Waves::Two`] is right; the other is for tests that must fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

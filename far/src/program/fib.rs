@@ -1,6 +1,6 @@
 //! `poach-far fib`: a Fibonacci number, by its definition.
 
-use poach_far::{Divided, Error, World};
+use poach_far::{Call, Divided, Error, World, join};
 
 use super::{Report, counted};
 
@@ -13,18 +13,33 @@ pub(super) struct Arguments {
     /// Calls below this are no tasks.
     #[arg(long, default_value_t = 16)]
     leaf: u32,
+    /// By calls that wait for both halves, in the place of values that are divided and joined.
+    #[arg(long)]
+    by_join: bool,
 }
 
 fn fib(n: u32) -> u64 {
     if n < 2 { n.into() } else { fib(n - 1) + fib(n - 2) }
 }
 
+fn by_joins(n: u32, leaf: u32, call: &mut Call<'_, u32, u64>) -> u64 {
+    if n < 2 || n < leaf {
+        return fib(n);
+    }
+    let (a, b) = join(call, n - 1, n - 2);
+    a + b
+}
+
 pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
-    let Arguments { n, leaf } = *arguments;
+    let Arguments { n, leaf, by_join } = *arguments;
     let divide = move |n: u32| {
         if n < 2 || n < leaf { Divided::Whole(fib(n)) } else { Divided::Halves(n - 1, n - 2) }
     };
-    let outcome = world.divide(n, divide, |a, b| a + b)?;
+    let outcome = if by_join {
+        world.call(n, move |n, call| by_joins(n, leaf, call))?
+    } else {
+        world.divide(n, divide, |a, b| a + b)?
+    };
     let (mut expected, mut next) = (0, 1);
     for _ in 0..n {
         (expected, next) = (next, expected + next);

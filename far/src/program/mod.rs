@@ -7,13 +7,13 @@ mod scan;
 mod simulate;
 mod uts;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use poach_far::{Counters, Error, Outcome, Stealing, World};
+use poach_far::{Counters, Error, Outcome, Role, Status, Stealing, World, supervise};
 use serde_json::{Value, json};
 
 /// The schema of the documents.
@@ -55,6 +55,9 @@ struct Common {
     /// One JSON document on stdout of rank 0.
     #[arg(long, global = true)]
     json: bool,
+    /// About once a second, how far `scan` or `uts` is, on stderr of rank 0; also if not said where that is a terminal.
+    #[arg(long, global = true)]
+    progress: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,6 +66,16 @@ enum Steal {
     Messages,
     /// The thief takes from a window of the victim's.
     Window,
+}
+
+impl Common {
+    /// What tells how far a job is, if anybody wants to know.
+    fn teller(&self, what: &'static str) -> Option<impl Fn(Status) + Send + Sync + 'static> {
+        (self.progress || io::stderr().is_terminal()).then_some(move |status: Status| {
+            let (seconds, tasks) = (status.elapsed.as_secs(), status.tasks);
+            let _ = writeln!(io::stderr(), "poach-far: {seconds} s, {tasks} {what}");
+        })
+    }
 }
 
 /// Where a run that is cut short goes on.
@@ -118,6 +131,26 @@ pub(crate) fn main() -> ExitCode {
             &simulate::run(arguments, common.steal, !common.no_lifelines),
         ));
     }
+    if !common.alone {
+        match supervise(|| std::process::exit(AMISS.into())) {
+            Ok(Role::Rank) => {}
+            Ok(Role::Supervisor(ended)) => {
+                if let Some(lost) = ended.lost {
+                    let _ = writeln!(
+                        io::stderr(),
+                        "poach-far: {lost}\npoach-far: the job has no result"
+                    );
+                }
+                return ExitCode::from(ended.code);
+            }
+            Err(error) => {
+                let _ = writeln!(
+                    io::stderr(),
+                    "poach-far: no supervisor, so nobody will tell if this rank is killed: {error}"
+                );
+            }
+        }
+    }
     let mut builder = World::builder().lifelines(!common.no_lifelines).alone(common.alone);
     if let Some(threads) = common.threads {
         builder = builder.threads(threads.into());
@@ -131,10 +164,10 @@ pub(crate) fn main() -> ExitCode {
     };
     let agreed = world.agree("the arguments", &format!("{verb:?} {common:?}"));
     let outcome = agreed.and_then(|()| match &verb {
-        Verb::Uts(arguments) => uts::run(&mut world, arguments),
+        Verb::Uts(arguments) => uts::run(&mut world, arguments, &common),
         Verb::Fib(arguments) => fib::run(&mut world, arguments),
         Verb::NQueens(arguments) => queens::run(&mut world, arguments),
-        Verb::Scan(arguments) => scan::run(&mut world, arguments),
+        Verb::Scan(arguments) => scan::run(&mut world, arguments, &common),
         Verb::PingPong(arguments) => ping_pong::run(&mut world, arguments),
         Verb::Simulate(_) => unreachable!("it needs no world"),
     });

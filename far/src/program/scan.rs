@@ -4,22 +4,26 @@
 //! several names once, a directory's own size included. Files with several names are kept, by device and number, until the
 //! end, when each gives its bytes once. Devices are numbered by whether they are the root's, since the same file system may have another number on
 //! another node.
+//!
+//! A directory to which several paths may lead (a bind mount, and what it shows) is left where it is found, and noted. When the walk is
+//! over each of those is walked once, from the first of its paths in byte order, and so on until none is new. So nobody has to claim one while
+//! the ranks walk. Which directories these are each rank asks its own system.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use poach_far::{Context, Error, World, reduction};
-use poach_scan::Kind;
+use poach_far::{Context, Error, Outcome, World, reduction};
 use poach_scan::report::escape;
-use poach_scan::sys::{Found as _, Native, Sys as _};
+use poach_scan::sys::{Found as _, Meta, Native, Sys as _};
+use poach_scan::{Kind, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Checkpoints, Report, told};
+use super::{Checkpoints, Common, Report, told};
 
 /// What takes the room below a directory, found by all ranks together.
 #[derive(Debug, clap::Args)]
@@ -40,7 +44,12 @@ pub(super) struct Arguments {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Directory {
     path: Vec<u8>,
+    /// A walk begins here.
+    first: bool,
 }
+
+/// A directory or file on all nodes: whether it is on the root's device, or on which other, and its number.
+type Identity = (u64, u64);
 
 /// Lengths and blocks.
 type Bytes = (u64, u64);
@@ -48,13 +57,11 @@ type Bytes = (u64, u64);
 /// What was found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Findings {
-    directories: u64,
-    files: u64,
-    symlinks: u64,
-    other: u64,
-    bytes: Bytes,
-    /// Files with several names: whether they are on the root's device, that, and their number.
-    links: BTreeMap<(u64, u64), Bytes>,
+    totals: Totals,
+    /// Files with several names.
+    links: BTreeMap<Identity, Bytes>,
+    /// Directories with several paths, and the first path of each.
+    mounts: BTreeMap<Identity, Vec<u8>>,
     /// What could not be read.
     errors: Vec<(Vec<u8>, String)>,
     /// The largest files: blocks and paths.
@@ -62,18 +69,17 @@ struct Findings {
 }
 
 impl Findings {
-    fn count(&mut self, kind: Kind) {
-        match kind {
-            Kind::Directory => self.directories += 1,
-            Kind::File => self.files += 1,
-            Kind::Symlink => self.symlinks += 1,
-            Kind::Other => self.other += 1,
-        }
+    fn add(&mut self, (apparent, disk): Bytes) {
+        let totals = &mut self.totals;
+        totals.apparent_bytes = totals.apparent_bytes.saturating_add(apparent);
+        totals.disk_bytes = totals.disk_bytes.saturating_add(disk);
     }
 
-    fn add(&mut self, (apparent, disk): Bytes) {
-        self.bytes.0 = self.bytes.0.saturating_add(apparent);
-        self.bytes.1 = self.bytes.1.saturating_add(disk);
+    fn note_mount(&mut self, identity: Identity, path: Vec<u8>) {
+        let first = self.mounts.entry(identity).or_insert_with(|| path.clone());
+        if path < *first {
+            *first = path;
+        }
     }
 
     fn note_large(&mut self, disk: u64, path: impl FnOnce() -> Vec<u8>, top: usize) {
@@ -87,12 +93,15 @@ impl Findings {
     }
 
     fn merge(&mut self, mut more: Findings, top: usize) {
-        self.directories += more.directories;
-        self.files += more.files;
-        self.symlinks += more.symlinks;
-        self.other += more.other;
-        self.add(more.bytes);
+        self.totals.directories += more.totals.directories;
+        self.totals.files += more.totals.files;
+        self.totals.symlinks += more.totals.symlinks;
+        self.totals.other += more.totals.other;
+        self.add((more.totals.apparent_bytes, more.totals.disk_bytes));
         self.links.append(&mut more.links);
+        for (identity, path) in more.mounts {
+            self.note_mount(identity, path);
+        }
         self.errors.append(&mut more.errors);
         for (disk, path) in more.largest {
             self.note_large(disk, || path, top);
@@ -107,12 +116,18 @@ struct Walk {
     device: u64,
     one_file_system: bool,
     top: usize,
+    /// Directories that several paths may lead to, and the root if there are any, by device and number on this node.
+    several: HashSet<(u64, u64)>,
 }
 
 /// Longer paths are opened step by step.
 const LONG: usize = 4_000;
 
 impl Walk {
+    fn identity(&self, meta: &Meta) -> Identity {
+        (if meta.device == self.device { 0 } else { meta.device }, meta.inode)
+    }
+
     fn open(&self, path: &[u8]) -> std::io::Result<<Native as poach_scan::sys::Sys>::Directory> {
         if path.len() < LONG {
             return self.sys.open_path(Path::new(OsStr::from_bytes(path)));
@@ -140,7 +155,7 @@ impl Walk {
                 if let Ok(meta) = known
                     && meta.kind == Kind::Directory
                 {
-                    found.count(Kind::Directory);
+                    found.totals.count(Kind::Directory);
                     found.add((meta.apparent, meta.disk));
                 }
                 found.errors.push((path.clone(), format!("cannot open the directory: {error}")));
@@ -151,7 +166,11 @@ impl Walk {
             return;
         }
         let found = context.result();
-        found.count(Kind::Directory);
+        if !task.first && self.several.contains(&(meta.device, meta.inode)) {
+            found.note_mount(self.identity(&meta), path.clone());
+            return;
+        }
+        found.totals.count(Kind::Directory);
         found.add((meta.apparent, meta.disk));
         let mut below = Vec::new();
         let mut buffer = self.sys.buffer();
@@ -165,19 +184,18 @@ impl Walk {
                 joined
             };
             if entry.kind() == Some(Kind::Directory) {
-                below.push(Directory { path: joined() });
+                below.push(Directory { path: joined(), first: false });
                 return ControlFlow::Continue(());
             }
             match entry.meta() {
                 Ok(meta) if meta.kind == Kind::Directory => {
-                    below.push(Directory { path: joined() });
+                    below.push(Directory { path: joined(), first: false });
                 }
                 Ok(meta) => {
-                    found.count(meta.kind);
+                    found.totals.count(meta.kind);
                     let bytes = (meta.apparent, meta.disk);
                     if meta.links > 1 {
-                        let device = if meta.device == self.device { 0 } else { meta.device };
-                        found.links.insert((device, meta.inode), bytes);
+                        found.links.insert(self.identity(&meta), bytes);
                     } else {
                         found.add(bytes);
                         if meta.kind == Kind::File {
@@ -202,40 +220,113 @@ impl Walk {
     }
 }
 
-pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
+/// The directories below `root` that several paths may lead to, and the root itself: none, if there are no others.
+fn several(sys: &Native, root: &Path) -> HashSet<(u64, u64)> {
+    let Ok(whole) = root.canonicalize() else { return HashSet::new() };
+    let mounted = sys.mounted_twice();
+    let below = mounted.iter().filter(|point| *point != &whole && point.starts_with(&whole));
+    let metas = below.filter_map(|point| sys.meta(point, false).ok());
+    let directories = metas.filter(|meta| meta.kind == Kind::Directory && meta.inode != 0);
+    let mut several: HashSet<_> = directories.map(|meta| (meta.device, meta.inode)).collect();
+    if let Ok(meta) = sys.meta(root, false)
+        && !several.is_empty()
+    {
+        several.insert((meta.device, meta.inode));
+    }
+    several
+}
+
+pub(super) fn run(
+    world: &mut World,
+    arguments: &Arguments,
+    common: &Common,
+) -> Result<Option<Report>, Error> {
     let (sys, top) = (Native::default(), arguments.top);
     let meta = sys.meta(&arguments.path, false).ok();
     let what = format!("what `{}` is", arguments.path.display());
     world.agree(&what, &meta.map(|meta| (meta.kind as u8, meta.inode)))?;
     let device = meta.map_or(0, |meta| meta.device);
     let root = arguments.path.clone();
-    let walk = Walk { sys, root, device, one_file_system: arguments.one_file_system, top };
-    let seed = (world.rank() == 0)
-        .then(|| Directory { path: arguments.path.clone().into_os_string().into_vec() });
-    let mut job = world.job(seed);
+    let several = several(&sys, &root);
+    let walk = Walk { sys, root, device, one_file_system: arguments.one_file_system, top, several };
+    // The root's own identity: a mount of it below itself is walked already.
+    let mut walked: BTreeSet<Identity> = meta.iter().map(|meta| walk.identity(meta)).collect();
+    let mut firsts = vec![arguments.path.clone().into_os_string().into_vec()];
+    let mut whole: Option<Outcome<Findings>> = None;
+    for round in 0.. {
+        let outcome = walk_from(world, arguments, common, &walk, &firsts, round)?;
+        // At rank 0: what to walk next. All ranks have to know whether there is anything.
+        firsts.clear();
+        if let Some(more) = outcome {
+            for (identity, path) in &more.result.mounts {
+                if walked.insert(*identity) {
+                    firsts.push(path.clone());
+                }
+            }
+            match &mut whole {
+                Some(whole) => {
+                    whole.result.merge(more.result, top);
+                    whole.add(more.elapsed, &more.ranks);
+                }
+                None => whole = Some(more),
+            }
+        }
+        if !world.tell(!firsts.is_empty())? {
+            break;
+        }
+    }
+    Ok(whole.map(|outcome| report(world, &outcome)))
+}
+
+/// One walk by all ranks, from directories that rank 0 knows.
+fn walk_from(
+    world: &mut World,
+    arguments: &Arguments,
+    common: &Common,
+    walk: &Walk,
+    firsts: &[Vec<u8>],
+    round: usize,
+) -> Result<Option<Outcome<Findings>>, Error> {
+    let top = arguments.top;
+    let firsts = if world.rank() == 0 { firsts } else { &[] };
+    let mut job =
+        world.job(firsts.iter().map(|path| Directory { path: path.clone(), first: true }));
     if let Some(path) = &arguments.checkpoints.checkpoint {
-        let about = format!("scan {} {}", arguments.path.display(), arguments.one_file_system);
+        let mut about = format!("scan {} {}", arguments.path.display(), arguments.one_file_system);
+        let mut path = path.clone().into_os_string();
+        if round > 0 {
+            let _ = write!(about, " round {round}");
+            path.push(format!(".{round}"));
+        }
         job = job.checkpoint(path, arguments.checkpoints.every(), &about);
     }
+    if let Some(tell) = common.teller("directories") {
+        job = job.progress(tell);
+    }
     let merge = move |all: &mut Findings, more| all.merge(more, top);
-    let outcome = job.run(reduction(Findings::default(), merge), |task: Directory, context| {
+    job.run(reduction(Findings::default(), merge), |task: Directory, context| {
         walk.visit(&task, context);
-    })?;
-    let Some(outcome) = outcome else { return Ok(None) };
+    })
+}
+
+fn report(world: &World, outcome: &Outcome<Findings>) -> Report {
     let mut found = outcome.result.clone();
     for bytes in std::mem::take(&mut found.links).into_values() {
         found.add(bytes);
     }
     found.errors.sort();
-    let (mut text, mut document) = told(world, &outcome);
-    let (apparent, disk) = found.bytes;
+    found.totals.errors = found.errors.len() as u64;
+    let totals = &found.totals;
+    let (mut text, mut document) = told(world, outcome);
     text = format!(
-        "{} directories, {} files, {} symbolic links, {} others; {apparent} bytes, {disk} on disk; {} errors\n{text}",
-        found.directories,
-        found.files,
-        found.symlinks,
-        found.other,
-        found.errors.len(),
+        "{} directories, {} files, {} symbolic links, {} others; {} bytes, {} on disk; {} errors\n{text}",
+        totals.directories,
+        totals.files,
+        totals.symlinks,
+        totals.other,
+        totals.apparent_bytes,
+        totals.disk_bytes,
+        totals.errors,
     );
     for (disk, path) in found.largest.iter().rev() {
         let _ = writeln!(text, "{disk:>16} {}", escape(path));
@@ -243,15 +334,7 @@ pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Rep
     for (path, message) in &found.errors {
         let _ = writeln!(text, "{}: {message}", escape(path));
     }
-    document["totals"] = json!({
-        "directories": found.directories,
-        "files": found.files,
-        "symlinks": found.symlinks,
-        "other": found.other,
-        "errors": found.errors.len(),
-        "apparent_bytes": apparent,
-        "disk_bytes": disk,
-    });
+    document["totals"] = json!(totals);
     let shown = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
     document["largest_files"] = found
         .largest
@@ -264,5 +347,5 @@ pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Rep
         .iter()
         .map(|(path, message)| json!({ "path": shown(path), "message": message }))
         .collect();
-    Ok(Some(Report { text, document, well: found.errors.is_empty() }))
+    Report { text, document, well: found.errors.is_empty() }
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use poach_far::{Error, World, sum};
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoints, Report, counted};
+use super::{Checkpoints, Common, Report, counted};
 use tree::{Shape, Tree};
 
 /// The size of an unbalanced tree whose every node is found by hashing.
@@ -85,7 +85,11 @@ impl Node {
     }
 }
 
-pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
+pub(super) fn run(
+    world: &mut World,
+    arguments: &Arguments,
+    common: &Common,
+) -> Result<Option<Report>, Error> {
     let tree = arguments.tree.tree();
     let shape = tree.shape;
     let seed = (world.rank() == 0).then(|| Node::root(tree));
@@ -93,6 +97,9 @@ pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Rep
     if let Some(path) = &arguments.checkpoints.checkpoint {
         let about = format!("uts {:?}", arguments.tree);
         job = job.checkpoint(path, arguments.checkpoints.every(), &about);
+    }
+    if let Some(tell) = common.teller("nodes") {
+        job = job.progress(tell);
     }
     let outcome = job.run(sum::<u64>(), move |node: Node, context| {
         *context.result() += 1;

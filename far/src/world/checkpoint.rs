@@ -6,15 +6,32 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
-use super::rank::{Checkpoint, Saved};
 use crate::job::Job;
 
 const MAGIC: &[u8; 16] = b"poach-far 1\n\0\0\0\0";
+
+/// When and where checkpoints are taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Checkpoint<'c> {
+    pub(crate) path: &'c Path,
+    pub(crate) every: Duration,
+    /// What job it is.
+    pub(crate) about: &'c str,
+}
+
+/// What a rank hands over at a checkpoint.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Saved<J: Job> {
+    pub(crate) tasks: Vec<J::Task>,
+    pub(crate) result: J::Result,
+}
 
 #[derive(Serialize, Deserialize)]
 struct Contents {

@@ -1,10 +1,38 @@
-//! Whether an MPI launcher has started this program: the one place of the library that reads the environment.
+//! Whether an MPI launcher has started this program, and as what: the one place of the library that reads the environment.
+
+use std::process::Command;
 
 /// Variables of which a launcher sets one at least: Open MPI's, those of PMI and `PMIx`, which are MPICH's, Slurm and others.
 const VARIABLES: [&str; 6] =
     ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALRANKID", "PALS_RANKID"];
 
+/// Variables that tell the rank.
+const RANKS: [&str; 5] =
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "SLURM_PROCID"];
+
+/// Set for a supervised rank, to the process of its supervisor.
+const SUPERVISOR: &str = "POACH_FAR_SUPERVISOR";
+
 /// Whether there is a launcher. A program without one would be a world of one rank, which is hardly what its user wants.
 pub(crate) fn started() -> bool {
     VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// The rank, as the launcher numbers it.
+pub(crate) fn rank() -> Option<usize> {
+    RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Whether this process's parent supervises it.
+pub(crate) fn is_supervised() -> bool {
+    let supervisor = std::env::var(SUPERVISOR).ok().and_then(|number| number.parse().ok());
+    // A program that a rank starts has the variable, too, and another parent.
+    supervisor == Some(std::os::unix::process::parent_id())
+}
+
+/// This very program once more, with its arguments, as a supervised rank.
+pub(crate) fn again() -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(std::env::args_os().skip(1)).env(SUPERVISOR, std::process::id().to_string());
+    Ok(command)
 }

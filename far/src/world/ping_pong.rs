@@ -1,21 +1,37 @@
 //! What a message between two ranks costs.
+//!
+//! Source: Culler et al., *Assessing fast network interfaces* (1996), and Kielmann et al., *Fast measurement of `LogP` parameters* (2000): o of the
+//! sender is what each send of a burst takes it, o of the receiver what each receive takes it once the burst has arrived, and L is
+//! what is left of half the way there and back. The round trip alone cannot tell them apart: a single send, timed by itself, is cold,
+//! and takes longer than one of many.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Error, World};
-use crate::balance::{Failure, Message, Stealing};
+use crate::balance::Stealing;
+use crate::message::{Failure, Message};
 use crate::simulate::Machine;
 use crate::transport::Transport as _;
 
 /// How long rank 0 waits for rank 1.
-const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Messages of a burst: few enough that no network holds them back.
+const BURST: u32 = 16;
+
+/// How long a burst is given to arrive.
+const ARRIVES: Duration = Duration::from_micros(300);
+
+/// What is left for L where a burst's sends and receives take as long as a single message's way: then they overlap.
+const LEAST: f64 = 0.05;
 
 impl World {
     /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds: medians of so many rounds. At rank 0; `None`
     /// elsewhere. Collective.
     ///
-    /// o is what a send takes its caller, and a receive is taken to take the same; L is what is left of half the way there and
-    /// back; G is what each byte of a message of `bytes` adds; g is taken to be o.
+    /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is left of half the way there and
+    /// back, and a twentieth of that at least; G is what each byte of a message of `bytes` adds; g is what a message of a burst takes the slower of the two.
     ///
     /// # Errors
     ///
@@ -27,20 +43,40 @@ impl World {
             return Err(Failure::Other { rank, message }.into());
         }
         self.link.begin(Stealing::Messages, 0).map_err(Error::Window)?;
-        let mut medians = Vec::new();
+        let (mut ways, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
         if rank <= 1 {
             for size in [8, bytes] {
-                let (mut sends, mut rounds_took) = (Vec::new(), Vec::new());
+                let mut rounds_took = Vec::new();
                 for _ in 0..rounds {
                     let began = Instant::now();
                     if rank == 0 {
-                        self.link.send(1, Message::Result(vec![0; size]));
-                        sends.push(began.elapsed().as_nanos() as f64);
+                        self.serve(size);
                     }
                     self.answer(size)?;
-                    rounds_took.push(began.elapsed().as_nanos() as f64);
+                    rounds_took.push(began.elapsed().as_nanos() as f64 / 2.0);
                 }
-                medians.push((median(sends), median(rounds_took)));
+                ways.push(median(rounds_took));
+            }
+            // Bursts from rank 0, each answered, so that they do not meet; and then from rank 1, to time what receiving takes at rank 0.
+            for from in [0, 1] {
+                for _ in 0..rounds.div_ceil(BURST) {
+                    let began = Instant::now();
+                    if rank == from {
+                        (0..BURST).for_each(|_| self.serve(8));
+                        sends.push(each(began, BURST));
+                        self.wait()?;
+                    } else {
+                        thread::sleep(ARRIVES);
+                        // The first may not be here yet, and what it takes to begin is not asked for.
+                        self.wait()?;
+                        let began = Instant::now();
+                        for _ in 1..BURST {
+                            self.wait()?;
+                        }
+                        receives.push(each(began, BURST - 1));
+                        self.serve(8);
+                    }
+                }
             }
         }
         // The others wait here.
@@ -48,31 +84,46 @@ impl World {
         if rank > 0 {
             return Ok(None);
         }
-        let [(overhead, short), (_, long)] = medians[..] else {
-            unreachable!("two sizes were sent")
-        };
-        let byte = ((long - short) / 2.0 / (bytes - 8) as f64).max(0.0);
-        let latency = (short / 2.0 - 2.0 * overhead).max(0.0);
-        Ok(Some(Machine { latency, overhead, gap: overhead, byte, ..Machine::default() }))
+        let [short, long] = ways[..] else { unreachable!("two sizes were sent") };
+        let byte = ((long - short) / (bytes - 8) as f64).max(0.0);
+        let (send, receive) = (median(sends), median(receives));
+        let latency = (short - send - receive).max(LEAST * short);
+        let overhead = (short - latency) / 2.0;
+        let gap = send.max(receive);
+        Ok(Some(Machine { latency, overhead, gap, byte, ..Machine::default() }))
+    }
+
+    /// Sends to the other one.
+    fn serve(&mut self, size: usize) {
+        let to = 1 - self.rank();
+        self.link.send(to, Message::Result(vec![0; size]));
     }
 
     /// Waits for a message; rank 1 sends it back.
     fn answer(&mut self, size: usize) -> Result<(), Error> {
+        self.wait()?;
+        if self.rank() == 1 {
+            self.serve(size);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        loop {
-            if self.link.receive().is_some() {
-                if self.rank() == 1 {
-                    self.link.send(0, Message::Result(vec![0; size]));
-                }
-                return Ok(());
-            }
+        while self.link.receive().is_none() {
             if began.elapsed() > PATIENCE || self.link.error.is_some() {
                 self.broken = true;
                 let (rank, watcher) = (1 - self.rank(), self.rank());
                 return Err(Failure::Silent { rank, watcher, seconds: PATIENCE.as_secs() }.into());
             }
         }
+        Ok(())
     }
+}
+
+/// Nanoseconds of each message of a burst.
+fn each(began: Instant, of: u32) -> f64 {
+    began.elapsed().as_nanos() as f64 / f64::from(of)
 }
 
 fn median(mut numbers: Vec<f64>) -> f64 {

@@ -121,12 +121,26 @@ pub enum Message {
     Failed(Failure),
     /// The sender is alive.
     Alive,
+    /// How many tasks the ranks at and below the sender have run.
+    Count(u64),
+    /// What a call came to that the receiver waits for.
+    Returned {
+        /// Its number at the receiver.
+        call: u64,
+        /// What it came to, encoded.
+        result: Vec<u8>,
+    },
     /// Work stops, so that a checkpoint can be taken.
     Pause,
     /// No task is under way between ranks: each rank saves what it has.
     Save,
-    /// What the ranks at and below the sender have saved, one after the other.
-    Saved(Vec<Vec<u8>>),
+    /// What the ranks at and below the sender have saved.
+    Saved {
+        /// Tasks that wait there.
+        tasks: u64,
+        /// What each of them has saved.
+        parts: Vec<Vec<u8>>,
+    },
     /// Work goes on.
     Resume,
     /// The result of the ranks at and below the sender, encoded, after the end.

@@ -1,0 +1,230 @@
+//! One rank at work: its workers are those of a Poach pool, and whichever is between two tasks talks to the other ranks.
+//!
+//! A task of the pool is a *run*: it works through a bag of the job's tasks, youngest first. Between two batches of them, some tens
+//! of microseconds apart, it does what nobody else is doing: it polls the balancer, if no other worker holds it; it puts half
+//! of its bag aside, if another rank wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the pool
+//! spreads the work in the rank, and the balancer between ranks.
+//!
+//! # The last run
+//!
+//! A run whose bag is empty ends, unless it is the rank's last. That one stays: it polls, and so steals from other ranks, until it has tasks again or
+//! the job is over. So there is always one run that polls, never two that wait, and no thread that polls while a worker
+//! computes. `running` counts the runs that are waiting to be begun, or under way; it only falls from n to n - 1 by an exchange that n > 1
+//! has to be true for, so exactly one run finds itself the last; and while it is, nobody makes another, since only a run does.
+//!
+//! # Calls that wait
+//!
+//! A task of a job of [calls](crate::call) waits inside of a run for what another rank finds. While it does (`wait`, in [`run`]) it runs what is in its
+//! bag, what other runs have put aside, other runs that nobody has begun, and what it steals once all runs of the rank wait
+//! (`waiting` counts them). It counts as running all the while, so the rank is not idle to the detector of the end.
+//!
+//! One more thread, the *heart*, sleeps, and polls once a second if nobody else has: so a rank whose every task takes minutes is not taken for lost.
+
+mod run;
+mod view;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use poach_runtime::ThreadPool;
+
+use super::checkpoint::Checkpoint;
+use super::job_builder::Status;
+use crate::bag::Bag;
+use crate::balance::{Balancer, Progress};
+use crate::job::Job;
+use crate::message::Failure;
+use crate::mpi::Link;
+use run::Run;
+use view::View;
+
+/// How often the heart beats.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// A rank at work.
+pub(crate) struct Rank<'j, J: Job> {
+    job: &'j J,
+    number: usize,
+    threads: usize,
+    bag_limit: usize,
+    comm: Mutex<Comm<'j>>,
+    /// Runs that were spawned, and not ended.
+    running: AtomicUsize,
+    /// Of these, those that were not begun.
+    loose: AtomicUsize,
+    /// Of these, those in which a call waits, and that have nothing else to do.
+    waiting: AtomicUsize,
+    /// Another rank wants tasks.
+    wanted: AtomicBool,
+    paused: AtomicBool,
+    /// The job is over, or has failed.
+    stopped: AtomicBool,
+    /// Tasks that were put aside for other ranks, and tasks that came and nobody has taken up.
+    aside: Mutex<Bag<J::Task>>,
+    result: Mutex<Option<J::Result>>,
+    checkpoint: Option<Checkpoint<'j>>,
+    progress: Option<&'j (dyn Fn(Status) + Send + Sync)>,
+    began: Instant,
+    /// Tasks that were run.
+    tasks: AtomicU64,
+    ended: Mutex<bool>,
+    beat: Condvar,
+}
+
+/// What one thread at a time holds.
+struct Comm<'l> {
+    link: &'l mut Link,
+    balancer: Balancer,
+    polled: Instant,
+    saved: Instant,
+    told: Instant,
+}
+
+// No atomic of this module publishes anything but itself: tasks and results move through the mutexes, and through the
+// pool's own spawning. `running` alone orders: see `leave`.
+const RELAXED: Ordering = Ordering::Relaxed;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'j, J: Job> Rank<'j, J> {
+    pub(crate) fn new(
+        job: &'j J,
+        link: &'j mut Link,
+        balancer: Balancer,
+        (rank, threads): (usize, usize),
+        bag_limit: usize,
+        checkpoint: Option<Checkpoint<'j>>,
+    ) -> Self {
+        let now = Instant::now();
+        Rank {
+            job,
+            number: rank,
+            threads,
+            bag_limit,
+            comm: Mutex::new(Comm { link, balancer, polled: now, saved: now, told: now }),
+            running: AtomicUsize::new(1),
+            loose: AtomicUsize::new(1),
+            waiting: AtomicUsize::new(0),
+            wanted: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            aside: Mutex::default(),
+            result: Mutex::new(None),
+            checkpoint,
+            progress: None,
+            began: now,
+            tasks: AtomicU64::new(0),
+            ended: Mutex::new(false),
+            beat: Condvar::new(),
+        }
+    }
+
+    /// With somebody to be told how far the job is.
+    pub(crate) fn progress(mut self, tell: Option<&'j (dyn Fn(Status) + Send + Sync)>) -> Self {
+        self.progress = tell;
+        self
+    }
+
+    /// Works until the job is over. Returns what this rank's tasks have found, beginning with `result`.
+    pub(crate) fn work(
+        self,
+        pool: &ThreadPool,
+        seeds: Bag<J::Task>,
+        result: Option<J::Result>,
+    ) -> (Option<J::Result>, Balancer, u64) {
+        *lock(&self.result) = result;
+        thread::scope(|threads| {
+            threads.spawn(|| self.heart());
+            // By a drop, so that the heart ends too if this unwinds.
+            let _ended = Ended(&self.ended, &self.beat);
+            pool.install(|| {
+                poach_runtime::scope(|scope| {
+                    scope.spawn(|scope| Run::begin(&self, seeds, scope));
+                });
+            });
+        });
+        let comm = self.comm.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let result = self.result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (result, comm.balancer, self.tasks.into_inner())
+    }
+
+    /// Polls once a second if nobody else has.
+    fn heart(&self) {
+        let mut ended = lock(&self.ended);
+        while !*ended {
+            ended = self.beat.wait_timeout(ended, BEAT).unwrap_or_else(PoisonError::into_inner).0;
+            if !*ended
+                && let Ok(mut comm) = self.comm.try_lock()
+                && comm.polled.elapsed() >= BEAT
+            {
+                self.poll(&mut comm, &mut View { rank: self, bag: None, call: None });
+            }
+        }
+    }
+
+    /// Ends a run, unless it is the last.
+    fn leave(&self) -> bool {
+        // Release: what this run has put aside and merged is there before it no longer counts. Acquire: the run that finds
+        // itself the last sees what all others have put aside and merged; the exchanges of the others are one release
+        // sequence, whose end it reads.
+        let one_less = |running: usize| (running > 1).then(|| running - 1);
+        self.running.fetch_update(Ordering::Release, Ordering::Acquire, one_less).is_ok()
+    }
+
+    fn fail(&self, failure: Failure) {
+        let mut comm = lock(&self.comm);
+        let Comm { link, balancer, .. } = &mut *comm;
+        balancer.fail(*link, failure);
+        self.stopped.store(true, RELAXED);
+    }
+
+    fn poll(&self, comm: &mut Comm<'_>, view: &mut View<'_, '_, J>) {
+        let Comm { link, balancer, polled, saved, told } = comm;
+        *polled = Instant::now();
+        if let Some(checkpoint) = &self.checkpoint
+            && self.number == 0
+            && polled.duration_since(*saved) >= checkpoint.every
+        {
+            *saved = *polled;
+            balancer.checkpoint();
+        }
+        balancer.poll(*link, view);
+        if let Some(message) = link.error.clone() {
+            balancer.fail(*link, Failure::Other { rank: self.number, message });
+        }
+        if *balancer.progress() != Progress::Running {
+            self.stopped.store(true, RELAXED);
+        } else if let Some(tell) = self.progress
+            && self.number == 0
+            && polled.duration_since(*told) >= BEAT
+        {
+            *told = *polled;
+            let tasks = self.tasks.load(RELAXED) + balancer.tasks_below();
+            tell(Status { elapsed: self.began.elapsed(), tasks });
+        }
+    }
+}
+
+/// Ends the heart.
+struct Ended<'e>(&'e Mutex<bool>, &'e Condvar);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *lock(self.0) = true;
+        self.1.notify_all();
+    }
+}
+
+/// Gives the processor away, for longer and longer.
+pub(crate) fn rest(idle: &mut u32) {
+    *idle += 1;
+    match *idle {
+        0..16 => thread::yield_now(),
+        16..64 => thread::sleep(Duration::from_micros(20)),
+        _ => thread::sleep(Duration::from_micros(200)),
+    }
+}
