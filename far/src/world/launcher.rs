@@ -1,5 +1,6 @@
 //! Whether an MPI launcher has started this program, and as what: the one place of the library that reads the environment.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 /// Variables of which a launcher sets one at least: Open MPI's, those of PMI and `PMIx`, which are MPICH's, Slurm and others.
@@ -33,6 +34,10 @@ pub(crate) fn is_supervised() -> bool {
 /// This very program once more, with its arguments, as a supervised rank.
 pub(crate) fn again() -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(std::env::args_os().skip(1)).env(SUPERVISOR, std::process::id().to_string());
+    let mut arguments = std::env::args_os();
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.args(arguments).env(SUPERVISOR, std::process::id().to_string());
     Ok(command)
 }
