@@ -121,6 +121,40 @@ fn a_scan_has_the_totals_of_poach_scan() {
     }
 }
 
+/// Reports are put together from what all ranks have found.
+#[test]
+fn a_scan_has_the_reports_of_poach_scan() {
+    use poach_scan::survey::{Survey, Tallies};
+    let root = tree();
+    fs::write(root.path().join("3/notes.TXT"), vec![2; 5_000]).unwrap();
+    fs::write(root.path().join("4/program.rs"), vec![2; 50_000]).unwrap();
+    fs::hard_link(root.path().join("4/program.rs"), root.path().join("5/other.c")).unwrap();
+    let path = root.path().to_str().unwrap();
+    let survey = Survey::new(&Tallies::REPORTS, poach_scan::survey::Settings::default());
+    let sys = poach_scan::sys::Native::default();
+    let (scan, parts) = poach_scan::scan_with(
+        &sys,
+        &[root.path().into()],
+        &Options::default(),
+        &Control::new(),
+        &survey,
+    )
+    .unwrap();
+    let expected = survey.finish(&sys, &scan, parts).unwrap();
+    let names = Tallies::REPORTS.map(poach_scan::survey::Report::name).join(",");
+    for ranks in [1, 3] {
+        let arguments = ["scan", path, "--json", "--top", "20", "--report", &names];
+        let document = run(ranks, program(), &arguments).document();
+        for section in &expected {
+            let name = section.report.name();
+            let expected = serde_json::to_value(section).unwrap();
+            assert_eq!(document["reports"][name], expected, "{name}, {ranks} ranks");
+        }
+    }
+    let refused = Command::new(program()).args(["scan", path, "--report", "duplicates"]).output();
+    assert_eq!(refused.unwrap().status.code(), Some(2));
+}
+
 #[test]
 fn what_a_bind_mount_shows_counts_once() {
     let root = tree();

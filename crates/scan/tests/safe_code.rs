@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use poach_scan::choice::Choice;
 use poach_scan::document::json;
 use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
-use poach_scan::survey::{Report, Settings, Survey, Text, Told};
+use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
 use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
 use poach_scan::{
     Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, Totals, scan, scan_on, scan_with,
@@ -190,6 +190,29 @@ fn a_system_that_lies() {
                 all_of(&found);
             }
         }
+    }
+}
+
+#[test]
+fn tallies_of_parts_are_those_of_the_whole() {
+    let liar = Liar::default();
+    let (mut whole, mut parts) = (Tallies::new(9), [Tallies::new(9), Tallies::new(9)]);
+    for number in 0..500 {
+        let (meta, name) = (liar.any_meta(), format!("{number}.{}", number % 7));
+        for tallies in [&mut whole, &mut parts[number % 2]] {
+            tallies.count(name.as_bytes(), &meta, number % 3 > 0);
+            if number % 3 == 0 && number % 2 == 0 {
+                tallies.bear(name.as_bytes(), &meta);
+            }
+        }
+    }
+    let [mut sum, other] = parts;
+    sum.merge(&other);
+    let settings = Settings { top: None, ..Settings::default() };
+    for report in Report::ALL {
+        let rows = |tallies: &Tallies| tallies.section(report, &settings).map(|it| it.rows);
+        assert_eq!(rows(&sum), rows(&whole), "{report}");
+        assert_eq!(rows(&sum).is_some(), Tallies::REPORTS.contains(&report), "{report}");
     }
 }
 

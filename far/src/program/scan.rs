@@ -9,6 +9,7 @@
 //! over each of those is walked once, from the first of its paths in byte order, and so on until none is new. So nobody has to claim one while
 //! the ranks walk. Which directories these are each rank asks its own system.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{CString, OsStr};
 use std::fmt::Write as _;
@@ -17,7 +18,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use poach_far::{Context, Error, Outcome, World, reduction};
-use poach_scan::report::escape;
+use poach_scan::report::{Look, escape};
+use poach_scan::survey::{self, Tallies};
 use poach_scan::sys::{Found as _, Meta, Native, Sys as _};
 use poach_scan::{Kind, Totals};
 use serde::{Deserialize, Serialize};
@@ -36,8 +38,19 @@ pub(super) struct Arguments {
     /// How many of the largest files to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
+    /// Reports on what all ranks have found: by-age, extensions, types or owners.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = report_of)]
+    report: Vec<survey::Report>,
     #[command(flatten)]
     checkpoints: Checkpoints,
+}
+
+/// A report that can be put together from parts.
+fn report_of(name: &str) -> Result<survey::Report, String> {
+    let known = Tallies::REPORTS.into_iter().find(|report| report.name() == name);
+    known.ok_or_else(|| {
+        format!("there are {} here", Tallies::REPORTS.map(survey::Report::name).join(", "))
+    })
 }
 
 /// A directory to be read.
@@ -54,12 +67,22 @@ type Identity = (u64, u64);
 /// Lengths and blocks.
 type Bytes = (u64, u64);
 
+/// A file with several names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Linked {
+    bytes: Bytes,
+    /// For reports: the first of its paths in byte order, which bears its size, and what they ask of the file.
+    first: Option<(Vec<u8>, bool, i64, u32)>,
+}
+
 /// What was found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Findings {
     totals: Totals,
     /// Files with several names.
-    links: BTreeMap<Identity, Bytes>,
+    links: BTreeMap<Identity, Linked>,
+    /// For reports.
+    tallies: Option<Tallies>,
     /// Directories with several paths, and the first path of each.
     mounts: BTreeMap<Identity, Vec<u8>>,
     /// What could not be read.
@@ -82,6 +105,35 @@ impl Findings {
         }
     }
 
+    fn note_link(&mut self, identity: Identity, link: Linked) {
+        match self.links.entry(identity) {
+            Entry::Vacant(free) => {
+                free.insert(link);
+            }
+            Entry::Occupied(mut known) => {
+                if link.first < known.get().first {
+                    known.insert(link);
+                }
+            }
+        }
+    }
+
+    /// Gives each file of several names its bytes, once.
+    fn settle(&mut self) {
+        for Linked { bytes, first } in std::mem::take(&mut self.links).into_values() {
+            self.add(bytes);
+            if let (Some((path, is_file, modified, owner)), Some(tallies)) =
+                (first, &mut self.tallies)
+            {
+                let kind = if is_file { Kind::File } else { Kind::Other };
+                let (apparent, disk) = bytes;
+                let meta = Meta { apparent, disk, modified, owner, ..Meta::of(kind) };
+                let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+                tallies.bear(name, &meta);
+            }
+        }
+    }
+
     fn note_large(&mut self, disk: u64, path: impl FnOnce() -> Vec<u8>, top: usize) {
         if self.largest.len() < top || self.largest.first().is_some_and(|(least, _)| disk > *least)
         {
@@ -98,7 +150,13 @@ impl Findings {
         self.totals.symlinks += more.totals.symlinks;
         self.totals.other += more.totals.other;
         self.add((more.totals.apparent_bytes, more.totals.disk_bytes));
-        self.links.append(&mut more.links);
+        for (identity, link) in more.links {
+            self.note_link(identity, link);
+        }
+        match (&mut self.tallies, more.tallies) {
+            (Some(own), Some(more)) => own.merge(&more),
+            (own, more) => *own = own.take().or(more),
+        }
         for (identity, path) in more.mounts {
             self.note_mount(identity, path);
         }
@@ -116,6 +174,8 @@ struct Walk {
     device: u64,
     one_file_system: bool,
     top: usize,
+    /// To what time ages are counted, if reports are asked for.
+    now: Option<i64>,
     /// Directories that several paths may lead to, and the root if there are any, by device and number on this node.
     several: HashSet<(u64, u64)>,
 }
@@ -124,6 +184,13 @@ struct Walk {
 const LONG: usize = 4_000;
 
 impl Walk {
+    /// For reports.
+    fn tally(&self, found: &mut Findings, name: &[u8], meta: &Meta, bears: bool) {
+        if let Some(now) = self.now {
+            found.tallies.get_or_insert_with(|| Tallies::new(now)).count(name, meta, bears);
+        }
+    }
+
     fn identity(&self, meta: &Meta) -> Identity {
         (if meta.device == self.device { 0 } else { meta.device }, meta.inode)
     }
@@ -157,6 +224,7 @@ impl Walk {
                 {
                     found.totals.count(Kind::Directory);
                     found.add((meta.apparent, meta.disk));
+                    self.tally(found, b"", &meta, true);
                 }
                 found.errors.push((path.clone(), format!("cannot open the directory: {error}")));
                 return;
@@ -172,6 +240,7 @@ impl Walk {
         }
         found.totals.count(Kind::Directory);
         found.add((meta.apparent, meta.disk));
+        self.tally(found, b"", &meta, true);
         let mut below = Vec::new();
         let mut buffer = self.sys.buffer();
         let read = self.sys.read(&directory, &mut buffer, &mut |entry| {
@@ -194,8 +263,13 @@ impl Walk {
                 Ok(meta) => {
                     found.totals.count(meta.kind);
                     let bytes = (meta.apparent, meta.disk);
+                    let name = entry.name().to_bytes();
+                    self.tally(found, name, &meta, meta.links <= 1);
                     if meta.links > 1 {
-                        found.links.insert(self.identity(&meta), bytes);
+                        let first = self.now.map(|_| {
+                            (joined(), meta.kind == Kind::File, meta.modified, meta.owner)
+                        });
+                        found.note_link(self.identity(&meta), Linked { bytes, first });
                     } else {
                         found.add(bytes);
                         if meta.kind == Kind::File {
@@ -248,7 +322,11 @@ pub(super) fn run(
     let device = meta.map_or(0, |meta| meta.device);
     let root = arguments.path.clone();
     let several = several(&sys, &root);
-    let walk = Walk { sys, root, device, one_file_system: arguments.one_file_system, top, several };
+    let now = (!arguments.report.is_empty()).then(|| survey::Settings::default().now);
+    // The same on all ranks.
+    let now = world.tell(now)?;
+    let one_file_system = arguments.one_file_system;
+    let walk = Walk { sys, root, device, one_file_system, top, now, several };
     // The root's own identity: a mount of it below itself is walked already.
     let mut walked: BTreeSet<Identity> = meta.iter().map(|meta| walk.identity(meta)).collect();
     let mut firsts = vec![arguments.path.clone().into_os_string().into_vec()];
@@ -275,7 +353,7 @@ pub(super) fn run(
             break;
         }
     }
-    Ok(whole.map(|outcome| report(world, &outcome)))
+    Ok(whole.map(|outcome| report(world, &outcome, arguments)))
 }
 
 /// One walk by all ranks, from directories that rank 0 knows.
@@ -309,11 +387,9 @@ fn walk_from(
     })
 }
 
-fn report(world: &World, outcome: &Outcome<Findings>) -> Report {
+fn report(world: &World, outcome: &Outcome<Findings>, arguments: &Arguments) -> Report {
     let mut found = outcome.result.clone();
-    for bytes in std::mem::take(&mut found.links).into_values() {
-        found.add(bytes);
-    }
+    found.settle();
     found.errors.sort();
     found.totals.errors = found.errors.len() as u64;
     let totals = &found.totals;
@@ -331,10 +407,21 @@ fn report(world: &World, outcome: &Outcome<Findings>) -> Report {
     for (disk, path) in found.largest.iter().rev() {
         let _ = writeln!(text, "{disk:>16} {}", escape(path));
     }
+    let settings = survey::Settings { top: Some(arguments.top), ..survey::Settings::default() };
+    let tallies = found.tallies.clone().unwrap_or_else(|| Tallies::new(settings.now));
+    let reports = arguments.report.iter();
+    let sections: Vec<_> =
+        reports.filter_map(|&report| tallies.section(report, &settings)).collect();
+    let mut tables = Vec::new();
+    // Nothing can go wrong in writing to memory.
+    let _ = survey::text(&sections, Look::default(), &mut tables);
+    text.push_str(&String::from_utf8_lossy(&tables));
     for (path, message) in &found.errors {
         let _ = writeln!(text, "{}: {message}", escape(path));
     }
     document["totals"] = json!(totals);
+    document["reports"] =
+        sections.iter().map(|section| (section.report.name().to_owned(), json!(section))).collect();
     let shown = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
     document["largest_files"] = found
         .largest

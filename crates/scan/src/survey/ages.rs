@@ -2,10 +2,13 @@
 
 use std::any::Any;
 
+use serde::{Deserialize, Serialize};
+
 use super::section::{APPARENT, Column, DISK, FILES};
 use super::tally::Tally;
 use super::{Cell, Collector, Report, Section, Settings, Sources, other};
 use crate::Kind;
+use crate::sys::Meta;
 use crate::visit::Seen;
 
 const DAY: i64 = 24 * 60 * 60;
@@ -25,6 +28,7 @@ const AGES: [(i64, &str); 9] = [
 
 const COLUMNS: &[Column] = &[FILES, DISK, APPARENT, Column::text("age", "changed")];
 
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Ages {
     now: i64,
     groups: [Tally; AGES.len()],
@@ -32,7 +36,30 @@ pub(super) struct Ages {
 
 impl Ages {
     pub(super) fn new(settings: &Settings) -> Ages {
-        Ages { now: settings.now, groups: Default::default() }
+        Ages::to(settings.now)
+    }
+
+    pub(super) fn to(now: i64) -> Ages {
+        Ages { now, groups: Default::default() }
+    }
+
+    pub(super) fn count(&mut self, meta: &Meta, bears: bool) {
+        if meta.kind == Kind::File && bears {
+            let age = self.now.saturating_sub(meta.modified);
+            self.groups[group(age)].add(&Tally::of(meta, true));
+        }
+    }
+
+    pub(super) fn add(&mut self, others: &Ages) {
+        self.groups.iter_mut().zip(&others.groups).for_each(|(into, from)| into.add(from));
+    }
+
+    pub(super) fn section(&self) -> Section {
+        let groups = self.groups.iter().zip(AGES).filter(|(tally, _)| tally.entries > 0);
+        let row = |(tally, (_, name)): (&Tally, (i64, &'static str))| {
+            tally.cells().into_iter().chain([Cell::Text(name.into())]).collect()
+        };
+        Section::complete(Report::ByAge, COLUMNS, groups.map(row).collect())
     }
 }
 
@@ -45,22 +72,15 @@ fn group(age: i64) -> usize {
 
 impl Collector for Ages {
     fn entry(&mut self, seen: &Seen<'_>) {
-        if seen.meta.kind == Kind::File && seen.bears {
-            self.groups[group(self.now.saturating_sub(seen.meta.modified))].count(seen);
-        }
+        self.count(seen.meta, seen.bears);
     }
 
     fn merge(&mut self, others: Box<dyn Any>) {
-        let others = other::<Self>(others).groups;
-        self.groups.iter_mut().zip(&others).for_each(|(into, from)| into.add(from));
+        self.add(&other::<Self>(others));
     }
 
     fn finish(self: Box<Self>, _: &Sources<'_>) -> Section {
-        let groups = self.groups.iter().zip(AGES).filter(|(tally, _)| tally.entries > 0);
-        let row = |(tally, (_, name)): (&Tally, (i64, &'static str))| {
-            tally.cells().into_iter().chain([Cell::Text(name.into())]).collect()
-        };
-        Section::complete(Report::ByAge, COLUMNS, groups.map(row).collect())
+        self.section()
     }
 }
 

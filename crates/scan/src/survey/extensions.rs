@@ -3,10 +3,13 @@
 use std::any::Any;
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::section::{APPARENT, Column, DISK, FILES};
 use super::tally::{Tally, merge, ranked};
-use super::{Cell, Collector, Report, Section, Sources, other};
+use super::{Cell, Collector, Report, Section, Settings, Sources, other};
 use crate::Kind;
+use crate::sys::Meta;
 use crate::visit::Seen;
 
 /// The longest end of a name that counts as an extension.
@@ -24,23 +27,29 @@ fn extension(name: &[u8]) -> Vec<u8> {
     end.to_ascii_lowercase()
 }
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Extensions(HashMap<Vec<u8>, Tally>);
 
-impl Collector for Extensions {
-    fn entry(&mut self, seen: &Seen<'_>) {
-        if seen.meta.kind == Kind::File {
-            self.0.entry(extension(seen.name)).or_default().count(seen);
+impl Extensions {
+    pub(super) fn count(&mut self, name: &[u8], meta: &Meta, bears: bool) {
+        if meta.kind == Kind::File {
+            self.0.entry(extension(name)).or_default().add(&Tally::of(meta, bears));
         }
     }
 
-    fn merge(&mut self, others: Box<dyn Any>) {
-        merge(&mut self.0, other::<Self>(others).0);
+    pub(super) fn bear(&mut self, name: &[u8], meta: &Meta) {
+        if meta.kind == Kind::File {
+            self.0.entry(extension(name)).or_default().add(&Tally::size(meta));
+        }
     }
 
-    fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section {
+    pub(super) fn add(&mut self, others: &Extensions) {
+        merge(&mut self.0, others.0.clone());
+    }
+
+    pub(super) fn section(self, settings: &Settings) -> Section {
         const COLUMNS: &[Column] = &[FILES, DISK, APPARENT, Column::text("extension", "extension")];
-        let (found, left_out) = ranked(self.0, sources.settings);
+        let (found, left_out) = ranked(self.0, settings);
         let row = |(name, tally): &(Vec<u8>, Tally)| {
             let name = if name.is_empty() { b"(none)" } else { &name[..] };
             let name = String::from_utf8_lossy(name).into_owned();
@@ -48,6 +57,20 @@ impl Collector for Extensions {
         };
         let rows = found.iter().map(row).collect();
         Section { left_out, ..Section::complete(Report::Extensions, COLUMNS, rows) }
+    }
+}
+
+impl Collector for Extensions {
+    fn entry(&mut self, seen: &Seen<'_>) {
+        self.count(seen.name, seen.meta, seen.bears);
+    }
+
+    fn merge(&mut self, others: Box<dyn Any>) {
+        merge(&mut self.0, other::<Self>(others).0);
+    }
+
+    fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section {
+        self.section(sources.settings)
     }
 }
 
@@ -108,6 +131,27 @@ const TYPES: [(&str, &[&str]); 12] = [
 #[derive(Default)]
 pub(super) struct Types(HashMap<&'static str, Tally>);
 
+impl Types {
+    /// What files of these extensions add up to.
+    pub(super) fn of(extensions: &Extensions) -> Types {
+        let mut types = Types::default();
+        for (extension, tally) in &extensions.0 {
+            types.0.entry(type_of(extension)).or_default().add(tally);
+        }
+        types
+    }
+
+    pub(super) fn section(self, settings: &Settings) -> Section {
+        const COLUMNS: &[Column] = &[FILES, DISK, APPARENT, Column::text("type", "type")];
+        let (found, left_out) = ranked(self.0, settings);
+        let row = |(name, tally): &(&'static str, Tally)| {
+            tally.cells().into_iter().chain([Cell::Text((*name).into())]).collect()
+        };
+        let rows = found.iter().map(row).collect();
+        Section { left_out, ..Section::complete(Report::Types, COLUMNS, rows) }
+    }
+}
+
 fn type_of(extension: &[u8]) -> &'static str {
     let known = TYPES.iter().find(|(_, those)| those.iter().any(|it| it.as_bytes() == extension));
     known.map_or("other", |&(name, _)| name)
@@ -125,13 +169,7 @@ impl Collector for Types {
     }
 
     fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section {
-        const COLUMNS: &[Column] = &[FILES, DISK, APPARENT, Column::text("type", "type")];
-        let (found, left_out) = ranked(self.0, sources.settings);
-        let row = |(name, tally): &(&'static str, Tally)| {
-            tally.cells().into_iter().chain([Cell::Text((*name).into())]).collect()
-        };
-        let rows = found.iter().map(row).collect();
-        Section { left_out, ..Section::complete(Report::Types, COLUMNS, rows) }
+        self.section(sources.settings)
     }
 }
 

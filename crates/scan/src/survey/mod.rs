@@ -41,11 +41,13 @@ mod owners;
 mod section;
 mod stats;
 mod symlinks;
+mod tallies;
 mod tally;
 mod top;
 mod totals;
 
 pub use section::{Cell, Column, Section, Text, json, text};
+pub use tallies::Tallies;
 
 /// A report, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,17 +3,47 @@
 use std::any::Any;
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::section::{APPARENT, Column, DISK, ENTRIES};
 use super::tally::{Tally, merge, ranked};
-use super::{Cell, Collector, Report, Section, Sources, other};
+use super::{Cell, Collector, Report, Section, Settings, Sources, other};
+use crate::sys::Meta;
 use crate::visit::Seen;
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Owners(HashMap<u32, Tally>);
+
+impl Owners {
+    pub(super) fn count(&mut self, meta: &Meta, bears: bool) {
+        self.0.entry(meta.owner).or_default().add(&Tally::of(meta, bears));
+    }
+
+    pub(super) fn bear(&mut self, meta: &Meta) {
+        self.0.entry(meta.owner).or_default().add(&Tally::size(meta));
+    }
+
+    pub(super) fn add(&mut self, others: &Owners) {
+        merge(&mut self.0, others.0.clone());
+    }
+
+    pub(super) fn section(self, settings: &Settings) -> Section {
+        const COLUMNS: &[Column] =
+            &[ENTRIES, DISK, APPARENT, Column::count("uid", "uid"), Column::text("owner", "owner")];
+        let (found, left_out) = ranked(self.0, settings);
+        let row = |(uid, tally): &(u32, Tally)| {
+            let name = settings.owners.get(uid).cloned().unwrap_or_default();
+            let who = [Cell::Count(u64::from(*uid)), Cell::Text(name.into())];
+            tally.cells().into_iter().chain(who).collect()
+        };
+        let rows = found.iter().map(row).collect();
+        Section { left_out, ..Section::complete(Report::Owners, COLUMNS, rows) }
+    }
+}
 
 impl Collector for Owners {
     fn entry(&mut self, seen: &Seen<'_>) {
-        self.0.entry(seen.meta.owner).or_default().count(seen);
+        self.count(seen.meta, seen.bears);
     }
 
     fn merge(&mut self, others: Box<dyn Any>) {
@@ -21,15 +51,6 @@ impl Collector for Owners {
     }
 
     fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section {
-        const COLUMNS: &[Column] =
-            &[ENTRIES, DISK, APPARENT, Column::count("uid", "uid"), Column::text("owner", "owner")];
-        let (found, left_out) = ranked(self.0, sources.settings);
-        let row = |(uid, tally): &(u32, Tally)| {
-            let name = sources.settings.owners.get(uid).cloned().unwrap_or_default();
-            let who = [Cell::Count(u64::from(*uid)), Cell::Text(name.into())];
-            tally.cells().into_iter().chain(who).collect()
-        };
-        let rows = found.iter().map(row).collect();
-        Section { left_out, ..Section::complete(Report::Owners, COLUMNS, rows) }
+        self.section(sources.settings)
     }
 }

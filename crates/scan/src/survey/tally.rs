@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Cell, Settings};
 use crate::report::Measure;
+use crate::sys::Meta;
 use crate::visit::Seen;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) entries: u64,
     pub(super) apparent: u64,
@@ -17,6 +20,16 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn count(&mut self, seen: &Seen<'_>) {
         self.add(&Tally { entries: 1, apparent: seen.apparent(), disk: seen.disk() });
+    }
+
+    /// An entry, and its size if it bears it.
+    pub(super) fn of(meta: &Meta, bears: bool) -> Tally {
+        Tally { entries: 1, ..if bears { Tally::size(meta) } else { Tally::default() } }
+    }
+
+    /// A size, of an entry that was counted before.
+    pub(super) fn size(meta: &Meta) -> Tally {
+        Tally { entries: 0, apparent: meta.apparent, disk: meta.disk }
     }
 
     pub(super) fn add(&mut self, other: &Tally) {
