@@ -36,6 +36,8 @@ enum Verb {
     Documents,
     /// The workspace compiles for the other platforms, and for all of them with `portable`.
     Cross,
+    /// The library and the program compile with the oldest compiler that `Cargo.toml` states.
+    Oldest,
     /// The unit and behaviour tests of the crates that hold `unsafe` run under Miri.
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
@@ -60,7 +62,7 @@ enum Verb {
     Mpi(verb::mpi::Options),
     /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
     Capi(verb::capi::Options),
-    /// The quick verbs, one after the other: fmt, lint, docs, cross.
+    /// The quick verbs, one after the other: fmt, lint, docs, cross, oldest.
     Ci,
 }
 
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Docs => verb::docs::run(),
         Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),
+        Verb::Oldest => verb::oldest::run(),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),

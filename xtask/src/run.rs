@@ -25,7 +25,13 @@ impl Step {
     ///
     /// Through `rustup run`: inside `cargo xtask`, `cargo` is the toolchain's own and knows no `+`.
     pub(crate) fn nightly(arguments: &str) -> Self {
-        Self::new("rustup").args("run nightly cargo".split(' ')).args(arguments.split_whitespace())
+        Self::toolchain("nightly", arguments)
+    }
+
+    /// `cargo +<toolchain> <arguments>`, separated by blanks.
+    pub(crate) fn toolchain(toolchain: &str, arguments: &str) -> Self {
+        let run = ["run", toolchain, "cargo"];
+        Self::new("rustup").args(run).args(arguments.split_whitespace())
     }
 
     /// A program of the system's, or one that was built.
@@ -164,6 +170,17 @@ pub(crate) fn need_nightly(components: &[&str]) -> Result<()> {
     rustup("toolchain install nightly --profile minimal")
         .args(components.iter().flat_map(|component| ["--component", component]))
         .run("the nightly toolchain could not be installed")
+}
+
+/// Makes sure that this toolchain is installed.
+pub(crate) fn need_toolchain(version: &str) -> Result<()> {
+    let is_it = |line: &str| line.split(['-', ' ']).next() == Some(version);
+    if rustup("toolchain list").output().lines().any(is_it) {
+        return Ok(());
+    }
+    rustup("toolchain install --profile minimal")
+        .args([version])
+        .run(&format!("the toolchain {version} could not be installed"))
 }
 
 /// `path` as it reads from the root of the workspace.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use cargo_metadata::semver::Version;
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The root of the workspace.
@@ -43,6 +44,14 @@ impl Workspace {
 
     fn packages(&self) -> impl Iterator<Item = &Package> {
         self.0.packages.iter()
+    }
+
+    /// The newest of the compilers that the packages state as the oldest that they build with.
+    pub(crate) fn rust_version(&self) -> Option<String> {
+        self.packages().filter_map(|package| package.rust_version.as_ref()).max().map(|version| {
+            let &Version { major, minor, patch, .. } = version;
+            format!("{major}.{minor}.{patch}")
+        })
     }
 
     /// The packages, by name, that have a library and whose directory ends with one of `directories`.

@@ -164,19 +164,28 @@ impl Processor {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn identify() -> Option<Processor> {
-    use core::arch::x86_64::__cpuid;
-    let vendor = __cpuid(0);
+    let vendor = cpuid(0);
     let maker = match [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() {
         b"AuthenticAMD" => Maker::Amd,
         b"GenuineIntel" => Maker::Intel,
         _ => return None,
     };
-    Some(Processor::from_cpuid(maker, __cpuid(1).eax))
+    Some(Processor::from_cpuid(maker, cpuid(1).eax))
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn has_hypervisor() -> bool {
-    core::arch::x86_64::__cpuid(1).ecx >> 31 != 0
+    cpuid(1).ecx >> 31 != 0
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[allow(
+    unused_unsafe,
+    reason = "the intrinsic is safe in newer compilers than the oldest that Poach builds with"
+)]
+fn cpuid(leaf: u32) -> core::arch::x86_64::CpuidResult {
+    // SAFETY: the instruction is part of x86-64, and the target is no enclave that forbids it.
+    unsafe { core::arch::x86_64::__cpuid(leaf) }
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]

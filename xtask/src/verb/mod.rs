@@ -12,6 +12,7 @@ pub(crate) mod loom;
 pub(crate) mod miri;
 pub(crate) mod mpi;
 pub(crate) mod mutate;
+pub(crate) mod oldest;
 pub(crate) mod rayon_bench;
 pub(crate) mod rayon_programs;
 pub(crate) mod rayon_suite;

@@ -71,6 +71,7 @@ impl Node {
         Node { state: hash.finalize().into(), depth: 0 }
     }
 
+    #[inline]
     pub(crate) fn child(&self, index: u32) -> Node {
         let mut hash = Sha1::new();
         hash.update(self.state);
@@ -79,11 +80,13 @@ impl Node {
     }
 
     /// The node's random number, from 0 to just below 1.
+    #[inline]
     fn random(&self) -> f64 {
         let [.., a, b, c, d] = self.state;
         f64::from(u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff) / 2_147_483_648.0
     }
 
+    #[inline]
     pub(crate) fn children(&self, shape: Shape) -> u32 {
         match shape {
             Shape::Binomial { root, .. } if self.depth == 0 => root,
@@ -108,6 +111,7 @@ impl Node {
         }
     }
 
+    #[inline]
     fn geometric(&self, branching: f64) -> u32 {
         let p = 1.0 / (1.0 + branching);
         let children = ((1.0 - self.random()).ln() / (1.0 - p).ln()).floor() as u32;

@@ -80,7 +80,7 @@ pub(super) fn quiet_panics() {
         std::panic::set_hook(Box::new(move |info| {
             let state = |engine: &Engine| (engine.mode, engine.aborts);
             let state = ENGINE.try_with(|engine| engine.try_borrow().map(|engine| state(&engine)));
-            let text = info.payload_as_str().unwrap_or_default();
+            let text = message(info.payload()).unwrap_or_default();
             let ends_all = CANNOT_UNWIND.iter().any(|start| text.starts_with(start));
             match state {
                 Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind, aborts))) if ends_all => {

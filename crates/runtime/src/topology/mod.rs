@@ -131,7 +131,7 @@ impl fmt::Display for TopologyError {
             TopologyError::Unknown { id, known } => write!(
                 f,
                 "processor {id} is not there or may not be used by this thread: use some of {}",
-                sysfs::list_of(known)
+                sysfs::List(known)
             ),
         }
     }

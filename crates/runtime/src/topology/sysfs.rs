@@ -217,10 +217,12 @@ fn parse_list(text: &str) -> Option<BTreeSet<usize>> {
     Some(numbers)
 }
 
-/// The list of these ascending numbers, as the system would write it.
-pub(super) fn list_of(numbers: &[usize]) -> impl fmt::Display + '_ {
-    fmt::from_fn(move |f| {
-        for (i, run) in numbers.chunk_by(|a, b| a + 1 == *b).enumerate() {
+/// Ascending numbers, shown as a list in the system's form.
+pub(super) struct List<'n>(pub(super) &'n [usize]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, run) in self.0.chunk_by(|a, b| a + 1 == *b).enumerate() {
             let comma = if i == 0 { "" } else { "," };
             match run {
                 [one] => write!(f, "{comma}{one}")?,
@@ -229,7 +231,7 @@ pub(super) fn list_of(numbers: &[usize]) -> impl fmt::Display + '_ {
             }
         }
         Ok(())
-    })
+    }
 }
 
 #[cfg(test)]
@@ -240,7 +242,7 @@ mod tests {
     fn lists_are_read_as_they_are_written() {
         for text in ["0", "0-3", "0-3,8", "1,3,5-6,100-119", ""] {
             let numbers: Vec<usize> = parse_list(text).unwrap().into_iter().collect();
-            assert_eq!(list_of(&numbers).to_string(), text);
+            assert_eq!(List(&numbers).to_string(), text);
         }
     }
 

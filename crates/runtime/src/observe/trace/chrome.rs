@@ -18,16 +18,15 @@ const PROCESS: u32 = 1;
 
 impl fmt::Display for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metadata = |name, thread, value: fmt::Arguments<'_>| {
+        let metadata = |name, thread, value| {
             format!(
                 r#"{{"ph":"M","pid":{PROCESS},"tid":{thread},"name":"{name}","args":{{"name":"{value}"}}}}"#
             )
         };
         writeln!(f, r#"{{"displayTimeUnit":"ns","traceEvents":["#)?;
-        write!(f, "{}", metadata("process_name", 0, format_args!("poach")))?;
+        write!(f, "{}", metadata("process_name", 0, Escaped("poach")))?;
         for (index, worker) in self.0.workers.iter().enumerate() {
-            let name = format_args!("{}", escaped(worker.name()));
-            write!(f, ",\n{}", metadata("thread_name", index, name))?;
+            write!(f, ",\n{}", metadata("thread_name", index, Escaped(worker.name())))?;
             for span in worker.spans() {
                 write_span(f, index, span)?;
             }
@@ -41,8 +40,8 @@ impl fmt::Display for Document<'_> {
 }
 
 fn write_span(f: &mut fmt::Formatter<'_>, thread: usize, span: &Span) -> fmt::Result {
-    let start = micros(span.start);
-    let length = micros(span.end.saturating_sub(span.start));
+    let start = Micros(span.start);
+    let length = Micros(span.end.saturating_sub(span.start));
     let name = span.activity.name();
     write!(
         f,
@@ -57,7 +56,7 @@ fn write_span(f: &mut fmt::Formatter<'_>, thread: usize, span: &Span) -> fmt::Re
 }
 
 fn write_mark(f: &mut fmt::Formatter<'_>, thread: usize, at: Duration, mark: Mark) -> fmt::Result {
-    let (at, name) = (micros(at), mark.name());
+    let (at, name) = (Micros(at), mark.name());
     write!(
         f,
         ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{PROCESS},\"tid\":{thread},\"ts\":{at},\
@@ -70,18 +69,24 @@ fn write_mark(f: &mut fmt::Formatter<'_>, thread: usize, at: Duration, mark: Mar
 }
 
 /// As part of a JSON string.
-fn escaped(text: &str) -> impl fmt::Display {
-    fmt::from_fn(move |f| {
-        text.chars().try_for_each(|c| match c {
+struct Escaped<'t>(&'t str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c {
             '"' | '\\' => write!(f, "\\{c}"),
             '\0'..' ' => write!(f, "\\u{:04x}", u32::from(c)),
             _ => write!(f, "{c}"),
         })
-    })
+    }
 }
 
-/// Microseconds with three decimals, exactly.
-fn micros(time: Duration) -> impl fmt::Display {
-    let nanos = time.as_nanos();
-    fmt::from_fn(move |f| write!(f, "{}.{:03}", nanos / 1000, nanos % 1000))
+/// In microseconds with three decimals, exactly.
+struct Micros(Duration);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        write!(f, "{}.{:03}", nanos / 1000, nanos % 1000)
+    }
 }
