@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Reads lines of a workload's name and a size, and answers each with the nanoseconds that one run of it takes: the
-//! median of as many as fit into 40 ms, at least three. `list` answers with all names. Built on the original core and on the drop-in, so that one
+//! median of as many as fit into 40 ms, at least three, or of so many as a third word says, as one wants it to count instructions. `list`
+//! answers with all names. Built on the original core and on the drop-in, so that one
 //! program can ask both in turn.
 
 use std::hint::black_box;
@@ -160,12 +161,16 @@ const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// The median time of a run, in nanoseconds.
-fn time(mut run: Box<dyn FnMut()>) -> u128 {
+/// The median time of a run, in nanoseconds, of so many runs.
+fn time(mut run: Box<dyn FnMut()>, runs: Option<usize>) -> u128 {
     let mut times = Vec::new();
     run();
     let start = Instant::now();
-    while times.len() < 3 || start.elapsed() < Duration::from_millis(40) {
+    let more = |done| match runs {
+        Some(runs) => done < runs.max(1),
+        None => done < 3 || start.elapsed() < Duration::from_millis(40),
+    };
+    while more(times.len()) {
         let begun = Instant::now();
         run();
         times.push(begun.elapsed().as_nanos());
@@ -186,10 +191,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             writeln!(out)?;
         } else {
-            let (name, size) = line.split_once(' ').ok_or("a workload and a size")?;
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (&[name, size], runs) = words.split_first_chunk().ok_or("a workload and a size")?;
+            let runs = runs.first().map(|runs| runs.parse()).transpose()?;
             let workload = WORKLOADS.iter().find(|workload| workload.name == name);
             let workload = workload.ok_or_else(|| format!("there is no {name}"))?;
-            writeln!(out, "{}", time((workload.make)(size.parse()?)))?;
+            writeln!(out, "{}", time((workload.make)(size.parse()?), runs))?;
         }
         out.flush()?;
     }

@@ -274,14 +274,16 @@ fn a_context_of_any_answers() {
     assert!(seen.into_iter().eq(0..500));
 
     // A stack without an owner has nothing, whatever a thief asks of it.
-    let stack = Stack::<Machine, _>::new(3, ()).unwrap();
-    stack.request();
-    assert!(stack.steal().is_err() && !stack.has_private_tasks());
-    _ = stack.expose();
-    assert_eq!(
-        (stack.shared(), stack.counts(), stack.context(), stack.capacity()),
-        (0, (0, 0), &(), 3)
-    );
+    for stack in [Stack::<Machine, _>::new(3, ()), Stack::new_untouched(3, ())] {
+        let stack = stack.unwrap();
+        stack.request();
+        assert!(stack.steal().is_err() && !stack.has_private_tasks());
+        _ = stack.expose();
+        assert_eq!(
+            (stack.shared(), stack.counts(), stack.context(), stack.capacity()),
+            (0, (0, 0), &(), 3)
+        );
+    }
     assert!(Slot::<Machine>::fits::<[u64; 6]>() && !Slot::<Machine>::fits::<[u64; 7]>());
     for slots in [0, MAX_SLOTS + 1, usize::MAX] {
         let error: StackError = Stack::<Machine, ()>::new(slots, ()).err().unwrap();

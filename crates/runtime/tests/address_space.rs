@@ -34,7 +34,7 @@ fn fib(n: u64) -> u64 {
 
 #[test]
 fn a_pool_reserves_less_where_there_is_less() {
-    // By default such a pool would reserve 4.6 GB.
+    // By default such a pool would reserve 1.5 GB, with the call stacks, and as much again for what the threads allocate.
     within(2 << 20, "a_pool_reserves_less_where_there_is_less", || {
         let pool = ThreadPool::builder().threads(64).build().unwrap();
         assert_eq!(pool.install(|| fib(20)), 6765);

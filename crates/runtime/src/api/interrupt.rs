@@ -46,7 +46,7 @@ use crate::job::current::Local;
 use crate::job::shared::Shared;
 use crate::job::task::Task;
 use crate::job::unwind::catch;
-use crate::pool::allocate::{PoolConfig, allocate};
+use crate::pool::allocate::{PoolConfig, TaskStacks, allocate};
 use crate::pool::build_error::BuildError;
 use crate::pool::global;
 use crate::scheduler::latch::Signal;
@@ -184,7 +184,7 @@ impl Interruption {
             &Plan::anywhere(parent.workers.len()),
             PoolConfig {
                 threads: parent.threads,
-                task_stack: parent.workers[0].forks.capacity(),
+                task_stacks: TaskStacks::all(parent.workers[0].forks.capacity()),
                 guests: 0,
                 wait_policy: parent.wait_policy,
             },

@@ -6,9 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use poach_deque::split::MAX_SLOTS;
-
-use super::allocate::{PoolConfig, allocate, allocate_what_fits};
+use super::allocate::{PoolConfig, TaskStacks, allocate, allocate_what_fits, task_stack_beside};
 use super::build_error::{BuildError, MAX_THREADS};
 use super::handlers::Handlers;
 use super::threads::{ThreadBuilder, WorkerSlot};
@@ -20,10 +18,6 @@ use crate::scheduler::registry::{SpawnOrder, WaitPolicy};
 use crate::scheduler::victim_order::{Plan, Victims};
 use crate::scheduler::waiting::{NESTING, Waiting};
 use crate::topology::{Placement, Topology};
-
-/// Pending forks a worker can hold unless the builder says otherwise. Each takes 64 bytes of address
-/// space, and of memory once it has been used; a thread's call stack runs out long before.
-const TASK_STACK: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
 /// Threads from outside that may work for a pool at the same time in places of their own.
 const GUESTS: usize = 4;
@@ -122,12 +116,14 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// How many forks may be pending on one worker, by default 2^20, and at most 3 * 2^19 (on a machine
-    /// of 32 bits, 24,576 for both): a [`join`](crate::join) inside that many others panics. Each takes
+    /// How many forks may be pending on one worker, at most 3 * 2^19 (on a machine
+    /// of 32 bits, 24,576): a [`join`](crate::join) inside that many others panics. Each takes
     /// 64 bytes of address space, of memory once used.
     ///
-    /// Where there is no address space for the default and for the threads' call stacks (`ulimit -v`, or a system that promises no more than it has),
-    /// it is 2^18, or 2^16, or 2^14; and if there is none for that, [`build`](Builder::build) returns an error.
+    /// By default as many as the thread's call stack has room for, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
+    /// [`stack_size`](Builder::stack_size), and 2^20 where the pool does not know the call stack. Where there is no address space for that and for
+    /// the threads' call stacks (`ulimit -v`, or a system that promises no more than it has), it is a quarter, or a sixteenth, but no less than 2^14;
+    /// and if there is none for that, [`build`](Builder::build) returns an error.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
         self
@@ -314,13 +310,19 @@ impl<'h> Builder<'h> {
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
         let wait_policy = self.wait_policy;
-        let task_stack = self.task_stack.unwrap_or(TASK_STACK);
-        let config = PoolConfig { threads, guests, task_stack, wait_policy };
-        let (registry, mut owners) = if self.task_stack.is_some() {
-            allocate(&plan, config, handlers, None)?
+        let config = |task_stacks| PoolConfig { threads, guests, task_stacks, wait_policy };
+        let (registry, mut owners) = if let Some(forks) = self.task_stack {
+            allocate(&plan, config(TaskStacks::all(forks)), handlers, None)?
         } else {
             let stack = self.stack_size.unwrap_or_else(environment::stack);
-            allocate_what_fits(&plan, config, &handlers, own, stack)?
+            // A handler that is told no size has threads with call stacks of its own.
+            let known = (spawner.is_none() || self.stack_size.is_some()).then_some(stack);
+            let task_stacks = TaskStacks {
+                own: task_stack_beside(known),
+                foreign: task_stack_beside(None),
+                resident: self.use_current_thread,
+            };
+            allocate_what_fits(&plan, config(task_stacks), &handlers, own, stack)?
         };
         let guests = Guests::new(&registry, owners.split_off(own));
         // Started workers are ended by this value's drop, should a later one fail to start.

@@ -316,12 +316,26 @@ impl<M: Memory, C: Context> Stack<M, C> {
     ///
     /// [`StackError`]: a capacity out of range, or an allocator that refuses.
     pub fn new(slots: usize, context: C) -> Result<Self, StackError> {
+        Self::make(slots, context, false)
+    }
+
+    /// As [`new`](Stack::new), in memory that nobody has used before in this process, so that its pages lie on the node of the processor that writes to them
+    /// first: for an owner that is bound to one. `new` may take the memory of a stack that was dropped, which is quicker.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Stack::new).
+    pub fn new_untouched(slots: usize, context: C) -> Result<Self, StackError> {
+        Self::make(slots, context, true)
+    }
+
+    fn make(slots: usize, context: C, untouched: bool) -> Result<Self, StackError> {
         if slots == 0 || slots > MAX_SLOTS {
             return Err(StackError::Capacity(slots));
         }
         let layout = Self::layout(slots);
         // SAFETY: the layout holds a header, so its size is not zero.
-        let memory = unsafe { alloc(layout) };
+        let memory = unsafe { alloc(layout, untouched) };
         let header = NonNull::new(memory.cast::<Header<M, C>>())
             .ok_or(StackError::OutOfMemory(layout.size()))?;
         let ready = (slots + SPARE).min(Header::<M, C>::FIRST_BATCH);
@@ -339,7 +353,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
             slots,
             context,
         };
-        // SAFETY: freshly allocated with the header's size and alignment.
+        // SAFETY: allocated with the header's size and alignment, and nobody else's.
         unsafe { header.write(content) };
         // SAFETY: nobody else knows the allocation yet, which has so many slots and more.
         unsafe { make_ready(first, ready) };
@@ -496,7 +510,7 @@ impl<M: Memory, C> Stack<M, C> {
 
 impl<M: Memory, C> Drop for Stack<M, C> {
     fn drop(&mut self) {
-        let (slots, last_ready) = {
+        let (slots, last_ready): (_, *mut Limit) = {
             // SAFETY: initialised in `new`; `&mut self` says that no head or thief uses it.
             let header = unsafe { self.header.as_ref() };
             (header.slots, header.hot.own_limit.load(Ordering::Relaxed))
@@ -513,8 +527,10 @@ impl<M: Memory, C> Drop for Stack<M, C> {
         unsafe { self.sentinel().drop_in_place() };
         // SAFETY: initialised, and not used again.
         unsafe { self.header.drop_in_place() };
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.header.as_ptr().cast(), Self::layout(slots)) };
+        // Up to the end of the last ready slot, past which nothing was written to.
+        let used = last_ready.addr() + size_of::<Slot<M>>() - self.header.addr().get();
+        // SAFETY: allocated in `make` with this layout; nothing was written to beyond the last ready slot.
+        unsafe { dealloc(self.header.as_ptr().cast(), Self::layout(slots), used) };
     }
 }
 

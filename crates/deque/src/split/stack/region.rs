@@ -3,6 +3,14 @@
 //! A stack lies at a multiple of a large power of two, so that a head finds its header by a mask. An allocator of the C library reserves as much
 //! address space for that on top of each stack. Where address space is limited (`ulimit -v`) that is most of what a pool takes; so on
 //! Linux a stack is mapped here, and what lies before and behind it is given back.
+//!
+//! # Stacks that are kept
+//!
+//! A program that makes a pool for each of its jobs would map and unmap a stack for each worker: two system calls under the lock of the
+//! process's address space, an interrupt of the processors that run its other threads, and faults of the first page and of the tables above
+//! it. So a few freed stacks stay mapped for the next pool, as the C library keeps call stacks, and with them no more than 64 KiB
+//! of memory each. Nobody waits for the list: a thread that finds it locked does without, so a forked child may, too, whose parent was
+//! at it. Where the system has no address space left, what is kept is given back first.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
@@ -10,11 +18,75 @@ mod system {
     use std::cell::Cell;
     use std::io;
     use std::ptr;
+    use std::sync::Mutex;
 
-    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
     /// A multiple of all sizes of pages.
     const PAGE: usize = 64 << 10;
+
+    /// Of a stack that is kept, so much stays in memory at most.
+    const RESIDENT: usize = PAGE;
+
+    /// No larger stack is kept: the largest that a pool makes of its own accord.
+    const LARGEST: usize = (64 << 20) + PAGE;
+
+    /// A stack that nobody uses.
+    struct Spare {
+        start: *mut u8,
+        size: usize,
+    }
+
+    // SAFETY: a mapping belongs to no thread.
+    unsafe impl Send for Spare {}
+
+    /// No more than these are kept.
+    static SPARES: Mutex<[Option<Spare>; 16]> = Mutex::new([const { None }; 16]);
+
+    /// A stack that was kept, of this size.
+    fn reuse(size: usize) -> Option<*mut u8> {
+        let mut spares = SPARES.try_lock().ok()?;
+        let fits = |spare: &&mut Option<Spare>| spare.as_ref().is_some_and(|s| s.size == size);
+        Some(spares.iter_mut().find(fits)?.take()?.start)
+    }
+
+    /// Keeps a stack, in the place of one of another size if there is no other. Returns whether there was room for it.
+    ///
+    /// # Safety
+    ///
+    /// A stack of this module's, of this size, which nobody uses any more. Nothing was written to beyond its first `used` bytes.
+    unsafe fn keep(start: *mut u8, size: usize, used: usize) -> bool {
+        if size > LARGEST {
+            return false;
+        }
+        let Ok(mut spares) = SPARES.try_lock() else { return false };
+        // What nobody asks for any more makes room.
+        let other = |spare: &Option<Spare>| spare.as_ref().is_none_or(|spare| spare.size != size);
+        let free =
+            spares.iter().position(Option::is_none).or_else(|| spares.iter().position(other));
+        let Some(free) = free else { return false };
+        if used > RESIDENT {
+            let rest = start.wrapping_byte_add(RESIDENT);
+            // SAFETY: whole pages of this mapping, which nobody uses.
+            if unsafe { madvise(rest.cast(), size - RESIDENT, Advice::LinuxDontNeed) }.is_err() {
+                return false;
+            }
+        }
+        if let Some(other) = spares[free].replace(Spare { start, size }) {
+            // SAFETY: it was kept, since nobody uses it.
+            unsafe { unmap(other.start, other.size) };
+        }
+        true
+    }
+
+    /// Gives back what is kept.
+    fn give_back() {
+        let Ok(mut spares) = SPARES.try_lock() else { return };
+        for Spare { start, size } in spares.iter_mut().filter_map(Option::take) {
+            // SAFETY: it was kept, since nobody uses it.
+            unsafe { unmap(start, size) };
+        }
+    }
 
     thread_local! {
         /// Where this thread asks for its next stack: below the last one that it has made, or where the highest one lay that it has
@@ -39,13 +111,22 @@ mod system {
         _ = unsafe { munmap(start.cast(), length) };
     }
 
+    /// Memory for a stack: `untouched` if its pages are to lie on the node of the thread that writes to them first.
+    ///
     /// # Safety
     ///
     /// The layout's size is not zero.
-    pub(crate) unsafe fn alloc(layout: Layout) -> *mut u8 {
+    pub(crate) unsafe fn alloc(layout: Layout, untouched: bool) -> *mut u8 {
         assert!(layout.align().is_multiple_of(PAGE), "a stack lies at a page's boundary");
         let size = layout.size().next_multiple_of(PAGE);
-        let stack = map_next(size, layout.align()).or_else(|| map_within(size, layout.align()));
+        if let Some(stack) = (!untouched).then(|| reuse(size)).flatten() {
+            return stack;
+        }
+        let map = || map_next(size, layout.align()).or_else(|| map_within(size, layout.align()));
+        let stack = map().or_else(|| {
+            give_back();
+            map()
+        });
         let Some(stack) = stack else {
             return ptr::null_mut();
         };
@@ -85,10 +166,15 @@ mod system {
 
     /// # Safety
     ///
-    /// It was allocated by `alloc` with this layout, and nobody uses it any more.
-    pub(crate) unsafe fn dealloc(stack: *mut u8, layout: Layout) {
+    /// It was allocated by `alloc` with this layout, and nobody uses it any more; nothing was written to beyond its first `used` bytes.
+    pub(crate) unsafe fn dealloc(stack: *mut u8, layout: Layout, used: usize) {
+        let size = layout.size().next_multiple_of(PAGE);
         // SAFETY: by this function's contract.
-        unsafe { unmap(stack, layout.size().next_multiple_of(PAGE)) };
+        if unsafe { keep(stack, size, used) } {
+            return;
+        }
+        // SAFETY: by this function's contract.
+        unsafe { unmap(stack, size) };
         // In a thread's last moments, too: it needs no destructor.
         NEXT.set(NEXT.get().max(stack.addr()));
     }
@@ -97,5 +183,74 @@ mod system {
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(super) use system::{alloc, dealloc};
 
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use std::alloc::Layout;
+
+    use super::{alloc, dealloc};
+
+    const ALIGN: usize = super::super::ALIGN;
+
+    #[test]
+    fn a_stack_that_is_kept_keeps_no_memory_but_its_first_pages() {
+        // A size that no other test asks for. The others may keep the list locked just then, so this is tried until it is kept.
+        let layout = Layout::from_size_align(11 << 16, ALIGN).unwrap();
+        let end = layout.size() - 1;
+        let again = || {
+            // SAFETY: a layout with a size.
+            let stack = unsafe { alloc(layout, false) };
+            assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+            let last = stack.wrapping_byte_add(end);
+            // SAFETY: the last byte of what was allocated just now, and mapped with zeros or written to before.
+            assert_eq!(unsafe { last.read() }, 0, "what lies behind the first pages is given back");
+            // SAFETY: as above.
+            unsafe { last.write(7) };
+            // SAFETY: allocated just now, and used to its end.
+            unsafe { dealloc(stack, layout, layout.size()) };
+            stack
+        };
+        let mut before = again();
+        while before != again() {
+            before = again();
+        }
+    }
+
+    #[test]
+    fn untouched_memory_is_zero() {
+        let layout = Layout::from_size_align(13 << 16, ALIGN).unwrap();
+        for _ in 0..3 {
+            // SAFETY: a layout with a size.
+            let stack = unsafe { alloc(layout, true) };
+            // SAFETY: mapped just now.
+            assert_eq!(unsafe { stack.read() }, 0);
+            // SAFETY: as above.
+            unsafe { stack.write(7) };
+            // SAFETY: allocated just now; its first byte is used.
+            unsafe { dealloc(stack, layout, 1) };
+        }
+    }
+}
+
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub(super) use std::alloc::{alloc, dealloc};
+mod portable {
+    use std::alloc::{self, Layout};
+
+    /// # Safety
+    ///
+    /// The layout's size is not zero.
+    pub(crate) unsafe fn alloc(layout: Layout, _untouched: bool) -> *mut u8 {
+        // SAFETY: by this function's contract.
+        unsafe { alloc::alloc(layout) }
+    }
+
+    /// # Safety
+    ///
+    /// It was allocated by `alloc` with this layout, and nobody uses it any more.
+    pub(crate) unsafe fn dealloc(stack: *mut u8, layout: Layout, _used: usize) {
+        // SAFETY: by this function's contract.
+        unsafe { alloc::dealloc(stack, layout) };
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(super) use portable::{alloc, dealloc};
