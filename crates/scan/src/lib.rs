@@ -46,7 +46,7 @@ mod walk;
 pub use control::{Control, Progress};
 pub use engine::Engine;
 pub use sys::Kind;
-pub use tree::{Facts, Link, Node, RenewError, Tree};
+pub use tree::{Facts, Link, Node, NodeId, RenewError, Tree};
 pub use visit::{Seen, Visitor, Within};
 
 use sys::{Native, Sys};

@@ -233,10 +233,24 @@ pub struct Node<'t> {
     place: Place,
 }
 
+/// Which entry a [`Node`] is, without a borrow of its tree: [`Tree::node`] leads back to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeId(Place);
+
 impl Tree {
     /// The scanned paths, in the order they were given, without those that lie within another.
     pub fn roots(&self) -> impl Iterator<Item = Node<'_>> {
         self.roots.iter().map(|&place| Node { tree: self, place })
+    }
+
+    /// The entry that [`Node::id`] was asked of. Of another tree's entry: some entry of this one, or none. Constant time.
+    pub fn node(&self, NodeId(place): NodeId) -> Option<Node<'_>> {
+        let entries = &self.arenas.get(place.entry.arena())?.entries;
+        let is_directory = |index| index == ABSENT || (index as usize) < self.directories.len();
+        let known = place.entry.index() < entries.len()
+            && is_directory(place.directory)
+            && is_directory(place.parent);
+        known.then_some(Node { tree: self, place })
     }
 
     /// How many directories the tree holds.
@@ -360,6 +374,11 @@ fn joined(mut path: Vec<u8>, name: &[u8]) -> Vec<u8> {
 }
 
 impl<'t> Node<'t> {
+    /// Which entry it is, for [`Tree::node`].
+    pub fn id(&self) -> NodeId {
+        NodeId(self.place)
+    }
+
     /// Its name; of a root, the path as it was given.
     pub fn name(&self) -> &'t [u8] {
         self.tree.name(self.place.entry).to_bytes()

@@ -16,7 +16,8 @@ use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, esca
 use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
 use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
 use poach_scan::{
-    Control, Engine, Error, MAX_THREADS, Options, Progress, Scan, Totals, scan, scan_on, scan_with,
+    Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, scan, scan_on,
+    scan_with,
 };
 
 /// A system whose answers have nothing to do with each other.
@@ -242,6 +243,39 @@ fn reports_on_a_system_that_lies() {
         let path = control.path();
         assert!(path.is_empty() || path.starts_with(b"a"));
     }
+}
+
+/// The identities of all entries of a tree, the given paths first.
+fn identities(scan: &Scan) -> Vec<NodeId> {
+    let mut waiting: Vec<_> = scan.tree.roots().collect();
+    let mut all = Vec::new();
+    while let Some(node) = waiting.pop() {
+        all.push(node.id());
+        waiting.extend(node.files().chain(node.directories()));
+    }
+    all
+}
+
+#[test]
+fn identities_of_entries_of_one_tree_and_of_another() {
+    let options = Options { keep_files: true, ..Options::default() };
+    let of = |path: &str| scan(&[path.into()], &options, &Control::new()).unwrap();
+    let (large, small, none) = (of("src"), of("src/engine"), Scan::default());
+    let all = identities(&large);
+    assert!(all.len() > 20);
+    let mut elsewhere = 0;
+    for &id in &all {
+        let node = large.tree.node(id).unwrap();
+        assert!(node.id() == id && node.path().starts_with(b"src"));
+        // Of another tree it is some entry or none, and no panic.
+        if let Some(other) = small.tree.node(id) {
+            assert!(!other.name().is_empty() && other.entries() <= small.totals.entries());
+            elsewhere += 1;
+        }
+        assert!(none.tree.node(id).is_none());
+    }
+    assert!(elsewhere < all.len());
+    assert_eq!(all.len() as u64, large.totals.entries());
 }
 
 #[test]
