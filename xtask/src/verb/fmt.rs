@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::run::{Step, need_component};
 
 /// The packages that are no members of the workspace.
-const APART: [&str; 4] = ["compat/rayon-core", "compat/original", "compat/patched", "far"];
+const APART: [&str; 5] =
+    ["compat/rayon-core", "compat/original", "compat/patched", "far", "python"];
 
 pub(crate) fn run() -> Result<()> {
     need_component("fmt", "rustfmt")?;

@@ -1,0 +1,252 @@
+//! `poach.check`: the queues' own source on a simulated machine, as `poach check --json` says it.
+
+#[path = "../../crates/cli/src/check/report.rs"]
+#[expect(dead_code, reason = "the program's documents, without what it writes for people")]
+mod report;
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use poach_explore::litmus::TESTS;
+use poach_explore::queues::matrix::{self, PolicyKind, QUEUES, delta as bound};
+use poach_explore::queues::{Scenario, alone, check as explore};
+use poach_explore::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::background::watched;
+use crate::json::{invalid, loads};
+use crate::options::Names;
+use report::{CaseRow, Document, Head, LitmusRow, Run};
+
+/// Tasks, steals, entries of a store buffer and stores between two pops, at most: what a model can hold.
+const MOST_TASKS: u32 = 60;
+const MOST_STORES: u32 = 100;
+
+/// A queue, and what is asked of it.
+struct Question {
+    queue: matrix::Named,
+    kind: PolicyKind,
+    config: Config,
+    store_buffer: u32,
+    egress: bool,
+    delta: NonZeroU64,
+    stores: u32,
+    tasks: u32,
+    thieves: u32,
+    scenes: Vec<(&'static str, Scenario)>,
+}
+
+/// Runs a queue's own source on a simulated machine with bounded store buffers, in every order, and returns the document of
+/// `poach check --json`: `verdict` is clean, violation or incomplete.
+///
+/// `queue` is one of `poach.QUEUES`; or "all", the matrix of queues and bounds, smaller with `quick`; or "litmus", the machine against the
+/// x86-TSO paper; or "laws". A search ends after `seconds`, incomplete then; None lets it run to its end.
+#[pyfunction]
+#[pyo3(signature = (
+    queue, /, *, policy=None, memory="tso", store_buffer=2, egress=true, delta=None, stores_between=None, tasks=None,
+    thieves=1, steals=2, scenes=None, preemptions=None, random=None, seed=1, replay=None, seconds=60.0, quick=true
+))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, which names each")]
+pub(crate) fn check<'py>(
+    py: Python<'py>,
+    queue: &str,
+    policy: Option<&str>,
+    memory: &str,
+    store_buffer: u32,
+    egress: bool,
+    delta: Option<u64>,
+    stores_between: Option<u32>,
+    tasks: Option<u32>,
+    thieves: u32,
+    steals: u32,
+    scenes: Option<Names>,
+    preemptions: Option<u32>,
+    random: Option<u64>,
+    seed: u64,
+    replay: Option<&str>,
+    seconds: Option<f64>,
+    quick: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let max_time = seconds
+        .map(|seconds| {
+            Duration::try_from_secs_f64(seconds)
+                .map_err(|error| invalid(format!("seconds: {seconds}: {error}")))
+        })
+        .transpose()?;
+    let config = Config { stop: Arc::clone(&stop), max_time, ..Config::default() };
+    // Relaxed: the flag is all there is to see.
+    let end = || stop.store(true, Ordering::Relaxed);
+    let watch = |work: &(dyn Fn() -> Result<String> + Sync)| watched(py, end, |_| Ok(()), work);
+    let document = match queue {
+        "all" => watch(&|| all(&config, quick)),
+        "litmus" => watch(&|| {
+            let rows = TESTS.iter().map(|test| LitmusRow::of(test, &test.run(&config)));
+            report::litmus_json(&rows.collect::<Vec<_>>())
+        }),
+        "laws" => watch(&|| report::laws_json(&alone::five_runs())),
+        name => {
+            let queue = QUEUES.iter().find(|queue| queue.name == name);
+            let queue = *queue.ok_or_else(|| {
+                let names = QUEUES.iter().map(|queue| queue.name).collect::<Vec<_>>().join(", ");
+                invalid(format!(
+                    "there is no queue {name:?}: it is one of {names}, or all, litmus, or laws"
+                ))
+            })?;
+            let strategy = match (replay, random) {
+                (Some(_), Some(_)) => return Err(invalid("replay, random: one of them")),
+                (Some(choices), None) => Strategy::Replay(
+                    parse_choices(choices).map_err(|error| invalid(format!("replay: {error}")))?,
+                ),
+                (None, Some(executions)) => Strategy::Random { seed, executions, depth: 3 },
+                (None, None) => Strategy::Exhaustive { preemptions, reduce: true, prune: true },
+            };
+            let consistency = match memory {
+                "tso" => Consistency::Tso,
+                "c11" => Consistency::C11,
+                _ => return Err(invalid(format!("memory: {memory:?} is none of tso, c11"))),
+            };
+            let kind = match policy {
+                None => queue.policy,
+                Some(_) if !queue.algorithm.has_policy() => {
+                    return Err(invalid(format!("policy: {name} has none")));
+                }
+                Some(policy) => policy_kind(policy)?,
+            };
+            if consistency == Consistency::C11 && kind.bounded() {
+                let kind = kind.name();
+                return Err(invalid(format!(
+                    "the policy {kind} is for total store order, and this is C11"
+                )));
+            }
+            if delta.is_some() && !kind.bounded() {
+                return Err(invalid(format!("delta: the policy {} has none", kind.name())));
+            }
+            let most = if queue.algorithm.is_shared() { 6 } else { 7 };
+            limit("thieves", thieves, most)?;
+            limit("thieves times steals", thieves.saturating_mul(steals), MOST_TASKS)?;
+            limit("store_buffer", store_buffer, MOST_STORES)?;
+            let stores = stores_between.unwrap_or(u32::from(kind.bounded()));
+            limit("stores_between", stores, MOST_STORES)?;
+            let least = bound(store_buffer, egress, stores);
+            let delta = match delta.map(NonZeroU64::new) {
+                None => least,
+                Some(delta) => delta.ok_or_else(|| invalid("delta: at least 1"))?,
+            };
+            let enough =
+                if kind.bounded() { delta.max(least).get().min(1000) as u32 + 1 } else { 3 };
+            let tasks = tasks.unwrap_or(enough);
+            limit("tasks", tasks, MOST_TASKS)?;
+            let mut names = Names::all(scenes);
+            if names.is_empty() {
+                names = vec!["drain".to_owned(), "brief".to_owned()];
+            }
+            let scene = |name: &String| match name.as_str() {
+                "drain" => Ok(("drain", Scenario::drain(tasks, stores, thieves, steals))),
+                "brief" => Ok(("brief", Scenario::brief(stores, thieves, steals))),
+                "mixed" => Ok(("mixed", Scenario::mixed(stores, thieves, steals))),
+                "echo" => Ok(("echo", Scenario { stores, thieves, steals, ..Scenario::echo() })),
+                _ => Err(invalid(format!("scenes: {name:?} is none of drain, brief, mixed, echo"))),
+            };
+            let scenes = names.iter().map(scene).collect::<PyResult<Vec<_>>>()?;
+            let buffer = Buffer::Bounded(store_buffer);
+            let config =
+                Config { consistency, buffer, egress, strategy, outlives_aborts: true, ..config };
+            let question = Question {
+                queue,
+                kind,
+                config,
+                store_buffer,
+                egress,
+                delta,
+                stores,
+                tasks,
+                thieves,
+                scenes,
+            };
+            watch(&|| one(&question))
+        }
+    };
+    let document = document?.map_err(|error| PyRuntimeError::new_err(format!("{error:#}")))?;
+    loads(py, document.as_bytes())
+}
+
+fn limit(what: &str, number: u32, most: u32) -> PyResult<()> {
+    if number > most {
+        return Err(invalid(format!(
+            "{what}: {number} is more than a model can have: at most {most}"
+        )));
+    }
+    Ok(())
+}
+
+fn policy_kind(name: &str) -> PyResult<PolicyKind> {
+    const ALL: [PolicyKind; 6] = [
+        PolicyKind::Full,
+        PolicyKind::Asymmetric,
+        PolicyKind::Bounded,
+        PolicyKind::Resolved,
+        PolicyKind::Unbounded,
+        PolicyKind::Unfenced,
+    ];
+    ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let known = ALL.map(PolicyKind::name).join(", ");
+        invalid(format!("policy: {name:?} is none of {known}"))
+    })
+}
+
+/// The scenes of one queue, until one is violated.
+fn one(question: &Question) -> Result<String> {
+    let policy = question.kind.with(question.delta);
+    let mut runs = Vec::new();
+    for (scene, scenario) in &question.scenes {
+        let report = explore(question.queue.algorithm, policy, scenario, &question.config);
+        let violated = matches!(report.verdict, Verdict::Violation(_));
+        runs.push(Run { scene, report });
+        if violated || question.config.stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let head = Head {
+        algorithm: question.queue.name,
+        policy: question.kind.name(),
+        consistency: question.config.consistency,
+        store_buffer: question.store_buffer,
+        egress: question.egress,
+        delta: question.kind.bounded().then_some(question.delta.get()),
+        stores_between: question.stores,
+        tasks: question.tasks,
+        thieves: question.thieves,
+    };
+    Document::of(&head, &runs).json()
+}
+
+/// The matrix, row by row; a row that was cut short has no place among those that ended.
+fn all(config: &Config, quick: bool) -> Result<String> {
+    let cases = matrix::cases(quick);
+    let mut rows = Vec::new();
+    let began = std::time::Instant::now();
+    for case in &cases {
+        let left = config.max_time.map(|most| most.saturating_sub(began.elapsed()));
+        let stopped = || config.stop.load(Ordering::Relaxed);
+        if stopped() || left == Some(Duration::ZERO) {
+            break;
+        }
+        let config =
+            Config { stop: Arc::clone(&config.stop), outlives_aborts: true, ..case.config() };
+        // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
+        let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&config)).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if stopped() {
+            break;
+        }
+        rows.push(CaseRow::of(case, &report));
+    }
+    let complete = rows.len() == cases.len();
+    let laws = if complete { alone::five_runs() } else { Vec::new() };
+    report::matrix_json(&rows, &laws, complete)
+}

@@ -1,0 +1,411 @@
+//! `poach.scan`, and what it finds.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use poach_scan::choice::Choice;
+use poach_scan::document::{self, ImportError};
+use poach_scan::duplicates::Made;
+use poach_scan::report::Extent;
+use poach_scan::survey::{Section, Told};
+use poach_scan::sys::Native;
+use poach_scan::{Control, Engine, Error, Failure, Options, scan_with};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyList};
+
+use crate::arrow::{self, Rows};
+use crate::background::{interval as seconds, watched};
+use crate::entry::{Entries, Entry, Walk, os_string};
+use crate::json::{invalid, loads};
+use crate::options::{self, Names};
+use crate::report::Report;
+
+/// How far a scan is: what a callback is given.
+#[pyclass(frozen, get_all, module = "poach")]
+pub(crate) struct Progress {
+    /// Entries found so far.
+    entries: u64,
+    /// Bytes on disk so far, those of files with several names excepted.
+    bytes: u64,
+    /// A directory that was visited lately.
+    path: OsString,
+    /// Once files are compared with each other: how many bytes have been read.
+    compared: Option<u64>,
+    /// How many bytes will be read for that at most.
+    to_compare: u64,
+    /// Seconds since the scan began.
+    elapsed: f64,
+}
+
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        format!("<poach.Progress {} entries, {} bytes>", self.entries, self.bytes)
+    }
+}
+
+/// What a scan has found.
+#[pyclass(frozen, module = "poach")]
+pub(crate) struct Scan {
+    scan: Arc<poach_scan::Scan>,
+    reports: Vec<Py<Report>>,
+    /// What the comparison of files could not do.
+    made: Made,
+}
+
+/// An error of the scan's as Python's.
+fn raised(error: Error) -> PyErr {
+    match error {
+        Error::NoPath | Error::TooManyThreads(_) => PyValueError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Calls a callback at intervals, and takes `False` as a wish to end.
+struct Callback<'c> {
+    callback: Option<Py<PyAny>>,
+    control: &'c Control,
+    every: std::time::Duration,
+    began: Instant,
+    last: Option<Instant>,
+}
+
+impl Callback<'_> {
+    fn tick(&mut self, py: Python<'_>) -> PyResult<()> {
+        let due = self.last.unwrap_or(self.began).elapsed() >= self.every;
+        if due { self.tell(py) } else { Ok(()) }
+    }
+
+    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(callback) = &self.callback else { return Ok(()) };
+        self.last = Some(Instant::now());
+        let progress = self.control.progress();
+        let told = Progress {
+            entries: progress.entries,
+            bytes: progress.bytes,
+            path: os_string(&self.control.path()),
+            compared: progress.compared,
+            to_compare: progress.to_compare,
+            elapsed: self.began.elapsed().as_secs_f64(),
+        };
+        let answer = callback.bind(py).call1((told,))?;
+        if answer.cast::<PyBool>().is_ok_and(|answer| !answer.is_true()) {
+            self.control.stop();
+        }
+        Ok(())
+    }
+}
+
+/// Scans paths and all below them.
+///
+/// What cannot be read is in `errors` of what is returned, a path that is not there included. `progress` is called with a
+/// `Progress` every `interval` seconds and at the end; if it returns False, the scan ends with what it has. The GIL is released, and Ctrl-C
+/// raises KeyboardInterrupt.
+#[pyfunction]
+#[pyo3(signature = (
+    paths, /, *, threads=None, engine="split", files=true, facts=false, sizes=true, one_file_system=false, follow_paths=false,
+    handles=None, exclude=None, exclude_regex=None, include=None, include_regex=None, kinds=None, min_length=None,
+    max_length=None, since=None, before=None, ignore_files=false, exclude_caches=false, exclude_pseudo=false,
+    reports=None, top=Some(20), by="disk", recent=86400, progress=None, interval=0.1
+))]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    reason = "they are Python's, which names each"
+)]
+pub(crate) fn scan(
+    py: Python<'_>,
+    paths: &Bound<'_, PyAny>,
+    threads: Option<usize>,
+    engine: &str,
+    files: bool,
+    facts: bool,
+    sizes: bool,
+    one_file_system: bool,
+    follow_paths: bool,
+    handles: Option<usize>,
+    exclude: Option<Names>,
+    exclude_regex: Option<Names>,
+    include: Option<Names>,
+    include_regex: Option<Names>,
+    kinds: Option<Names>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+    since: Option<f64>,
+    before: Option<f64>,
+    ignore_files: bool,
+    exclude_caches: bool,
+    exclude_pseudo: bool,
+    reports: Option<Names>,
+    top: Option<usize>,
+    by: &str,
+    recent: i64,
+    progress: Option<Py<PyAny>>,
+    interval: f64,
+) -> PyResult<Scan> {
+    let choice = Choice {
+        exclude: options::patterns("exclude", exclude, exclude_regex)?,
+        include: options::patterns("include", include, include_regex)?,
+        kinds: options::kinds(kinds)?,
+        at_least: min_length,
+        at_most: max_length,
+        since: since.map(|since| since.floor() as i64),
+        before: before.map(|before| before.ceil() as i64),
+        ignore_files,
+        exclude_caches,
+        exclude_pseudo,
+    };
+    let leaves_out = !choice.exclude.is_empty() || ignore_files || exclude_caches || exclude_pseudo;
+    let options = Options {
+        engine: engine.parse::<Engine>().map_err(|error| invalid(format!("engine: {error}")))?,
+        threads: options::threads(threads)?,
+        one_file_system,
+        follow_paths,
+        keep_files: files,
+        keep_facts: facts,
+        without_sizes: !sizes,
+        choice: (leaves_out || choice.selects()).then(|| Arc::new(choice)),
+        handles,
+    };
+    let reports = options::reports(reports)?;
+    let survey = options::survey(py, &reports, top, options::measure(by)?, recent)?;
+    let paths = options::paths(paths)?;
+    let (sys, control) = (Native::default(), Control::new());
+    let mut told = Callback {
+        callback: progress.filter(|callback| !callback.is_none(py)),
+        control: &control,
+        every: seconds(interval)?,
+        began: Instant::now(),
+        last: None,
+    };
+    let work = || {
+        let (scan, parts) = scan_with(&sys, &paths, &options, &control, &survey)?;
+        let mut sections = Vec::new();
+        let mut keep = |told: Told<'_>| {
+            if let Told::Section(section) = told {
+                sections.push(section.clone());
+            }
+        };
+        let made = survey.finish_each(&sys, &scan, parts, &control, &mut keep)?;
+        Ok((scan, sections, made))
+    };
+    let outcome: Result<(poach_scan::Scan, Vec<Section>, Made), Error> =
+        watched(py, || control.stop(), |py| told.tick(py), work)?;
+    let (scan, sections, made) = outcome.map_err(raised)?;
+    told.tell(py)?;
+    let reports = sections.into_iter().map(|section| Py::new(py, Report::new(section)));
+    Ok(Scan { scan: Arc::new(scan), reports: reports.collect::<PyResult<_>>()?, made })
+}
+
+/// Reads a snapshot, or an export of ncdu, in the place of a scan.
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+pub(crate) fn read(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Scan> {
+    let path = options::path(path)?;
+    let read = py.detach(|| File::open(&path).map_err(ImportError::from).and_then(document::read));
+    let scan = read.map_err(|error| match error {
+        ImportError::Io(error) => named(error, &path),
+        error => invalid(format!("{}: {error}", path.display())),
+    })?;
+    Ok(Scan { scan: Arc::new(scan), reports: Vec::new(), made: Made::default() })
+}
+
+/// What the system says of a file, with its name.
+fn named(error: std::io::Error, path: &std::path::Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            PyOSError::new_err((number, error.to_string(), path.as_os_str().to_owned()))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// What differs between two scans, as the document of `poach scan --diff OLD NEW --json`.
+#[pyfunction]
+#[pyo3(signature = (old, new, /, *, by="disk"))]
+pub(crate) fn diff<'py>(
+    py: Python<'py>,
+    old: &Scan,
+    new: &Scan,
+    by: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let measure = options::measure(by)?;
+    let (old, new) = (&old.scan, &new.scan);
+    let document = py.detach(|| {
+        let mut document = Vec::new();
+        let differences = poach_scan::diff::diff(old, new, measure);
+        poach_scan::diff::json(&differences, &mut document).map(|()| document)
+    });
+    loads(py, &document?)
+}
+
+#[pymethods]
+impl Scan {
+    /// Counts and bytes of the whole.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let of = &self.scan.totals;
+        let totals = PyDict::new(py);
+        for (name, value) in [
+            ("entries", of.entries()),
+            ("directories", of.directories),
+            ("files", of.files),
+            ("symlinks", of.symlinks),
+            ("other", of.other),
+            ("errors", of.errors),
+            ("apparent_bytes", of.apparent_bytes),
+            ("disk_bytes", of.disk_bytes),
+        ] {
+            totals.set_item(name, value)?;
+        }
+        Ok(totals)
+    }
+
+    /// What could not be read, or not compared: `{"path": .., "message": ..}`.
+    #[getter]
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let each = |failure: &Failure| {
+            let error = PyDict::new(py);
+            error.set_item("path", os_string(&failure.path))?;
+            error.set_item("message", &failure.message)?;
+            Ok(error)
+        };
+        let errors = self.scan.errors.iter().chain(&self.made.errors).map(each);
+        PyList::new(py, errors.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Whether it was ended early, so that all of it is of a part.
+    #[getter]
+    fn interrupted(&self) -> bool {
+        self.scan.interrupted || self.made.interrupted
+    }
+
+    /// How many seconds it took.
+    #[getter]
+    fn elapsed(&self) -> f64 {
+        self.scan.elapsed.as_secs_f64()
+    }
+
+    /// When it began, in seconds since 1970.
+    #[getter]
+    fn taken(&self) -> u64 {
+        self.scan.taken
+    }
+
+    /// Who shared the work.
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.scan.engine.name()
+    }
+
+    /// How many threads worked.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.scan.threads
+    }
+
+    /// The scanned paths, without those that lie within another.
+    #[getter]
+    fn roots(&self) -> Vec<Entry> {
+        self.scan.tree.roots().map(|root| Entry::new(&self.scan, &root, 0)).collect()
+    }
+
+    /// Given paths that were not scanned by themselves: they name, or lie within, another one.
+    #[getter]
+    fn repeated(&self) -> Vec<OsString> {
+        self.scan.repeated.iter().map(|path| path.as_os_str().to_owned()).collect()
+    }
+
+    /// The reports that were asked for, by name.
+    #[getter]
+    fn reports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let reports = PyDict::new(py);
+        for report in &self.reports {
+            reports.set_item(report.get().title(), report)?;
+        }
+        Ok(reports)
+    }
+
+    /// All entries, each directory before what is in it. With `files=False` it has no others than directories.
+    fn __iter__(&self) -> Entries {
+        Entries { walk: Walk::of(&self.scan, true) }
+    }
+
+    /// All directories, each before those in it.
+    fn directories(&self) -> Entries {
+        Entries { walk: Walk::of(&self.scan, false) }
+    }
+
+    /// The document of `poach scan --json`, with what the limits leave of the tree.
+    #[pyo3(signature = (*, depth=None, top=None, min_size=0, directories_only=false, by="disk"))]
+    fn to_dict<'py>(
+        &self,
+        py: Python<'py>,
+        depth: Option<usize>,
+        top: Option<usize>,
+        min_size: u64,
+        directories_only: bool,
+        by: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let measure = options::measure(by)?;
+        let extent = Extent {
+            measure,
+            depth,
+            top,
+            directories_only,
+            at_least: min_size,
+            ..Extent::default()
+        };
+        let scan = &self.scan;
+        let document = py.detach(|| {
+            let mut document = Vec::new();
+            document::json(scan, &extent, &mut document).map(|()| document)
+        });
+        loads(py, &document?)
+    }
+
+    /// Writes all of it to a file, as json, ndjson, csv, ncdu, snapshot or html. The file is replaced.
+    #[pyo3(signature = (path, /, format="json", *, by="disk"))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        format: &str,
+        by: &str,
+    ) -> PyResult<()> {
+        let path: PathBuf = options::path(path)?;
+        let format = options::format(format)?;
+        let extent = Extent { measure: options::measure(by)?, ..Extent::default() };
+        if format.is_whole() && !self.scan.options.keep_files {
+            return Err(invalid("format: it holds files, and the scan was made with files=False"));
+        }
+        let scan = &self.scan;
+        let written = py.detach(|| {
+            let mut out = BufWriter::new(File::create(&path)?);
+            format.write(scan, &extent, &mut out)?;
+            out.flush()
+        });
+        written.map_err(|error| named(error, &path))
+    }
+
+    /// Arrow's C stream of all entries, for `pyarrow.table(scan)`, `polars.DataFrame(scan)`, `pandas.DataFrame.from_arrow(scan)`.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        arrow::capsule(py, Box::new(Rows::new(&self.scan)))
+    }
+
+    fn __repr__(&self) -> String {
+        let totals = &self.scan.totals;
+        format!("<poach.Scan {} entries, {} bytes on disk>", totals.entries(), totals.disk_bytes)
+    }
+}
