@@ -1,4 +1,5 @@
-# find_package(poach): the targets poach::poach (shared), poach::static and poach::lace (Lace's lace.h on poach::poach).
+# find_package(poach): the targets poach::poach (shared), poach::static, poach::lace and poach::lace2 (Lace's lace.h,
+# of versions 1.4 to 1.6 and of version 2, on poach::poach).
 get_filename_component(_poach_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 if(NOT TARGET poach::poach)
@@ -15,6 +16,10 @@ if(NOT TARGET poach::poach)
   add_library(poach::lace INTERFACE IMPORTED)
   set_target_properties(poach::lace PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_poach_prefix}/include/poach/lace"
+    INTERFACE_LINK_LIBRARIES poach::poach)
+  add_library(poach::lace2 INTERFACE IMPORTED)
+  set_target_properties(poach::lace2 PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${_poach_prefix}/include/poach/lace2"
     INTERFACE_LINK_LIBRARIES poach::poach)
 endif()
 unset(_poach_prefix)

@@ -475,6 +475,46 @@ size_t poach_lace_report(char *buffer,
 poach_worker *poach_lace_head(void);
 
 /*
+ The calling thread's `lace_worker`; NULL outside of Lace's tasks.
+ */
+void *poach_lace_worker(void);
+
+/*
+ Makes this the calling thread's `lace_worker`, and returns the one before.
+ */
+void *poach_lace_set_worker(void *worker);
+
+/*
+ `lace_set_scratch_size`: for the workers of the next `lace_start`; 0: they have none.
+ */
+void poach_lace_set_scratch_size(size_t bytes);
+
+/*
+ `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being no room ends the process with a message.
+ */
+void *poach_lace_scratch_alloc(size_t bytes);
+
+/*
+ `lace_scratch_mark`: where the calling thread's scratch memory stands.
+ */
+void *poach_lace_scratch_mark(void);
+
+/*
+ `lace_scratch_reset`: what was allocated since the mark is free.
+ */
+void poach_lace_scratch_reset(void *mark);
+
+/*
+ `lace_sleep_us`: the calling thread sleeps for so many microseconds; not at all for less than 1.
+ */
+void poach_lace_sleep(int64_t microseconds);
+
+/*
+ `lace_gethrtime`: nanoseconds since it was first asked for.
+ */
+uint64_t poach_lace_time(void);
+
+/*
  Calls `body` with each number from `begin` to before `end`, in parallel: no number twice, in no order. Returns when all have returned.
 
  The loop splits itself where a worker is idle, so short bodies are all right.

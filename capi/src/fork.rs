@@ -68,6 +68,9 @@ pub(crate) fn address(worker: Worker<'_>) -> *mut poach_worker {
     foreign::slot_of(&worker).as_ptr().cast()
 }
 
+/// A body of the program's with its context, as what is run with a worker.
+pub(crate) type Run<'r> = dyn Fn(Worker<'_>) + Sync + 'r;
+
 /// A body of the program's is run with this worker, which must have no task left of its own afterwards.
 pub(crate) fn run_body(
     body: unsafe extern "C-unwind" fn(*mut poach_worker, *mut c_void),

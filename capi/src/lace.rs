@@ -4,27 +4,27 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_uint, c_void};
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use poach_runtime::{
-    Stats, ThreadPool, Worker, broadcast, check, current_num_threads, current_thread_index,
-    yield_now,
+    Stats, ThreadPool, broadcast, check, current_num_threads, current_thread_index, yield_now,
 };
 
 use crate::call::{Context, check_frames, fatal};
-use crate::fork::{address, poach_worker, run_body};
-use crate::pool::poach_body;
+use crate::fork::{Run, address, poach_worker, run_body};
+use crate::pool::{poach_body, process};
 
 /// How many frames (`NEWFRAME`, `TOGETHER`) are under way: what `lace_newframe.t` is.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name is C's")]
 pub static poach_lace_frames: AtomicUsize = AtomicUsize::new(0);
 
-/// What `lace_start` makes and `lace_stop` ends.
-static POOL: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
+/// What `lace_start` makes and `lace_stop` ends, with the process whose threads they are.
+static POOL: Mutex<Option<(Arc<ThreadPool>, u64)>> = Mutex::new(None);
 /// What the next pool's threads have as call stacks; 0: the default.
 static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
 /// The counters as they stood when they were reset.
@@ -56,11 +56,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn pool() -> Arc<ThreadPool> {
-    match &*lock(&POOL) {
-        Some(pool) => Arc::clone(pool),
-        None => fatal("a task of Lace's before lace_start, or after lace_stop"),
+/// What was started in this process. In a child of `fork` the parent's threads are not there: what it started is forgotten, as nothing can
+/// be done with it.
+fn started() -> MutexGuard<'static, Option<(Arc<ThreadPool>, u64)>> {
+    let mut pool = lock(&POOL);
+    if pool.as_ref().is_some_and(|(_, of)| *of != process()) {
+        mem::forget(pool.take());
     }
+    pool
+}
+
+fn pool() -> Arc<ThreadPool> {
+    match &*started() {
+        Some((pool, _)) => Arc::clone(pool),
+        None => fatal("a task of Lace's before lace_start, after lace_stop, or in a child of fork"),
+    }
+}
+
+fn stats() -> Option<Stats> {
+    started().as_ref().map(|(pool, _)| pool.stats())
 }
 
 /// A frame that is under way, for those who wait for it to begin.
@@ -85,7 +99,7 @@ impl Drop for Frame {
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
     check_frames();
-    let mut pool = lock(&POOL);
+    let mut pool = started();
     if pool.is_some() {
         fatal("lace_start twice, without lace_stop in between");
     }
@@ -101,7 +115,7 @@ pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
         builder = builder.stack_size(stack_size);
     }
     match builder.build() {
-        Ok(made) => *pool = Some(Arc::new(made)),
+        Ok(made) => *pool = Some((Arc::new(made), process())),
         Err(error) => fatal(&format!("lace_start: {error}")),
     }
 }
@@ -113,7 +127,7 @@ pub extern "C" fn poach_lace_stop() {
     if current_thread_index().is_some() {
         fatal("lace_stop in a task");
     }
-    let pool = lock(&POOL).take();
+    let pool = started().take();
     *lock(&RESET) = None;
     drop(pool);
 }
@@ -129,7 +143,7 @@ pub unsafe extern "C" fn poach_lace_run(body: poach_body, context: *mut c_void) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_newframe(body: poach_body, context: *mut c_void) {
     let frame = Frame::begin();
-    let run = |pool: &ThreadPool, run: &Run| {
+    let run = |pool: &ThreadPool, run: &Run<'_>| {
         pool.interrupt(|| poach_runtime::worker(run));
     };
     // SAFETY: by this function's contract.
@@ -141,7 +155,7 @@ pub unsafe extern "C" fn poach_lace_newframe(body: poach_body, context: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_together(body: poach_body, context: *mut c_void) {
     let frame = Frame::begin();
-    let run = |pool: &ThreadPool, run: &Run| {
+    let run = |pool: &ThreadPool, run: &Run<'_>| {
         pool.interrupt(|| {
             broadcast(|at| {
                 BARRIER.wait(at.num_threads());
@@ -155,9 +169,7 @@ pub unsafe extern "C" fn poach_lace_together(body: poach_body, context: *mut c_v
     drop(frame);
 }
 
-type Run<'r> = dyn Fn(Worker<'_>) + Sync + 'r;
-
-fn with_run<R>(body: poach_body, context: *mut c_void, f: impl FnOnce(&Run) -> R) -> R {
+fn with_run<R>(body: poach_body, context: *mut c_void, f: impl FnOnce(&Run<'_>) -> R) -> R {
     check_frames();
     let Some(body) = body else { fatal("a task of Lace's that is NULL") };
     let context = Context(context);
@@ -165,7 +177,11 @@ fn with_run<R>(body: poach_body, context: *mut c_void, f: impl FnOnce(&Run) -> R
 }
 
 /// Runs the body as it is where the calling thread is a worker; else by `outside`.
-unsafe fn enter(body: poach_body, context: *mut c_void, outside: impl FnOnce(&ThreadPool, &Run)) {
+unsafe fn enter(
+    body: poach_body,
+    context: *mut c_void,
+    outside: impl FnOnce(&ThreadPool, &Run<'_>),
+) {
     with_run(body, context, |run| {
         if current_thread_index().is_some() {
             poach_runtime::worker(run);
@@ -179,7 +195,7 @@ unsafe fn enter(body: poach_body, context: *mut c_void, outside: impl FnOnce(&Th
 unsafe fn enter_frame(
     body: poach_body,
     context: *mut c_void,
-    frame: impl FnOnce(&ThreadPool, &Run),
+    frame: impl FnOnce(&ThreadPool, &Run<'_>),
 ) {
     with_run(body, context, |run| frame(&pool(), run));
 }
@@ -196,7 +212,7 @@ pub extern "C" fn poach_lace_barrier() {
 /// `lace_workers`: how many there are; 0 before `lace_start`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_workers() -> c_uint {
-    lock(&POOL).as_ref().map_or(0, |pool| pool.threads() as c_uint)
+    started().as_ref().map_or(0, |(pool, _)| pool.threads() as c_uint)
 }
 
 /// `lace_get_pu_count`: the processors that this process may use.
@@ -257,15 +273,14 @@ pub extern "C" fn poach_lace_random() -> u64 {
 /// `lace_count_reset`: the report counts from here.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_count_reset() {
-    let stats = lock(&POOL).as_ref().map(|pool| pool.stats());
-    *lock(&RESET) = stats;
+    *lock(&RESET) = stats();
 }
 
 /// `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to `buffer` at most, the last of which is 0, and returns how
 /// many the whole has, without that 0: as `snprintf` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_report(buffer: *mut c_char, length: usize) -> usize {
-    let Some(stats) = lock(&POOL).as_ref().map(|pool| pool.stats()) else { return 0 };
+    let Some(stats) = stats() else { return 0 };
     let text = match &*lock(&RESET) {
         Some(earlier) => stats.since(earlier).to_string(),
         None => stats.to_string(),

@@ -27,6 +27,7 @@ pub mod call;
 pub mod deque;
 pub mod fork;
 pub mod lace;
+pub mod lace2;
 pub mod parallel;
 pub mod pool;
 pub mod scope;

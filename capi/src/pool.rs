@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use poach_runtime::{BuildError, Builder, MAX_THREADS, ThreadPool, Waiting, Worker};
 
 use crate::call::{Context, call};
-use crate::fork::{address, poach_worker, run_body};
+use crate::fork::{Run, address, poach_worker, run_body};
 use crate::status::poach_status::{
     POACH_BUSY, POACH_CLOSED, POACH_FORKED, POACH_INVALID, POACH_NO_MEMORY,
 };
@@ -67,6 +67,13 @@ static GLOBAL: poach_pool = poach_pool {
     forks: 0,
     older: AtomicPtr::new(ptr::null_mut()),
 };
+
+/// Which process this is, by how often it was forked since somebody first asked.
+pub(crate) fn process() -> u64 {
+    watch_forks();
+    // Relaxed: changed in a child that has one thread.
+    FORKS.load(Ordering::Relaxed)
+}
 
 /// Counts forks from now on.
 fn watch_forks() {
@@ -261,6 +268,26 @@ pub unsafe extern "C" fn poach_pool_threads(
 pub type poach_body =
     Option<unsafe extern "C-unwind" fn(worker: *mut poach_worker, context: *mut c_void)>;
 
+/// Runs `body` with the pool in some `way`.
+unsafe fn run_by(
+    pool: *const poach_pool,
+    body: poach_body,
+    context: *mut c_void,
+    way: impl FnOnce(&ThreadPool, &Run<'_>),
+) -> poach_status {
+    guard(|| {
+        let body = body.ok_or_else(|| Error::null("the body"))?;
+        let context = Context(context);
+        let run = |worker: Worker<'_>| run_body(body, address(worker), context.get());
+        let way = |pool: &ThreadPool| {
+            way(pool, &run);
+            Ok(())
+        };
+        // SAFETY: null or a handle, by this function's contract.
+        unsafe { with(pool, way) }
+    })
+}
+
 /// Runs `body` as a worker of the pool: on the calling thread, which is one more worker for as long, unless the pool is full of callers or
 /// was made otherwise. Returns when it has returned.
 #[unsafe(no_mangle)]
@@ -269,18 +296,8 @@ pub unsafe extern "C" fn poach_run(
     body: poach_body,
     context: *mut c_void,
 ) -> poach_status {
-    guard(|| {
-        let body = body.ok_or_else(|| Error::null("the body"))?;
-        let context = Context(context);
-        let run = |worker: Worker<'_>| run_body(body, address(worker), context.get());
-        // SAFETY: null or a handle.
-        unsafe {
-            with(pool, |pool| {
-                pool.run(run);
-                Ok(())
-            })
-        }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { run_by(pool, body, context, |pool, run| pool.run(run)) }
 }
 
 /// As `poach_run`, always on one of the pool's own threads.
@@ -290,17 +307,9 @@ pub unsafe extern "C" fn poach_install(
     body: poach_body,
     context: *mut c_void,
 ) -> poach_status {
-    guard(|| {
-        let body = body.ok_or_else(|| Error::null("the body"))?;
-        let context = Context(context);
-        let run = |worker: Worker<'_>| run_body(body, address(worker), context.get());
-        let install = |pool: &ThreadPool| {
-            pool.install(|| poach_runtime::worker(run));
-            Ok(())
-        };
-        // SAFETY: null or a handle.
-        unsafe { with(pool, install) }
-    })
+    let install = |pool: &ThreadPool, run: &Run<'_>| pool.install(|| poach_runtime::worker(run));
+    // SAFETY: by this function's contract.
+    unsafe { run_by(pool, body, context, install) }
 }
 
 /// Stops what all workers of the pool do, at their next cooperation point, runs `body` to its end with all of them, and resumes.
@@ -313,17 +322,11 @@ pub unsafe extern "C" fn poach_interrupt(
     body: poach_body,
     context: *mut c_void,
 ) -> poach_status {
-    guard(|| {
-        let body = body.ok_or_else(|| Error::null("the body"))?;
-        let context = Context(context);
-        let run = |worker: Worker<'_>| run_body(body, address(worker), context.get());
-        let interrupt = |pool: &ThreadPool| {
-            pool.interrupt(|| poach_runtime::worker(run));
-            Ok(())
-        };
-        // SAFETY: null or a handle.
-        unsafe { with(pool, interrupt) }
-    })
+    let interrupt = |pool: &ThreadPool, run: &Run<'_>| {
+        pool.interrupt(|| poach_runtime::worker(run));
+    };
+    // SAFETY: by this function's contract.
+    unsafe { run_by(pool, body, context, interrupt) }
 }
 
 /// A point at which the calling thread, if it is a worker, can be interrupted.

@@ -102,7 +102,7 @@ impl Step {
     }
 
     /// What the command prints, or nothing if it fails.
-    fn output(mut self) -> String {
+    pub(crate) fn output(mut self) -> String {
         let output = self.command.stderr(Stdio::null()).output();
         output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
     }

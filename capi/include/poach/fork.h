@@ -137,6 +137,31 @@ POACH_INLINE int poach_unmark_(poach_worker *worker)
 #endif
 }
 
+/* Whether the worker's slot has this task, marked. */
+POACH_INLINE int poach_has_(const poach_worker *worker, uintptr_t marked)
+{
+#if POACH_FLAGS_
+    int has;
+    __asm__ volatile("cmpq %[marked], %[task]" : "=@cce"(has) : [task] "m"(worker->task), [marked] "r"(marked));
+    return has;
+#else
+    return __atomic_load_n(&worker->task, __ATOMIC_RELAXED) == marked;
+#endif
+}
+
+/* Takes the mark off this task, by a store that does not wait for what was there. The address stays: a thief that has the slot reads it. */
+POACH_INLINE void poach_unmark_this_(poach_worker *worker, uintptr_t marked)
+{
+#if POACH_FLAGS_
+    /* Out of the register that the comparison needed: a second one across the first half would have to be saved. */
+    uintptr_t task;
+    __asm__ volatile("leaq %c[mark](%[marked]), %[task]" : [task] "=r"(task) : [marked] "r"(marked), [mark] "i"(-POACH_PRESENT));
+#else
+    uintptr_t task = marked - POACH_PRESENT;
+#endif
+    __atomic_store_n(&worker->task, task, __ATOMIC_RELAXED);
+}
+
 POACH_INLINE int poach_is_below_limit_(const poach_worker *worker)
 {
     const poach_stack *stack = poach_stack_of_(worker);
@@ -198,6 +223,22 @@ POACH_INLINE int poach_fork_pop(poach_worker *worker)
     return poach_at_floor_(worker);
 }
 
+/* The same where the caller knows which task it is. Another one there ends the process with a message, too. */
+POACH_INLINE int poach_fork_pop_of(poach_worker *worker, const poach_task *task)
+{
+    uintptr_t marked = (uintptr_t)task + POACH_PRESENT;
+    if (POACH_UNLIKELY(!poach_has_(worker, marked))) {
+        poach_fork_misused(worker, 0);
+    }
+    poach_unmark_this_(worker, marked);
+    /* O2, as U2. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (POACH_LIKELY(poach_is_above_floor_(worker))) {
+        return 1;
+    }
+    return poach_at_floor_(worker);
+}
+
 /* A half of a join, as a task. */
 struct poach_half_ {
     poach_body body;
@@ -225,7 +266,7 @@ POACH_INLINE void poach_join(poach_worker *worker, poach_body a, void *a_context
         return;
     }
     a(above, a_context);
-    if (POACH_LIKELY(poach_fork_pop(worker))) {
+    if (POACH_LIKELY(poach_fork_pop_of(worker, &task))) {
         b(worker, b_context);
     }
 }

@@ -55,6 +55,25 @@ static void jumps(poach_worker *worker, void *context)
     longjmp(back, 1);
 }
 
+/* Past its own fork, back into the same body; `context`: which then returns, and does not fork again. */
+static jmp_buf inside;
+
+static void jumps_inside(poach_worker *worker, void *context)
+{
+    (void)worker;
+    (void)context;
+    longjmp(inside, 1);
+}
+
+static void jumps_past_a_fork(poach_worker *worker, void *context)
+{
+    if (setjmp(inside) == 0) {
+        poach_join(worker, jumps_inside, NULL, empty, NULL);
+    } else if (context == NULL) {
+        poach_join(worker, empty, NULL, empty, NULL);
+    }
+}
+
 static void ends_its_thread(poach_worker *worker, void *context)
 {
     (void)worker;
@@ -75,6 +94,10 @@ static int dies(const char *name)
             return (int)poach_run(pool, jumps, NULL);
         }
         return (int)poach_run(pool, empty, NULL);
+    } else if (!strcmp(name, "longjmp, then fork")) {
+        return (int)poach_run(pool, jumps_past_a_fork, NULL);
+    } else if (!strcmp(name, "longjmp, then return")) {
+        return (int)poach_run(pool, jumps_past_a_fork, &pool);
     } else if (!strcmp(name, "exit")) {
         return (int)poach_run(pool, ends_its_thread, NULL);
     }
@@ -159,7 +182,7 @@ int main(int count, char **arguments)
         return dies(arguments[1]);
     }
     codes();
-    const char *deaths[] = {"pop", "left", "outer", "longjmp", "exit"};
+    const char *deaths[] = {"pop", "left", "outer", "longjmp", "longjmp, then fork", "longjmp, then return", "exit"};
     for (size_t at = 0; at < sizeof deaths / sizeof *deaths; at++) {
         must_die(arguments[0], deaths[at]);
     }

@@ -130,6 +130,7 @@ VOID_TASK_0(looks)
 {
     CHECK(lace_is_worker() && LACE_WORKER_ID >= 0 && LACE_WORKER_ID < (int)lace_workers());
     CHECK(lace_get_head(lace_get_worker()) == __lace_dq_head);
+    CHECK(lace_get_worker()->worker == (unsigned)LACE_WORKER_ID && lace_worker_id() == LACE_WORKER_ID);
     uint64_t random = LACE_TRNG;
     CHECK(random != LACE_TRNG);
     Task *task = SPAWN(add, 1, 2);
@@ -142,6 +143,25 @@ VOID_TASK_0(looks)
     lace_steal_random();
     CHECK(SYNC(add) == 3);
     CHECK(helper() == 6);
+}
+
+/* By Lace 1.6's macro, which defines. */
+TASK(int, double_of, int, n)
+{
+    return CALL(add, n, n);
+}
+
+TASK(void, both, int *, to, int, n)
+{
+    SPAWN(double_of, n);
+    SPAWN(double_of, n + 1);
+    *to = SYNC(double_of);
+    *to += SYNC(double_of);
+}
+
+TASK(void *, nowhere)
+{
+    return NULL;
 }
 
 static _Atomic(unsigned) arrived;
@@ -186,6 +206,9 @@ static void with(unsigned workers)
     CHECK(RUN(sum3, 1, 2, 3) == 6 && RUN(sum4, 1, 2, 3, 4) == 10 && RUN(sum5, 1, 2, 3, 4, 5) == 15 && RUN(sum6, 1, 2, 3, 4, 5, 6) == 21);
     CHECK(RUN(apply, TASK(add), 4, 5) == 9 && RUN(five) == 5 && RUN(six) == 6);
     RUN(nobody);
+    int sum;
+    RUN(both, &sum, 10);
+    CHECK(sum == 42 && RUN(nowhere) == NULL && lace_is_running() && lace_get_worker() == NULL);
     RUN(all_of, 300);
     CHECK(RUN(drops, 1000) <= 1000);
     RUN(looks);

@@ -4,7 +4,44 @@
 #include <memory>
 #include <string>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
+
+// A plain callback of C's that throws, on the caller's thread or on one of the pool's: the end of the process with a message.
+static void escapes(poach_worker *, void *)
+{
+    throw std::string("out of a C callback");
+}
+
+static int dies(const std::string &where)
+{
+    poach::pool pool(2);
+    try {
+        if (where == "run") {
+            return static_cast<int>(poach_run(pool.get(), escapes, nullptr));
+        }
+        return static_cast<int>(poach_install(pool.get(), escapes, nullptr));
+    } catch (...) {
+        return 2;
+    }
+}
+
+static void must_die(char *program, const char *where)
+{
+    std::fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(std::freopen("/dev/null", "w", stderr) != nullptr);
+        execl(program, program, where, static_cast<char *>(nullptr));
+        _exit(3);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == 6);
+}
 
 static long fib(poach_worker *worker, long n)
 {
@@ -42,8 +79,13 @@ template <class E, class F> static bool throws(F f)
     return false;
 }
 
-int main()
+int main(int count, char **arguments)
 {
+    if (count > 1) {
+        return dies(arguments[1]);
+    }
+    must_die(arguments[0], "run");
+    must_die(arguments[0], "install");
     for (int threads = 1; threads <= 3; threads++) {
         poach::pool pool(threads);
         CHECK(pool.run([](poach_worker *w) { return fib(w, 22); }) == 17711);

@@ -1,14 +1,15 @@
 //! `cargo xtask capi`: the C library is built and installed into a scratch prefix, and its tests pass there.
 //!
 //! Each program of `capi/tests/c` is compiled with each compiler that is there, without a warning, against the shared and the static library, and run.
-//! With `--sanitizers` again under `AddressSanitizer` with `UndefinedBehaviorSanitizer`, and under valgrind.
+//! With `--sanitizers` again under `AddressSanitizer` with `UndefinedBehaviorSanitizer`, under `ThreadSanitizer`, the library included, and under
+//! valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::run::{Step, has_program, need_program};
+use crate::run::{Step, has_program, need_nightly, need_program};
 use crate::workspace;
 
 /// What `cargo xtask capi` is told.
@@ -37,34 +38,99 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return install(&root, &target, "release", &prefix);
     }
     if options.sanitizers {
-        need_program("clang", "--version", "clang")?;
+        need_clang(&target)?;
         need_program("valgrind", "--version", "valgrind")?;
     }
     let prefix = target.join("capi/prefix");
     install(&root, &target, "debug", &prefix)?;
+    let names = exported(&capi_header(&root)?, &prefix)?;
     let programs = Programs::of(&root, &target, &prefix)?;
     let compilers: Vec<_> = [("gcc", "g++"), ("clang", "clang++")]
         .into_iter()
         .filter(|(c, _)| has_program(c))
         .collect();
     let mut ran = 0;
+    let plain = |flags| How { flags, library: Library::Shared, under: None };
     for &compiler in &compilers {
-        ran += programs.all(compiler, "-O2", Library::Shared, None)?;
+        ran += programs.all(compiler, &plain("-O2"))?;
     }
-    ran += programs.all(compilers[0], "-O0", Library::Static, None)?;
+    let archive = How { library: Library::Static, ..plain("-O0") };
+    ran += programs.all(compilers[0], &archive)?;
     packages(&root, &target, &prefix)?;
     if options.sanitizers {
-        let sanitizers = "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all";
+        let flags = "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all";
         for &compiler in &compilers {
-            ran += programs.all(compiler, sanitizers, Library::Static, None)?;
+            ran += programs.all(compiler, &How { flags, ..archive })?;
         }
-        ran += programs.all(compilers[0], "-g -O1", Library::Static, Some(VALGRIND))?;
+        let flags = "-g -O1";
+        ran += programs.all(compilers[0], &How { flags, under: Some(VALGRIND), ..archive })?;
+        let raced = thread_sanitized(&root, &target)?;
+        let flags = "-g -O1 -fsanitize=thread";
+        for &compiler in &compilers {
+            ran += raced.all(compiler, &How { flags, ..archive })?;
+        }
     }
-    eprintln!("capi: {ran} programs passed, installed in {}", prefix.display());
+    eprintln!(
+        "capi: {ran} programs passed, {names} names exported, installed in {}",
+        prefix.display()
+    );
     Ok(())
 }
 
 const VALGRIND: &str = "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --fair-sched=yes";
+
+/// Clang, and its own sanitizers, without which it links with none: Debian has them in a package of the compiler's version.
+fn need_clang(target: &Path) -> Result<()> {
+    need_program("clang", "--version", "clang")?;
+    let (source, program) = (target.join("capi/empty.c"), target.join("capi/empty"));
+    fs::create_dir_all(target.join("capi"))?;
+    fs::write(&source, "int main(void) { return 0; }\n")?;
+    let link = || {
+        Step::program("clang")
+            .args(["-fsanitize=address", text(&source)?, "-o", text(&program)?])
+            .run("clang has no sanitizers")
+    };
+    if link().is_ok() {
+        return Ok(());
+    }
+    let version = Step::program("clang").args(["-dumpversion"]).output();
+    let major = version.trim().split('.').next().unwrap_or_default().to_owned();
+    Step::program("apt-get")
+        .args([
+            "install",
+            "--yes",
+            "--quiet",
+            "--no-install-recommends",
+            &format!("libclang-rt-{major}-dev"),
+        ])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .run("clang's sanitizers could not be installed")?;
+    link()
+}
+
+const HEADERS: [&str; 9] = [
+    "poach.h",
+    "poach.hpp",
+    "poach/fork.h",
+    "poach/lace_tasks.h",
+    "poach/lace/lace.h",
+    "poach/lace/lace14.h",
+    "poach/lace2/lace.h",
+    "poach/lace2/lace32.h",
+    "poach/lace2/lace128.h",
+];
+
+/// Puts the headers below `prefix`.
+fn headers(root: &Path, prefix: &Path) -> Result<()> {
+    let (from, to) = (root.join("capi/include"), prefix.join("include"));
+    for directory in [to.join("poach/lace"), to.join("poach/lace2")] {
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    }
+    for header in HEADERS {
+        copy(&from.join(header), &to.join(header))?;
+    }
+    Ok(())
+}
 
 /// Builds the libraries and puts them, with the headers, below `prefix`.
 fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<()> {
@@ -72,15 +138,11 @@ fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<(
     let build = if profile == "release" { build.args(["--release"]) } else { build };
     build.run("the C library does not build")?;
     let capi = root.join("capi");
-    let (include, lib) = (prefix.join("include"), prefix.join("lib"));
-    for directory in [include.join("poach/lace"), lib.join("pkgconfig"), lib.join("cmake/poach")] {
+    let lib = prefix.join("lib");
+    for directory in [lib.join("pkgconfig"), lib.join("cmake/poach")] {
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     }
-    for header in
-        ["poach.h", "poach.hpp", "poach/fork.h", "poach/lace/lace.h", "poach/lace/lace14.h"]
-    {
-        copy(&capi.join("include").join(header), &include.join(header))?;
-    }
+    headers(root, prefix)?;
     let archive = target.join(profile).join("libpoach_capi.a");
     copy(&archive, &lib.join("libpoach.a"))?;
     let shared = lib.join(format!("libpoach.so.{VERSION}"));
@@ -99,12 +161,84 @@ fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<(
         #[cfg(unix)]
         std::os::unix::fs::symlink(format!("libpoach.so.{VERSION}"), &link)?;
     }
-    for package in ["poach.pc", "poach-lace.pc"] {
-        let template = fs::read_to_string(capi.join(format!("{package}.in")))?;
-        let filled = template.replace("@PREFIX@", text(prefix)?).replace("@VERSION@", VERSION);
-        fs::write(lib.join("pkgconfig").join(package), filled)?;
+    for package in ["poach.pc", "poach-lace.pc", "poach-lace2.pc"] {
+        fill(&capi, package, prefix, &lib.join("pkgconfig"))?;
     }
-    copy(&capi.join("poach-config.cmake"), &lib.join("cmake/poach/poach-config.cmake"))
+    let cmake = lib.join("cmake/poach");
+    fill(&capi, "poach-config-version.cmake", prefix, &cmake)?;
+    copy(&capi.join("poach-config.cmake"), &cmake.join("poach-config.cmake"))
+}
+
+/// A file from its template.
+fn fill(capi: &Path, name: &str, prefix: &Path, to: &Path) -> Result<()> {
+    let template = fs::read_to_string(capi.join(format!("{name}.in")))?;
+    let filled = template.replace("@PREFIX@", text(prefix)?).replace("@VERSION@", VERSION);
+    fs::write(to.join(name), filled).with_context(|| name.to_owned())
+}
+
+/// The library, and all that it is made of, built for `ThreadSanitizer`: it must see each access of both sides, and the standard
+/// library's.
+fn thread_sanitized(root: &Path, target: &Path) -> Result<Programs> {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    need_nightly(&["rust-src"])?;
+    let own = target.join("capi/thread");
+    Step::nightly("build --package poach-capi --lib -Zbuild-std --target")
+        .args([TARGET, "--target-dir", text(&own)?])
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .run("the C library does not build for ThreadSanitizer")?;
+    let prefix = own.join("prefix");
+    headers(root, &prefix)?;
+    fs::create_dir_all(prefix.join("lib"))?;
+    copy(&own.join(TARGET).join("debug/libpoach_capi.a"), &prefix.join("lib/libpoach.a"))?;
+    let mut programs = Programs::of(root, target, &prefix)?;
+    // It loads the shared library, which is not built so.
+    programs.sources.retain(|source| !source.ends_with("dlclose.c"));
+    Ok(programs)
+}
+
+/// What `poach.h` declares, in one string.
+fn capi_header(root: &Path) -> Result<String> {
+    let header = root.join("capi/include/poach.h");
+    fs::read_to_string(&header).with_context(|| header.display().to_string())
+}
+
+/// The shared library has each function that the header declares, with its version, and nothing else. How many there are.
+fn exported(header: &str, prefix: &Path) -> Result<usize> {
+    let library = prefix.join("lib/libpoach.so");
+    let listed = Step::program("nm").args(["-D", "--defined-only", text(&library)?]).output();
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    let version = names.iter().filter(|name| **name == VERSION_NODE).count();
+    ensure!(version == 1, "{}: the version {VERSION_NODE} is not defined", library.display());
+    let mut own = Vec::new();
+    for name in names.into_iter().filter(|name| *name != VERSION_NODE) {
+        match name.split_once("@@") {
+            Some((name, VERSION_NODE)) if name.starts_with("poach_") => own.push(name),
+            _ => bail!(
+                "{}: {name} is exported, and is none of poach_..@@{VERSION_NODE}",
+                library.display()
+            ),
+        }
+    }
+    for name in declared(header) {
+        ensure!(own.contains(&name), "{}: {name} is declared, and not exported", library.display());
+    }
+    Ok(own.len())
+}
+
+const VERSION_NODE: &str = "POACH_0.1";
+
+/// The names of the functions that a header declares.
+fn declared(header: &str) -> Vec<&str> {
+    header
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic()))
+        .filter(|line| !line.starts_with("typedef"))
+        .filter_map(|line| {
+            let before = &line[..line.find('(')?];
+            let at = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')? + 1;
+            Some(&before[at..]).filter(|name| name.starts_with("poach_"))
+        })
+        .collect()
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -114,6 +248,14 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+/// How a program is compiled, and run.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    flags: &'a str,
+    library: Library,
+    under: Option<&'a str>,
 }
 
 #[derive(Clone, Copy)]
@@ -146,27 +288,14 @@ impl Programs {
     }
 
     /// Compiles and runs each; how many there are.
-    fn all(
-        &self,
-        compiler: (&str, &str),
-        flags: &str,
-        library: Library,
-        under: Option<&str>,
-    ) -> Result<usize> {
+    fn all(&self, compiler: (&str, &str), how: &How<'_>) -> Result<usize> {
         for source in &self.sources {
-            self.one(source, compiler, flags, library, under)?;
+            self.one(source, compiler, how)?;
         }
         Ok(self.sources.len())
     }
 
-    fn one(
-        &self,
-        source: &Path,
-        (c, cpp): (&str, &str),
-        flags: &str,
-        library: Library,
-        under: Option<&str>,
-    ) -> Result<()> {
+    fn one(&self, source: &Path, (c, cpp): (&str, &str), how: &How<'_>) -> Result<()> {
         let name = source.file_stem().and_then(|name| name.to_str()).context("a name")?;
         let program = self.into.join(name);
         let is_c = source.extension().is_some_and(|extension| extension == "c");
@@ -177,25 +306,22 @@ impl Programs {
             (false, _) => (cpp, "-std=c++17 -Wpedantic"),
         };
         let include = self.prefix.join("include");
+        let lace = if name.starts_with("lace2") { "poach/lace2" } else { "poach/lace" };
         let lib = self.prefix.join("lib");
         let step = Step::program(compiler)
             .args(standard.split(' '))
             .args(WARNINGS.split(' '))
-            .args(flags.split(' '))
-            .args([
-                "-D_GNU_SOURCE",
-                "-I",
-                text(&include)?,
-                "-I",
-                text(&include.join("poach/lace"))?,
-            ])
+            .args(how.flags.split(' '))
+            .args(["-D_GNU_SOURCE", "-I", text(&include)?, "-I", text(&include.join(lace))?])
             .args([text(source)?, "-o", text(&program)?]);
-        let step = match library {
-            Library::Shared => step.args([&format!("-L{}", lib.display()), "-lpoach", "-lpthread"]),
+        let step = match how.library {
+            Library::Shared => {
+                step.args([&format!("-L{}", lib.display()), "-lpoach", "-lpthread", "-ldl"])
+            }
             Library::Static => step.args([text(&lib.join("libpoach.a"))?]).args(SYSTEM),
         };
         step.run("a program does not compile")?;
-        let run = match under {
+        let run = match how.under {
             None => Step::program(text(&program)?),
             Some(under) => {
                 let mut words = under.split(' ');
@@ -204,29 +330,64 @@ impl Programs {
                     .args([text(&program)?])
             }
         };
-        run.env("LD_LIBRARY_PATH", text(&lib)?).run("a program does not pass")
+        // A child of `fork` makes pools of its own in one of the tests.
+        run.env("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0")
+            .env("LD_LIBRARY_PATH", text(&lib)?)
+            .run("a program does not pass")
     }
 }
 
-/// The library is found by pkg-config and by cmake, where they are.
+/// Another project finds the library by pkg-config and by cmake, where they are, and its programs pass.
 fn packages(root: &Path, target: &Path, prefix: &Path) -> Result<()> {
+    let tests = root.join("capi/tests");
+    let lib = prefix.join("lib");
     if has_program("pkg-config") {
-        Step::program("pkg-config")
-            .args(["--exact-version", VERSION, "--cflags", "--libs", "poach-lace"])
-            .env("PKG_CONFIG_PATH", text(&prefix.join("lib/pkgconfig"))?)
-            .run("pkg-config does not find the library")?;
+        for (package, program) in
+            [("poach", "calls"), ("poach-lace", "lace"), ("poach-lace2", "lace2")]
+        {
+            let found = Step::program("pkg-config")
+                .args(["--cflags", "--libs", &format!("{package} = {VERSION}")])
+                .env("PKG_CONFIG_PATH", text(&lib.join("pkgconfig"))?)
+                .output();
+            ensure!(!found.is_empty(), "pkg-config does not find {package} {VERSION}");
+            let built = target.join("capi/tests").join(format!("{program}_by_pkg_config"));
+            Step::program("cc")
+                .args([text(&tests.join(format!("c/{program}.c")))?, "-o", text(&built)?])
+                .args(found.split_whitespace())
+                .args(["-lpthread"])
+                .run("a program does not build by pkg-config")?;
+            Step::program(text(&built)?)
+                .env("LD_LIBRARY_PATH", text(&lib)?)
+                .run("a program that pkg-config helped to build does not pass")?;
+        }
     }
     if has_program("cmake") {
         let build = target.join("capi/cmake");
+        _ = fs::remove_dir_all(&build);
         Step::program("cmake")
-            .args(["-S", text(&root.join("capi/tests/cmake"))?, "-B", text(&build)?])
+            .args(["-S", text(&tests.join("cmake"))?, "-B", text(&build)?])
             .args([format!("-DCMAKE_PREFIX_PATH={}", prefix.display())])
             .run("cmake does not find the library")?;
         Step::program("cmake")
             .args(["--build", text(&build)?])
             .run("a program does not build by cmake")?;
-        Step::program(text(&build.join("lace"))?)
-            .run("a program that cmake built does not pass")?;
+        for program in ["lace", "lace2", "fork_static", "lambdas"] {
+            Step::program(text(&build.join(program))?)
+                .run("a program that cmake built does not pass")?;
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_of_a_header_are_found() {
+        let header = "/* poach_no(void) */\ntypedef void (*poach_body)(int);\nstruct poach_x {\n    int (*poach_y)(int);\n};\n\
+                      poach_status poach_run(const poach_pool *pool,\n                  int body(int));\n\
+                      void *poach_task(void);\nextern int poach_word;\n";
+        assert_eq!(declared(header), ["poach_run", "poach_task"]);
+    }
 }

@@ -1,5 +1,5 @@
 /*
- * Lace's interface, of versions 1.4 and 1.5, on Poach: a program that includes <lace.h> or <lace14.h> is compiled with the directory of this
+ * Lace's interface, of versions 1.4 to 1.6, on Poach: a program that includes <lace.h> or <lace14.h> is compiled with the directory of this
  * file as its include path, and linked with -lpoach.
  *
  * Written from Lace's documentation; see capi/README.md for what is the same and what differs. A task is a function whose hidden parameter
@@ -8,95 +8,103 @@
 #ifndef POACH_LACE_H
 #define POACH_LACE_H
 
-#include <assert.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#ifdef __cplusplus
-#include <atomic>
-#ifndef _Atomic
-#define _Atomic(T) std::atomic<T>
-#endif
-using std::memory_order_acquire;
-using std::memory_order_relaxed;
-using std::memory_order_release;
-using std::memory_order_seq_cst;
-#else
-#include <stdatomic.h>
-#endif
-
-#include <poach.h>
+#include <poach/lace_tasks.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A task that was spawned, in its slot. */
-typedef struct Task {
-    void *f;
-    uint64_t status;
-    char d[POACH_PAYLOAD];
-} Task;
+/* What there is to say of a worker beside the head of its stack, which is all that tasks hand on. */
+typedef struct WorkerP {
+    /* Its index. */
+    unsigned int worker;
+} WorkerP;
 
-/* A worker is the head of its stack, which is all that tasks hand on. */
-typedef Task WorkerP;
-
-POACH_ASSERT(sizeof(Task) == sizeof(poach_slot), "a task is a slot");
-
-#ifndef LINE_SIZE
-#define LINE_SIZE 64
-#endif
-#ifndef likely
-#define likely(x) __builtin_expect((x), 1)
-#endif
-#ifndef unlikely
-#define unlikely(x) __builtin_expect((x), 0)
-#endif
-
-/* How many frames are under way. */
-typedef struct {
-    _Atomic(uintptr_t) t;
-} lace_newframe_t;
-extern lace_newframe_t poach_lace_frames;
 #define lace_newframe poach_lace_frames
 
 /* Starting and stopping. */
 #define lace_start(workers, dqsize) poach_lace_start(lace_not_negative_((long long)(workers)), (dqsize))
-#define lace_stop() poach_lace_stop()
 /* Poach's workers sleep when there is nothing to do: there is nothing to suspend. */
 #define lace_suspend() ((void)0)
 #define lace_resume() ((void)0)
-#define lace_set_verbosity(level) ((void)(level))
 #define lace_set_stacksize(bytes) poach_lace_set_stacksize(bytes)
 #define lace_get_stacksize() poach_lace_get_stacksize()
-#define lace_get_pu_count() poach_lace_pu_count()
 
 /* Asking. */
 #define lace_workers() poach_lace_workers()
-#define lace_is_worker() (poach_current_index() >= 0)
-#define lace_get_worker() ((WorkerP *)poach_lace_head())
+#define lace_worker_id() ((int)poach_current_index())
 #define lace_get_head(worker) ((void)(worker), (Task *)poach_lace_head())
 #define LACE_WORKER_ID ((int)poach_worker_index((poach_worker *)__lace_dq_head))
 #define LACE_WORKER_PU (-1)
 #define LACE_TRNG poach_lace_random()
 
+/* The calling thread's, until it asks again; NULL if it is no worker. */
+static inline LACE_UNUSED WorkerP *lace_get_worker(void)
+{
+    static LACE_TLS WorkerP own;
+    ptrdiff_t index = poach_current_index();
+    if (index < 0) {
+        return NULL;
+    }
+    own.worker = (unsigned int)index;
+    return &own;
+}
+
 /* All workers. */
-#define lace_barrier() poach_lace_barrier()
 #define lace_yield(worker, head) poach_lace_yield()
 #define YIELD_NEWFRAME() do { if (unlikely(lace_frames_under_way_())) poach_lace_yield(); } while (0)
 #define lace_steal_random() poach_lace_steal()
 #define STEAL_RANDOM() poach_lace_steal()
 
-/* The counters are always on. */
-#define lace_count_reset() poach_lace_count_reset()
-#define lace_count_report() lace_count_report_file(stdout)
-
 /* Tasks. */
 #define LACE_TYPEDEF_CB(type, name, ...) typedef type (*name)(Task *, ##__VA_ARGS__);
-#define TASK(f) (f##_CALL)
+/*
+ * TASK(f) is the task as a function, as up to Lace 1.5; TASK(type, name, ..) defines one, as from 1.6 on, with VOID_TASK_n where the type is void.
+ */
+#define TASK(...) LACE_APPLY_(LACE_PASTE_(LACE_TASK_OF_, LACE_PICK_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, ONE, x)), __VA_ARGS__)
+#define LACE_TASK_OF_ONE(f) (f##_CALL)
+#define LACE_TASK_OF_MANY(R, ...) LACE_APPLY__(LACE_PASTE_(LACE_PASTE_(LACE_DEFINE_, LACE_IS_VOID_(R)), LACE_HALF_(__VA_ARGS__)), R, __VA_ARGS__)
+#define LACE_APPLY_(macro, ...) macro(__VA_ARGS__)
+#define LACE_APPLY__(macro, ...) macro(__VA_ARGS__)
+#define LACE_PASTE_(a, b) LACE_PASTE__(a, b)
+#define LACE_PASTE__(a, b) a##b
+#define LACE_PICK_(p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26, p27, p28, p29, p30, p31, ...) p31
+#define LACE_HALF_(...) LACE_PICK_(x, __VA_ARGS__, 14, x, 13, x, 12, x, 11, x, 10, x, 9, x, 8, x, 7, x, 6, x, 5, x, 4, x, 3, x, 2, x, 1, x, 0, x)
+/* Only `void` alone is followed by the parentheses of the macro that it makes. */
+#define LACE_IS_VOID_(R) LACE_SECOND_(LACE_VOID_##R(), N, x)
+#define LACE_VOID_void() x, V
+#define LACE_SECOND_(...) LACE_SECOND__(__VA_ARGS__)
+#define LACE_SECOND__(a, b, ...) b
+#define LACE_DEFINE_N0(R, NAME, ...) TASK_0(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V0(R, NAME, ...) VOID_TASK_0(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N1(R, NAME, ...) TASK_1(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V1(R, NAME, ...) VOID_TASK_1(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N2(R, NAME, ...) TASK_2(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V2(R, NAME, ...) VOID_TASK_2(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N3(R, NAME, ...) TASK_3(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V3(R, NAME, ...) VOID_TASK_3(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N4(R, NAME, ...) TASK_4(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V4(R, NAME, ...) VOID_TASK_4(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N5(R, NAME, ...) TASK_5(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V5(R, NAME, ...) VOID_TASK_5(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N6(R, NAME, ...) TASK_6(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V6(R, NAME, ...) VOID_TASK_6(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N7(R, NAME, ...) TASK_7(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V7(R, NAME, ...) VOID_TASK_7(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N8(R, NAME, ...) TASK_8(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V8(R, NAME, ...) VOID_TASK_8(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N9(R, NAME, ...) TASK_9(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V9(R, NAME, ...) VOID_TASK_9(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N10(R, NAME, ...) TASK_10(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V10(R, NAME, ...) VOID_TASK_10(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N11(R, NAME, ...) TASK_11(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V11(R, NAME, ...) VOID_TASK_11(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N12(R, NAME, ...) TASK_12(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V12(R, NAME, ...) VOID_TASK_12(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N13(R, NAME, ...) TASK_13(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V13(R, NAME, ...) VOID_TASK_13(NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_N14(R, NAME, ...) TASK_14(R, NAME, ##__VA_ARGS__)
+#define LACE_DEFINE_V14(R, NAME, ...) VOID_TASK_14(NAME, ##__VA_ARGS__)
 #define WRAP(f, ...) (f(__lace_dq_head, ##__VA_ARGS__))
 #define SPAWN(f, ...) (f##_SPAWN(__lace_dq_head, ##__VA_ARGS__), __lace_dq_head++)
 #define SYNC(f) (__lace_dq_head--, f##_SYNC(__lace_dq_head))
@@ -114,85 +122,6 @@ extern lace_newframe_t poach_lace_frames;
 #define TASK_IS_COMPLETED(task) (__atomic_load_n(&(task)->status, __ATOMIC_ACQUIRE) & 1)
 #define TASK_RESULT(task) (&(task)->d[0])
 
-POACH_INLINE unsigned int lace_not_negative_(long long workers)
-{
-    if (workers < 0 || workers > 1024) {
-        fprintf(stderr, "lace_start: %lld workers, of 1,024 at most; 0 is one for each processor\n", workers);
-        abort();
-    }
-    return (unsigned int)workers;
-}
-
-POACH_INLINE int lace_frames_under_way_(void)
-{
-    return __atomic_load_n((uintptr_t *)(void *)&poach_lace_frames, __ATOMIC_RELAXED) != 0;
-}
-
-static inline __attribute__((unused)) void lace_count_report_file(FILE *file)
-{
-    size_t length = poach_lace_report(NULL, 0);
-    char *text = (char *)malloc(length + 1);
-    if (text != NULL && length == poach_lace_report(text, length + 1)) {
-        fprintf(file, "%s\n", text);
-    }
-    free(text);
-}
-
-/* A task's descriptor, and whether what it needs is on the heap, because a slot is too small. */
-typedef struct {
-    poach_task task;
-    size_t on_heap;
-} lace_type_;
-
-/* Where a task's arguments go, and its result: the slot, or memory that the slot points to. */
-POACH_INLINE void *lace_begin_(Task *head, size_t size)
-{
-    void *payload = poach_fork_begin((poach_worker *)head);
-    if (size > POACH_PAYLOAD) {
-        void *memory = malloc(size);
-        if (memory == NULL) {
-            fprintf(stderr, "SPAWN: no memory for a task of %zu bytes\n", size);
-            abort();
-        }
-        *(void **)payload = memory;
-        return memory;
-    }
-    return payload;
-}
-
-POACH_INLINE void lace_push_(Task *head, const lace_type_ *type)
-{
-    if (POACH_UNLIKELY(poach_fork_push((poach_worker *)head, &type->task) == NULL)) {
-        poach_fork_overflow();
-    }
-}
-
-POACH_INLINE void *lace_data_(Task *task, size_t size)
-{
-    return size > POACH_PAYLOAD ? *(void **)(void *)task->d : (void *)task->d;
-}
-
-POACH_INLINE void lace_free_(Task *task, size_t size)
-{
-    if (size > POACH_PAYLOAD) {
-        free(*(void **)(void *)task->d);
-    }
-}
-
-/* Pops the topmost task, whatever it is, and does not run it. */
-static inline __attribute__((unused)) void lace_drop_(Task *head)
-{
-    uintptr_t word = (uintptr_t)head->f;
-    const lace_type_ *type = (const lace_type_ *)(word & ~(uintptr_t)POACH_PRESENT);
-    if (!(word & POACH_PRESENT) || type == NULL) {
-        poach_fork_misused((poach_worker *)head, 0);
-    }
-    poach_fork_pop((poach_worker *)head);
-    if (type->on_heap) {
-        free(*(void **)(void *)head->d);
-    }
-}
-
 /*
  * What TASK_DECL_n declares, and TASK_IMPL_n defines. CALL is the task itself; BODY what a thief calls; ENTER what RUN and NEWFRAME call on a worker, EACH
  * what TOGETHER calls on each.
@@ -204,8 +133,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     void NAME##_BODY(poach_slot *, poach_worker *);                                                                            \
     void NAME##_ENTER(poach_worker *, void *);                                                                                 \
     void NAME##_EACH(poach_worker *, void *);                                                                                  \
-    static const lace_type_ NAME##_TYPE __attribute__((unused)) =                                                              \
-        {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                                                \
+    extern const lace_type_ NAME##_TYPE;                                                                                       \
     POACH_INLINE void NAME##_SPAWN(Task *head LACE_PARAMETERS_##N##_(__VA_ARGS__))                                             \
     {                                                                                                                          \
         NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA));                                     \
@@ -214,7 +142,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     }                                                                                                                          \
     POACH_INLINE R NAME##_SYNC(Task *head)                                                                                     \
     {                                                                                                                          \
-        if (POACH_LIKELY(poach_fork_pop((poach_worker *)head))) {                                           \
+        if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)head, &NAME##_TYPE.task))) {                                        \
             NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, sizeof(NAME##_DATA)))->arguments;                         \
             lace_free_(head, sizeof(NAME##_DATA));                                                                             \
             (void)from;                                                                                                        \
@@ -249,6 +177,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     }
 
 #define LACE_IMPL_(R, NAME, N, ...)                                                                                            \
+    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                     \
     void NAME##_BODY(poach_slot *task, poach_worker *worker)                                                                   \
     {                                                                                                                          \
         NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, sizeof(NAME##_DATA));                                      \
@@ -283,8 +212,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     void NAME##_BODY(poach_slot *, poach_worker *);                                                                            \
     void NAME##_ENTER(poach_worker *, void *);                                                                                 \
     void NAME##_EACH(poach_worker *, void *);                                                                                  \
-    static const lace_type_ NAME##_TYPE __attribute__((unused)) =                                                              \
-        {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                                                \
+    extern const lace_type_ NAME##_TYPE;                                                                                       \
     POACH_INLINE void NAME##_SPAWN(Task *head LACE_PARAMETERS_##N##_(__VA_ARGS__))                                             \
     {                                                                                                                          \
         NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA));                                     \
@@ -293,7 +221,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     }                                                                                                                          \
     POACH_INLINE void NAME##_SYNC(Task *head)                                                                                  \
     {                                                                                                                          \
-        if (POACH_LIKELY(poach_fork_pop((poach_worker *)head))) {                                           \
+        if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)head, &NAME##_TYPE.task))) {                                        \
             NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, sizeof(NAME##_DATA)))->arguments;                         \
             lace_free_(head, sizeof(NAME##_DATA));                                                                             \
             (void)from;                                                                                                        \
@@ -325,6 +253,7 @@ static inline __attribute__((unused)) void lace_drop_(Task *head)
     }
 
 #define LACE_VOID_IMPL_(NAME, N, ...)                                                                                          \
+    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                     \
     void NAME##_BODY(poach_slot *task, poach_worker *worker)                                                                   \
     {                                                                                                                          \
         NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, sizeof(NAME##_DATA));                                      \

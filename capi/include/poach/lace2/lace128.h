@@ -1,0 +1,2 @@
+/* Lace's header for tasks of 128 bytes: Poach's lace.h has room for parameters of any size. */
+#include "lace.h"
