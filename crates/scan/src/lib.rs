@@ -77,6 +77,12 @@ pub struct Options {
     pub without_sizes: bool,
     /// Which entries count.
     pub choice: Option<Arc<choice::Choice>>,
+    /// How many bytes the tree may take, in all threads together; no limit, if not said. What is found once they are used up is
+    /// counted in the totals and in the sums of the directory that it lies in, and has no entry of its own: files, and
+    /// directories with all that is in them. [`Node::is_summed`] says of which directories that is so. Names of files that
+    /// have several are kept nevertheless, and what waits to be visited is not counted. A listener is told of the nearest
+    /// directory that is kept in place of one that is not.
+    pub memory: Option<u64>,
     /// How many directories may be held open at a time, beside those being read; as many as the
     /// process's limit comfortably allows, if not said. Zero is slow but works.
     pub handles: Option<usize>,
@@ -182,6 +188,8 @@ pub struct Scan {
     pub taken: u64,
     /// Given paths that were not scanned by themselves: they name, or lie within, another one.
     pub repeated: Vec<PathBuf>,
+    /// How many directories have no entry of their own, for want of [memory](Options::memory).
+    pub summed: u64,
     /// Whether [`Control::stop`] ended it early, so that the totals are those of a part.
     pub interrupted: bool,
     /// From the call to the finished sums.

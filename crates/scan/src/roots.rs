@@ -195,7 +195,7 @@ impl Roots {
     fn fail(&mut self, name: &std::ffi::CStr, error: std::io::Error) {
         let entry = self.found.arena.keep_name(name);
         let (parent, doing) = (Id::NONE, "cannot find the path");
-        self.found.failures.push(walk::Failure { entry, parent, doing, error });
+        self.found.failures.push(walk::Failure { entry, parent, doing, error, path: None });
     }
 
     /// Puts together what the workers found.
@@ -210,11 +210,14 @@ impl Roots {
         let mut arenas = Vec::with_capacity(found.len() + 1);
         let (mut links, mut aliases, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         let mut listings = vec![Id::NONE; self.directories.len().max(self.known.len())];
+        let (mut summed, mut without_entry) = (Vec::new(), 0);
         let mut interrupted = false;
         let own = std::mem::replace(&mut self.found, Findings::new(0, false));
         for part in std::iter::once(own).chain(found) {
             totals.add(&part.totals);
             links.extend(part.links);
+            summed.extend(part.summed);
+            without_entry += part.without_entry;
             aliases.extend(part.aliases);
             failures.extend(part.failures);
             part.listings.iter().for_each(|&(root, listing)| listings[root] = listing);
@@ -264,15 +267,15 @@ impl Roots {
         }
 
         let unread: Vec<Id> = failures.iter().map(|failure| failure.entry).collect();
-        let built = build(arenas, &roots, links, aliases, &unread, options.keep_files);
+        let built = build(arenas, &roots, links, aliases, &unread, &summed, options.keep_files);
         built.tree.each_link(|seen| visitor.entry(part, seen));
         let within = paths.into_iter().zip(&built.outermost).filter(|(_, outermost)| !**outermost);
         self.repeated.extend(within.map(|(path, _)| path));
         let mut errors: Vec<_> = failures
             .into_iter()
             .map(|failure| crate::Failure {
-                path: built.path(failure.entry, failure.parent),
                 message: format!("{}: {}", failure.doing, failure.error),
+                path: failure.path.unwrap_or_else(|| built.path(failure.entry, failure.parent)),
             })
             .collect();
         errors.sort_by(|a, b| a.path.cmp(&b.path));
@@ -284,6 +287,7 @@ impl Roots {
             errors,
             repeated: std::mem::take(&mut self.repeated),
             interrupted,
+            summed: without_entry,
             ..Scan::default()
         }
     }

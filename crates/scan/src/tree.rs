@@ -32,7 +32,7 @@ pub use renew::RenewError;
 /// One entry: its name's place and kind in one word, and its sizes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`], [`UNREAD`] and [`GONE`].
+    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`], [`UNREAD`], [`GONE`] and [`SUMMED`].
     name: u64,
     /// Bytes; of a directory, once built, with all that is in it.
     apparent: u64,
@@ -43,6 +43,8 @@ pub(crate) struct Entry {
 const SPENT: u64 = 1 << 56;
 /// Set in [`Entry::name`]: it could not be read, or not to its end.
 const UNREAD: u64 = 1 << 57;
+/// Set in [`Entry::name`]: it holds more than the tree has entries for.
+const SUMMED: u64 = 1 << 59;
 /// Set in [`Entry::name`]: [`Scan::forget`](crate::Scan::forget) has taken it out.
 const GONE: u64 = 1 << 58;
 
@@ -105,6 +107,16 @@ impl Arena {
     #[inline]
     pub(crate) fn kept(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many bytes the finished tree takes for what is kept, with the room that vectors keep to grow and what is summed up
+    /// at the end.
+    pub(crate) fn bytes(&self) -> u64 {
+        let facts = if self.keep_facts { size_of::<Facts>() } else { 0 };
+        let entries = self.entries.len() * (size_of::<Entry>() + facts);
+        // Its listing, what becomes of that, a sum of three words and a count.
+        let directory = size_of::<Listing>() + size_of::<Directory>() + 28 + facts;
+        (2 * (entries + self.names.len() + self.listings.len() * directory)) as u64
     }
 
     /// Keeps an entry. Amortised constant time.
@@ -420,6 +432,12 @@ impl<'t> Node<'t> {
     /// Whether it is a directory that could not be read, or not to its end: more may lie in it.
     pub fn is_unread(&self) -> bool {
         self.tree.entry(self.place.entry).name & UNREAD != 0
+    }
+
+    /// Whether it is a directory that holds more than the tree has entries for, as [`Options::memory`](crate::Options) was used
+    /// up: its sums are those of everything.
+    pub fn is_summed(&self) -> bool {
+        self.tree.entry(self.place.entry).name & SUMMED != 0
     }
 
     /// How many entries lie below it, at any depth.

@@ -31,7 +31,7 @@ use family::Task;
 use known::Claim;
 
 pub(crate) use family::Handles;
-pub(crate) use findings::{Failure, Findings};
+pub(crate) use findings::{Failure, Findings, Summed};
 pub(crate) use known::Known;
 
 /// How many directories of one directory are handed on at once.
@@ -50,6 +50,8 @@ pub(crate) struct Walk<'a, S: Sys, V> {
     roots: &'a [RootDirectory],
     root_files: &'a [RootFile],
     known: &'a Known,
+    /// How many bytes of the tree each worker may keep.
+    share: Option<u64>,
     deferred: Mutex<Vec<Task<'a, S>>>,
 }
 
@@ -134,7 +136,8 @@ impl<'a, S: Sys, V: Visitor> Job for Walk<'a, S, V> {
         match meta {
             Ok(meta) => self.visit_open(worker, &task, directory, &self.wanted(meta), sink),
             Err(error) => {
-                worker.found.fail(&task, "cannot ask for the size of the directory", error);
+                let path = self.path_of_summed(&task, b"");
+                worker.found.fail(&task, "cannot ask for the size of the directory", error, path);
             }
         }
     }
@@ -160,6 +163,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             roots: directories,
             root_files: files,
             known,
+            share: options.memory.map(|memory| memory / handles.workers() as u64),
             deferred,
         }
     }
@@ -167,17 +171,42 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
     /// Does what the control asks for. Whether that is to end.
     #[cold]
     fn answer(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>) -> bool {
-        self.control.tell_path(|| {
-            let mut path = self.roots[task.root()].path.as_os_str().as_encoded_bytes().to_vec();
-            task.path(&mut worker.path);
-            if !worker.path.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
-                path.push(std::path::MAIN_SEPARATOR as u8);
-            }
-            path.extend_from_slice(&worker.path);
-            path
-        });
+        self.control.tell_path(|| self.path_of(task));
         worker.found.interrupted |= self.control.is_stopped();
         self.control.is_stopped()
+    }
+
+    /// The path of a directory, with a separator at its end but for a given one.
+    #[cold]
+    fn path_of(&self, task: &Task<'a, S>) -> Vec<u8> {
+        let mut path = self.roots[task.root()].path.as_os_str().as_encoded_bytes().to_vec();
+        let mut below = Vec::new();
+        task.path(&mut below);
+        if !below.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
+            path.push(std::path::MAIN_SEPARATOR as u8);
+        }
+        path.extend_from_slice(&below);
+        path
+    }
+
+    /// The path of something in a directory that has no entry, or of that directory if the name is empty.
+    #[cold]
+    fn path_of_summed(&self, task: &Task<'a, S>, name: &[u8]) -> Option<Vec<u8>> {
+        if !task.is_summed() {
+            return None;
+        }
+        let mut path = self.path_of(task);
+        path.extend_from_slice(name);
+        if name.is_empty() {
+            path.pop();
+        }
+        Some(path)
+    }
+
+    /// Whether a worker has used up its share of the memory.
+    #[inline]
+    fn is_full(&self, found: &Findings) -> bool {
+        self.share.is_some_and(|share| found.arena.bytes() >= share)
     }
 
     /// Whether nothing is to be known of a directory but that it is one.
@@ -242,8 +271,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if let Claim::Elsewhere(_) = claim {
             return;
         }
-        let listing = found.arena.list(task.entry(), parent, meta);
+        let summed = task.is_summed();
+        let listing = if summed { parent } else { found.arena.list(task.entry(), parent, meta) };
         match claim {
+            _ if summed => {}
             Claim::Here(mount) => found.listings.push((mount, listing)),
             _ if task.is_root() => found.listings.push((task.root(), listing)),
             _ => {}
@@ -255,6 +286,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         let rules = choice.and_then(|choice| self.prepare(choice, task, &directory, path));
 
         let first = found.arena.kept();
+        let mut full = summed || self.is_full(found);
         let own =
             if choice.is_some_and(Choice::selects) { (0, 0) } else { (meta.apparent, meta.disk) };
         let ((mut apparent, mut disk), mut leaves) = (own, 0_u32);
@@ -269,6 +301,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 until_look = BATCH;
                 let bytes = found.totals.disk_bytes.saturating_add(disk);
                 self.control.advance(*number, found.totals.entries(), bytes);
+                full = full || self.is_full(found);
                 if self.control.is_stopped() {
                     found.interrupted = true;
                     return ControlFlow::Break(());
@@ -291,9 +324,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                     Ok(meta) if meta.kind == Kind::Directory => None,
                     Ok(meta) => Some(self.wanted(meta)),
                     Err(error) => {
+                        let path = self.path_of_summed(task, entry.name().to_bytes());
                         let entry = found.arena.keep_name(entry.name());
-                        let doing = doing(kind);
-                        found.failures.push(Failure { entry, parent: listing, doing, error });
+                        let (doing, parent) = (doing(kind), listing);
+                        found.failures.push(Failure { entry, parent, doing, error, path });
                         return ControlFlow::Continue(());
                     }
                 },
@@ -304,7 +338,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                     let held = again.and_then(|again| self.handles.hold(*number, again));
                     task.hand_on(held, listing, rules.as_ref(), names, children, sink);
                 }
-                let id = found.arena.keep_directory(entry.name());
+                let id = if full { Id::NONE } else { found.arena.keep_directory(entry.name()) };
                 children.push((names.len() as u32, id));
                 names.extend_from_slice(entry.name().to_bytes_with_nul());
                 return ControlFlow::Continue(());
@@ -325,8 +359,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 self.visitor.entry(part, &seen);
                 apparent = apparent.saturating_add(meta.apparent);
                 disk = disk.saturating_add(meta.disk);
-                if self.options.keep_files {
+                if self.options.keep_files && !full {
                     found.arena.keep(entry.name(), &meta);
+                } else if self.options.keep_files && !summed {
+                    found.sum_up(listing, Summed::default());
                 }
             }
             ControlFlow::Continue(())
@@ -336,12 +372,18 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             task.hand_on(held, listing, rules.as_ref(), names, children, sink);
         }
         if let Err(error) = read {
-            found.fail(task, "cannot read the directory", error);
+            found.fail(task, "cannot read the directory", error, self.path_of_summed(task, b""));
         }
-        let kept = (found.arena.kept() - first) as u32;
-        let listing = found.arena.listing();
-        (listing.kept, listing.leaves) = (kept, leaves);
-        (listing.apparent, listing.disk) = (apparent, disk);
+        if summed {
+            let entries = u64::from(leaves) + 1;
+            found.sum_up(listing, Summed { apparent, disk, entries });
+            found.without_entry += 1;
+        } else {
+            let kept = (found.arena.kept() - first) as u32;
+            let listing = found.arena.listing();
+            (listing.kept, listing.leaves) = (kept, leaves);
+            (listing.apparent, listing.disk) = (apparent, disk);
+        }
         found.totals.disk_bytes = found.totals.disk_bytes.saturating_add(disk);
         self.control.advance(*number, found.totals.entries(), found.totals.disk_bytes);
     }
@@ -396,7 +438,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             return Claim::None;
         }
         let claim = self.known.claim(identity, task.is_root());
-        if let Claim::Elsewhere(root) | Claim::Here(root) = claim {
+        // One that has no entry cannot be where a given path is shown: that stands by itself then.
+        if let Claim::Elsewhere(root) | Claim::Here(root) = claim
+            && !task.is_summed()
+        {
             found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });
         }
         if !matches!(claim, Claim::Elsewhere(_)) {
@@ -424,7 +469,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if let Ok(meta) = meta {
             self.count_unread(worker, task, &self.wanted(meta));
         }
-        worker.found.fail(task, "cannot open the directory", error);
+        let path = self.path_of_summed(task, b"");
+        worker.found.fail(task, "cannot open the directory", error, path);
     }
 
     /// Counts a directory of which only its own size is known.
@@ -435,12 +481,20 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         }
         let found = &mut worker.found;
         let parent = task.parent();
-        let listing = found.arena.list(task.entry(), parent, meta);
+        let choice = self.options.choice.as_deref();
+        let sized = choice.is_none_or(|choice| !choice.selects());
+        let listing = if task.is_summed() {
+            let (apparent, disk) = if sized { (meta.apparent, meta.disk) } else { (0, 0) };
+            found.sum_up(parent, Summed { apparent, disk, entries: 1 });
+            found.without_entry += 1;
+            parent
+        } else {
+            found.arena.list(task.entry(), parent, meta)
+        };
         if task.is_root() {
             found.listings.push((task.root(), listing));
         }
-        let choice = self.options.choice.as_deref();
-        if choice.is_none_or(|choice| !choice.selects()) {
+        if sized && !task.is_summed() {
             let listing = found.arena.listing();
             (listing.apparent, listing.disk) = (meta.apparent, meta.disk);
         }

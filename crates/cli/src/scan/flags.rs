@@ -10,7 +10,7 @@ use poach_scan::report::{Extent, Measure};
 use poach_scan::survey::Survey;
 use poach_scan::{Engine, MAX_THREADS, Options};
 
-use super::choice::Choosing;
+use super::choice::{Choosing, size};
 use super::config::Config;
 use super::document::Documents;
 use super::limit::{Limit, limit};
@@ -74,6 +74,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
+    /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that counts in the directory that it lies in,
+    /// which is marked.
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "import", "diff",
+        "interactive", "Reports"])]
+    pub(super) memory: Option<u64>,
     /// Show files too, and not only directories.
     #[arg(long, short)]
     pub(super) all: bool,
@@ -134,7 +139,11 @@ impl Arguments {
     /// What makes no sense together, in a sentence.
     pub(super) fn nonsense(&self) -> Option<&'static str> {
         let whole = self.document.format().is_some_and(Format::is_whole);
-        if self.no_sizes && whole {
+        if self.memory.is_some() && whole {
+            Some(
+                "--memory: such a document has every entry; text, JSON, NDJSON and CSV do with less",
+            )
+        } else if self.no_sizes && whole {
             Some("--no-sizes: such a document has sizes; text, JSON, NDJSON and CSV do without")
         } else if self.reports.reports.is_empty() {
             None
@@ -181,6 +190,7 @@ impl Arguments {
         Ok(Options {
             choice: self.choosing.choice()?,
             without_sizes: self.no_sizes,
+            memory: self.memory,
             engine: self.engine,
             threads: self.threads,
             one_file_system: self.one_file_system,

@@ -84,6 +84,8 @@ struct Options {
     min_size: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     no_sizes: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<u64>,
 }
 
 impl<'a> Head<'a> {
@@ -102,13 +104,18 @@ impl<'a> Head<'a> {
                 top,
                 min_size: (at_least > 0).then_some(at_least),
                 no_sizes: scan.options.without_sizes,
+                memory: scan.options.memory,
             },
             engine: scan.engine.name(),
             threads: scan.threads,
             elapsed_s: scan.elapsed.as_secs_f64(),
             entries_per_s: scan.entries_per_second(),
             interrupted: scan.interrupted,
-            complete: depth.is_none() && top.is_none() && at_least == 0 && !scan.interrupted,
+            complete: depth.is_none()
+                && top.is_none()
+                && at_least == 0
+                && !scan.interrupted
+                && scan.summed == 0,
             totals: &scan.totals,
         }
     }
@@ -175,6 +182,9 @@ pub(super) struct Row<'a> {
     entries: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     counted_elsewhere: bool,
+    /// Whether more lies in it than the document has entries for, for want of memory.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    summed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -199,6 +209,7 @@ impl<'a> Row<'a> {
             disk_bytes: entry.node.disk_bytes(),
             entries: entry.node.entries(),
             counted_elsewhere: entry.node.counts_elsewhere(),
+            summed: entry.node.is_summed(),
             error: entry.error,
             facts: entry.node.facts().map(|facts| Kept {
                 modified: facts.modified(),

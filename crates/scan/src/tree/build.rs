@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-use super::{ABSENT, Arena, Bases, Directory, Facts, Id, Place, SPENT, Tree, UNREAD};
+use super::{ABSENT, Arena, Bases, Directory, Facts, Id, Place, SPENT, SUMMED, Tree, UNREAD};
 use crate::sys::Meta;
+use crate::walk::Summed;
 
 /// A name of a file that has several: set aside by whoever found it, counted here.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +92,10 @@ pub(crate) fn build(
     mut links: Vec<HardLink>,
     mut aliases: Vec<Alias>,
     unread: &[Id],
+    summed: &[(Id, Summed)],
     keep_files: bool,
 ) -> Built {
-    for id in unread {
+    for id in unread.iter().filter(|id| **id != Id::NONE) {
         arenas[id.arena()].entries[id.index()].name |= UNREAD;
     }
     let mut bases = Bases(Vec::with_capacity(arenas.len()));
@@ -133,6 +135,12 @@ pub(crate) fn build(
         gone: 0,
     };
     let outermost = graft(&mut tree, roots, &mut aliases);
+    for &(listing, Summed { apparent, disk, entries }) in summed {
+        let directory = tree.bases.directory(listing) as usize;
+        sums[directory].add(Sum { apparent, disk, entries });
+        let entry = tree.directories[directory].entry;
+        tree.arenas[entry.arena()].entries[entry.index()].name |= SUMMED;
+    }
     settle(&mut tree, &mut links, |_, parent, sum| {
         // A root's own entry bears its size already.
         if let Some(above) = sums.get_mut(parent as usize) {

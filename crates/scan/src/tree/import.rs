@@ -194,7 +194,7 @@ impl Importer {
             }
         }
         let unread: Vec<Id> = self.failures.iter().map(|failure| failure.0).collect();
-        let mut built = build(vec![self.arena], &roots, self.links, Vec::new(), &unread, true);
+        let mut built = build(vec![self.arena], &roots, self.links, Vec::new(), &unread, &[], true);
         built.tree.index_links(true);
         let mut errors: Vec<_> = self
             .failures

@@ -119,6 +119,13 @@ impl<'a, S: Sys> Task<'a, S> {
         }
     }
 
+    /// Whether the tree has no entry for it: what it holds is added to the nearest directory that has one, its
+    /// [`parent`](Self::parent).
+    #[inline]
+    pub(super) fn is_summed(&self) -> bool {
+        self.entry == Id::NONE
+    }
+
     /// Whether it is a root itself.
     #[inline]
     pub(super) fn is_root(&self) -> bool {
@@ -225,6 +232,11 @@ impl Handles {
     pub(crate) fn new(threads: usize, total: usize) -> Handles {
         let held = (0..threads).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
         Handles { held, limit: AtomicUsize::new(total / threads), alone: AtomicBool::new(false) }
+    }
+
+    /// How many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.held.len()
     }
 
     /// Keeps a directory open if this worker may have one more.

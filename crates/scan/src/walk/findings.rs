@@ -1,5 +1,6 @@
 //! What a worker finds, and has to itself until the walk is over.
 
+use std::collections::HashMap;
 use std::io;
 
 use super::family::Task;
@@ -14,6 +15,16 @@ pub(crate) struct Failure {
     pub(crate) parent: Id,
     pub(crate) doing: &'static str,
     pub(crate) error: io::Error,
+    /// Its path, where the tree has no place for it.
+    pub(crate) path: Option<Vec<u8>>,
+}
+
+/// What a directory of the tree holds beside its entries: what was found when there was no memory for more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Summed {
+    pub(crate) apparent: u64,
+    pub(crate) disk: u64,
+    pub(crate) entries: u64,
 }
 
 /// What one worker has found.
@@ -24,6 +35,10 @@ pub(crate) struct Findings {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) totals: Totals,
+    /// By listing. It may be another worker's.
+    pub(crate) summed: HashMap<Id, Summed>,
+    /// How many directories were summed up.
+    pub(crate) without_entry: u64,
     /// The listing of each root that this worker visited.
     pub(crate) listings: Vec<(usize, Id)>,
     pub(crate) interrupted: bool,
@@ -37,9 +52,19 @@ impl Findings {
             aliases: Vec::new(),
             failures: Vec::new(),
             totals: Totals::default(),
+            summed: HashMap::new(),
+            without_entry: 0,
             listings: Vec::new(),
             interrupted: false,
         }
+    }
+
+    /// Adds to what a directory holds beside its entries.
+    pub(super) fn sum_up(&mut self, listing: Id, found: Summed) {
+        let sum = self.summed.entry(listing).or_default();
+        sum.apparent = sum.apparent.saturating_add(found.apparent);
+        sum.disk = sum.disk.saturating_add(found.disk);
+        sum.entries += found.entries;
     }
 
     #[cold]
@@ -48,8 +73,9 @@ impl Findings {
         task: &Task<'_, S>,
         doing: &'static str,
         error: io::Error,
+        path: Option<Vec<u8>>,
     ) {
         let (entry, parent) = (task.entry(), task.parent());
-        self.failures.push(Failure { entry, parent, doing, error });
+        self.failures.push(Failure { entry, parent, doing, error, path });
     }
 }

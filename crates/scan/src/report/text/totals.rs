@@ -103,6 +103,12 @@ pub(super) fn write(scan: &Scan, look: Look, out: &mut impl Write) -> io::Result
         let text = format!("{} {what}: the totals are of what could be read", count(totals.errors));
         Field::new("amiss").words(AMISS, &text).write(look, out)?;
     }
+    if let Some(memory) = scan.options.memory.filter(|_| scan.summed > 0) {
+        let (directories, size) = (count(scan.summed), look.bytes(memory));
+        let text =
+            format!("{directories} directories beyond {size} of memory count where they lie");
+        Field::new("summed up").words(AMISS, &text).write(look, out)?;
+    }
     if scan.interrupted {
         let text = "interrupted: the totals are of what was read until then";
         Field::new("amiss").words(AMISS, text).write(look, out)?;

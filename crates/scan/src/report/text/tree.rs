@@ -258,6 +258,8 @@ fn mark(row: &Row<'_>) -> &'static str {
 fn note(row: &Row<'_>) -> (&'static str, anstyle::Style) {
     if row.node.is_unread() {
         ("(unreadable)", AMISS)
+    } else if row.node.is_summed() {
+        ("(summed up)", FAINT)
     } else if row.node.counts_elsewhere() {
         ("(hard link)", FAINT)
     } else {
