@@ -170,6 +170,7 @@ pub(crate) fn scan(
         keep_facts: facts,
         without_sizes: !sizes,
         choice: (leaves_out || choice.selects()).then(|| Arc::new(choice)),
+        memory: None,
         handles,
     };
     let reports = options::reports(reports)?;

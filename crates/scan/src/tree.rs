@@ -255,11 +255,16 @@ impl Tree {
         self.roots.iter().map(|&place| Node { tree: self, place })
     }
 
-    /// The entry that [`Node::id`] was asked of. Of another tree's entry: some entry of this one, or none. Constant time.
+    /// The entry that [`Node::id`] was asked of; none, if it was taken out or replaced since. Of another tree's entry: some entry of this
+    /// one, or none. Constant time.
     pub fn node(&self, NodeId(place): NodeId) -> Option<Node<'_>> {
         let entries = &self.arenas.get(place.entry.arena())?.entries;
-        let is_directory = |index| index == ABSENT || (index as usize) < self.directories.len();
-        let known = place.entry.index() < entries.len()
+        let is_directory = |index| {
+            let directory = self.directories.get(index as usize);
+            index == ABSENT || directory.is_some_and(|it| it.entry != Id::NONE)
+        };
+        let is_there = |entry: &Entry| entry.name & GONE == 0;
+        let known = entries.get(place.entry.index()).is_some_and(is_there)
             && is_directory(place.directory)
             && is_directory(place.parent);
         known.then_some(Node { tree: self, place })

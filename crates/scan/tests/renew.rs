@@ -119,11 +119,24 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     };
     gone(&mut known, "outer-0/inner-0/deep/er/link");
     gone(&mut known, "outer-0/inner-0/deep");
+    let ids = |known: &Scan, below: &str| {
+        let node = known.tree.find(&names(root, below)).expect("it is there");
+        node.directories()
+            .chain(node.files())
+            .chain([node])
+            .map(|node| node.id())
+            .collect::<Vec<_>>()
+    };
+    let of_gone = ids(&known, "outer-7/inner-1");
+    let of_there = ids(&known, "outer-7/inner-0");
     // A name of a file that has two more, then the directory of another.
     gone(&mut known, "outer-0/inner-0/twin");
     gone(&mut known, "outer-3");
     gone(&mut known, "itself");
     gone(&mut known, "outer-7/inner-1");
+    // What leads to an entry leads nowhere once that is gone.
+    assert!(of_gone.iter().all(|&id| known.tree.node(id).is_none()));
+    assert!(of_there.iter().all(|&id| known.tree.node(id).is_some_and(|node| node.id() == id)));
 
     // A directory that is gone when it is looked at is forgotten.
     let path = root.join("outer-9");
