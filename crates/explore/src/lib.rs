@@ -76,7 +76,7 @@ pub use coverage::Coverage;
 pub use engine::{fail, observe, operation};
 pub use machine::{MAX_THREADS, MAX_WORDS};
 pub use memory::Simulated;
-pub use memory::{SimulatedCell, SimulatedPointer, SimulatedWord};
+pub use memory::{Displacing, SimulatedCell, SimulatedPointer, SimulatedWord};
 pub use spec::Spec;
 pub use trace::{Naming, parse_choices, write_choices};
 pub use violation::{Kind, Unexplained, Violation};

@@ -4,8 +4,9 @@ use core::cell::{Cell as StdCell, UnsafeCell};
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use std::panic::Location;
+use std::sync::Arc;
 
-use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, Unfenced, Word};
+use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, StoreLoad, Unfenced, Word};
 
 use crate::engine;
 use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
@@ -35,7 +36,7 @@ unsafe impl Memory for Simulated {
 
     #[track_caller]
     fn heavy() {
-        engine::step(Op::HeavyStart, Location::caller());
+        engine::step(Op::HeavyStart(u8::MAX), Location::caller());
         engine::step(Op::HeavyFinish, Location::caller());
     }
 
@@ -75,6 +76,71 @@ pub(crate) fn delta(pops: NonZeroU64, fill: bool) -> Delta {
 pub(crate) fn unfenced() -> Unfenced {
     // SAFETY: as in `delta`.
     unsafe { Unfenced::new() }
+}
+
+/// [`poach_memory::Displaced`] on the simulated machine, whose threads have a processor each: a thief that visits the owner's
+/// finds it switched out, and so at a full fence, and passes one itself. No other thread is stopped.
+///
+/// It is made in a model's set-up. As long as the word of [`until`](Displacing::until) is 0 the kernel refuses the visit.
+#[derive(Debug)]
+pub struct Displacing {
+    thread: usize,
+    allowed: Option<Arc<SimulatedWord>>,
+}
+
+impl Displacing {
+    /// The policy of the owner that is a model's thread of this number, counted from 0 in the order in which they are
+    /// [spawned](crate::Threads::spawn).
+    ///
+    /// # Safety
+    ///
+    /// It is: a queue with this policy whose owner is another thread hands tasks out twice, which a model is to see, if what
+    /// its tasks are may be had twice.
+    ///
+    /// # Panics
+    ///
+    /// If a model has no such thread.
+    pub unsafe fn onto(thread: usize) -> Self {
+        assert!(thread < MAX_THREADS, "a model has at most {MAX_THREADS} threads");
+        Displacing { thread, allowed: None }
+    }
+
+    /// The same, with a kernel that refuses the visit until this word is 1.
+    #[must_use]
+    pub fn until(self, allowed: Arc<SimulatedWord>) -> Self {
+        Displacing { allowed: Some(allowed), ..self }
+    }
+}
+
+// SAFETY: the margin is without end, so nothing is promised but of `resolve`, after which the owner has passed a full fence, as
+// whoever made the policy has promised that the owner is that thread, and the caller has passed one before and one after.
+unsafe impl StoreLoad<Simulated> for Displacing {
+    fn owner(&self) {
+        Simulated::light();
+    }
+
+    fn thief(&self) {}
+
+    fn margin(&self) -> u64 {
+        u64::MAX
+    }
+
+    #[track_caller]
+    fn resolve(&self) -> bool {
+        // Acquire: the kernel's answer.
+        if self.allowed.as_ref().is_some_and(|allowed| allowed.load(Ordering::Acquire) == 0) {
+            return false;
+        }
+        engine::step(Op::HeavyStart(1 << self.thread), Location::caller());
+        engine::step(Op::HeavyFinish, Location::caller());
+        true
+    }
+}
+
+/// The policy for owners that are the model's threads of these numbers.
+pub(crate) fn displacing(thread: usize) -> Displacing {
+    // SAFETY: as in `delta`: the tasks of this crate's models are numbers.
+    unsafe { Displacing::onto(thread) }
 }
 
 /// A word of the simulated machine.
@@ -363,5 +429,46 @@ unsafe impl<T> Cell<T> for SimulatedCell<T> {
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         self.touch(true, Location::caller());
         write(self.content.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Threads, Verdict, explore, observe};
+
+    /// Dekker's entry: the owner has no fence, the thief visits a thread. Whether both may miss the other's store.
+    fn both_miss(config: &Config, visited: usize, delayed: bool) -> bool {
+        let report = explore(config, &|threads: &mut Threads| {
+            let [tail, head, allowed] = [0, 0, u64::from(!delayed)].map(SimulatedWord::new);
+            let (words, allowed) = (Arc::new([tail, head]), Arc::new(allowed));
+            let fence = displacing(visited).until(Arc::clone(&allowed));
+            let own = Arc::clone(&words);
+            threads.spawn("owner", move || {
+                own[0].store(1, Ordering::Relaxed);
+                observe(0, own[1].load(Ordering::Relaxed));
+            });
+            threads.spawn("thief", move || {
+                words[1].swap(1, Ordering::Relaxed);
+                while !fence.resolve() {
+                    Simulated::pause();
+                }
+                observe(1, words[0].load(Ordering::Relaxed));
+            });
+            threads.spawn("kernel", move || allowed.store(1, Ordering::Release));
+        });
+        assert_eq!(report.verdict, Verdict::Clean);
+        report.outcomes.contains(&vec![0, 0])
+    }
+
+    #[test]
+    fn a_visit_is_a_fence_of_the_thread_that_is_visited() {
+        for machine in [Config::default(), Config::bounded(1, true), Config::c11()] {
+            for delayed in [false, true] {
+                assert!(!both_miss(&machine, 0, delayed), "{machine:?}");
+                // A visit to somebody else stops nobody.
+                assert!(both_miss(&machine, 2, delayed), "{machine:?}");
+            }
+        }
     }
 }

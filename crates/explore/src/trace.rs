@@ -109,8 +109,9 @@ impl Recording {
                 }
             }
             Op::Full => "fence".to_owned(),
-            Op::HeavyStart => "membarrier".to_owned(),
-            Op::HeavyFinish => "membarrier returns".to_owned(),
+            Op::HeavyStart(u8::MAX) => "membarrier".to_owned(),
+            Op::HeavyStart(reaches) => format!("visits thread {}", reaches.trailing_zeros()),
+            Op::HeavyFinish => "the barrier returns".to_owned(),
             Op::Pause => "waits".to_owned(),
             Op::Join(other) => format!("joins thread {other}"),
         };

@@ -92,7 +92,7 @@ pub(crate) fn demands(
     site: &'static Location<'static>,
 ) -> impl Iterator<Item = Weakening> {
     let asks = move |demand: &Demand| match (op, demand) {
-        (Op::Full | Op::HeavyStart, demand) => *demand == Demand::Fence,
+        (Op::Full | Op::HeavyStart(_), demand) => *demand == Demand::Fence,
         (Op::Load(_) | Op::Change(..), Demand::Acquire) => access.acquires,
         (Op::Store(..) | Op::Change(..), Demand::Release) => access.releases,
         (Op::Change(_, change), Demand::FailureAcquire) => {
@@ -114,7 +114,7 @@ pub(crate) fn weakened(
         return Some(access);
     }
     match (op, without.demand) {
-        (Op::Full | Op::HeavyStart | Op::HeavyFinish, Demand::Fence) => None,
+        (Op::Full | Op::HeavyStart(_) | Op::HeavyFinish, Demand::Fence) => None,
         (_, Demand::Acquire) => Some(Access { acquires: false, ..access }),
         (_, Demand::FailureAcquire) => Some(Access { fails_acquiring: false, ..access }),
         (_, Demand::Release) => Some(Access { releases: false, ..access }),

@@ -145,6 +145,12 @@ fn every_play_has_a_scene() {
         Play::Again,
         Play::ConsumerGoes,
         Play::ProducerGoes,
+        Play::FedByTwo,
+        Play::RobbedThief,
+        Play::TwoChunks,
+        Play::HeldGrows,
+        Play::ListGrows,
+        Play::Emptiness,
     ];
     let scenes = scenes();
     assert!(plays.iter().all(|play| scenes.iter().any(|case| case.play == *play)));

@@ -19,11 +19,12 @@ use poach_explore::queues::alone::{Fate, Law, five_runs};
 use poach_explore::queues::matrix::{self, Case, Named, PolicyKind};
 use poach_explore::queues::{
     self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared, taken,
+    thefts,
 };
 use poach_explore::{
-    Config, Counterexample, Coverage, Incomplete, Kind, MAX_THREADS, Naming, Report, Simulated,
-    Spec, Strategy, Threads, Unexplained, Verdict, Violation, explore, fail, observe, operation,
-    parse_choices, write_choices,
+    Config, Counterexample, Coverage, Displacing, Incomplete, Kind, MAX_THREADS, Naming, Report,
+    Simulated, SimulatedWord, Spec, Strategy, Threads, Unexplained, Verdict, Violation, explore,
+    fail, observe, operation, parse_choices, write_choices,
 };
 use poach_memory::{Full, Memory, Ordering::Relaxed, Word};
 
@@ -255,6 +256,20 @@ fn pools_that_cannot_be_had() {
     assert!(!panics(|| explore(&config, &shared::consumer_goes(none))).is_empty());
     assert!(!panics(|| explore(&config, &shared::producer_goes(none))).is_empty());
     assert!(!panics(|| explore(&config, &emptiness::announcements(none))).is_empty());
+    for refused in [
+        panics(|| explore(&config, &thefts::fed_by_two(none))),
+        panics(|| explore(&config, &thefts::robbed_thief(none))),
+        panics(|| explore(&config, &thefts::robbed_in_window(none))),
+        panics(|| explore(&config, &thefts::refused(|_| none()))),
+        panics(|| explore(&config, &thefts::refilled(none))),
+        panics(|| explore(&config, &thefts::two_chunks(none))),
+        panics(|| explore(&config, &thefts::held_grows(none))),
+        panics(|| explore(&config, &thefts::list_grows(none))),
+    ] {
+        assert!(!refused.is_empty());
+    }
+    // The policy is had by an unsafe function alone.
+    let _until: fn(Displacing, Arc<SimulatedWord>) -> Displacing = Displacing::until;
     assert!(!panics(|| explore(&config, &emptiness::behind(none, |_| 0))).is_empty());
     let few = Config { max_executions: 3, ..Config::bounded(1, true) };
     let pushes = Scenario { capacity: 1, ..scenario };

@@ -165,6 +165,7 @@ pub(super) enum PolicyName {
     Bounded,
     Resolved,
     Unbounded,
+    Displaced,
     Unfenced,
 }
 
@@ -176,6 +177,7 @@ impl PolicyName {
             PolicyName::Bounded => PolicyKind::Bounded,
             PolicyName::Resolved => PolicyKind::Resolved,
             PolicyName::Unbounded => PolicyKind::Unbounded,
+            PolicyName::Displaced => PolicyKind::Displaced,
             PolicyName::Unfenced => PolicyKind::Unfenced,
         }
     }

@@ -4,6 +4,7 @@
 //! $ cargo run --release -p poach-explore --example orderings              # all of them
 //! $ cargo run --release -p poach-explore --example orderings split ring   # of the files with this in their path
 //! $ cargo run --release -p poach-explore --example orderings --scenes     # the scenes, as they are
+//! $ cargo run --release -p poach-explore --example orderings --short fifo  # the first search alone, of four seconds a scene
 //! ```
 //!
 //! Each is tried in a process of its own, since what is weakened may be undefined behaviour. A survivor needs its argument in
@@ -43,9 +44,11 @@ const LISTING: Search = (preemptions(2), 4_000, 4);
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("--without") => one(&arguments[1..]),
+        Some("--without") => one(&arguments[1..], &SEARCHES),
+        Some("--first") => one(&arguments[1..], &SEARCHES[..1]),
         Some("--scenes") => originals(),
-        _ => all(&arguments),
+        Some("--short") => all(&arguments[1..], "--first"),
+        _ => all(&arguments, "--without"),
     }
 }
 
@@ -86,7 +89,7 @@ fn originals() -> ExitCode {
 }
 
 /// One weakening, in a process of its own: `file line column demand`, then the numbers of its scenes. Says which refutes it.
-fn one(arguments: &[String]) -> ExitCode {
+fn one(arguments: &[String], searches: &[Search]) -> ExitCode {
     let [file, line, column, demand, numbers @ ..] = arguments else { return ExitCode::FAILURE };
     let (Ok(line), Ok(column), Some(demand)) =
         (line.parse(), column.parse(), Demand::named(demand))
@@ -95,7 +98,7 @@ fn one(arguments: &[String]) -> ExitCode {
     };
     let weakening = Weakening { file: file.clone(), line, column, demand };
     let scenes = scenes();
-    for search in &SEARCHES {
+    for search in searches {
         for case in numbers.iter().filter_map(|number| scenes.get(number.parse::<usize>().ok()?)) {
             let report = explored(case, search, Orderings::Without(weakening.clone()));
             if let Verdict::Violation(found) = &report.verdict {
@@ -113,7 +116,7 @@ enum Fate {
     Alive,
 }
 
-fn all(paths: &[String]) -> ExitCode {
+fn all(paths: &[String], how: &str) -> ExitCode {
     let scenes = scenes();
     let wanted = |weakening: &Weakening| {
         weakening.file.starts_with("crates/")
@@ -134,7 +137,7 @@ fn all(paths: &[String]) -> ExitCode {
         let (weakening, scenes) = &listed[at];
         let mut scenes = scenes.clone();
         scenes.sort();
-        let fate = tried(weakening, &scenes);
+        let fate = tried(weakening, &scenes, how);
         match &fate {
             Fate::Refuted(how) => eprintln!("{weakening}: {how}"),
             Fate::Alive => eprintln!("{weakening}: ALIVE in {} scenes", scenes.len()),
@@ -164,11 +167,11 @@ fn each(count: usize, act: impl Fn(usize) + Sync) {
     });
 }
 
-fn tried(weakening: &Weakening, scenes: &[(Duration, usize)]) -> Fate {
+fn tried(weakening: &Weakening, scenes: &[(Duration, usize)], how: &str) -> Fate {
     let program = std::env::current_exe().expect("a running program has a path");
     let place = [weakening.line.to_string(), weakening.column.to_string()];
     let output = Command::new(program)
-        .args(["--without", &weakening.file])
+        .args([how, &weakening.file])
         .args(place)
         .arg(weakening.demand.name())
         .args(scenes.iter().map(|(_, number)| number.to_string()))

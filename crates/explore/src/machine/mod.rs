@@ -37,7 +37,8 @@
 //! every other thread passes some point of its program at which its buffer is empty. The weakest such
 //! point is the last step that anyone else could observe, for the stores after it could as well have
 //! been issued after the call; so `HeavyStart` notes for each thread the stores issued before its last
-//! observable step, and `HeavyFinish` waits until those have drained.
+//! observable step, and `HeavyFinish` waits until those have drained. A visit to another thread's processor (displacement)
+//! is the same for that thread alone: while the visitor is there the other is not, and was switched at some point of its program.
 //!
 //! [`coalesce`]: Machine::coalesce
 
@@ -325,7 +326,7 @@ impl Machine {
             Op::Finished => false,
             Op::Start | Op::Load(_) | Op::Mark => true,
             Op::Store(..) => self.size.capacity == 0 || self.buffered(index) < self.size.capacity,
-            Op::Change(..) | Op::Full | Op::HeavyStart => self.buffered(index) == 0,
+            Op::Change(..) | Op::Full | Op::HeavyStart(_) => self.buffered(index) == 0,
             Op::Await(loc, shift, _) => {
                 self.buffered(index) == 0 && self.memory[loc as usize] >> shift == 0
             }
@@ -368,7 +369,7 @@ impl Machine {
             Op::Load(loc) => self.written_by_others(index, loc),
             Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
             Op::Change(loc, _) | Op::Await(loc, ..) => self.shared(index, loc),
-            Op::HeavyStart | Op::Mark => true,
+            Op::HeavyStart(_) | Op::Mark => true,
             Op::Full | Op::HeavyFinish => self.weak.is_some(),
             _ => false,
         }
@@ -403,7 +404,7 @@ impl Machine {
                     Op::Store(loc, _) if self.size.capacity == 0 => {
                         Footprint { loc: Some(loc), writes: true, ..base }
                     }
-                    Op::HeavyStart => Footprint { all: true, ..base },
+                    Op::HeavyStart(_) => Footprint { all: true, ..base },
                     _ => base,
                 }
             }
@@ -532,10 +533,12 @@ impl Machine {
                 thread.reads.push(Look { loc, value: old, site: thread.site });
                 old
             }
-            Op::HeavyStart => {
+            Op::HeavyStart(reaches) => {
                 let mut targets = [0; MAX_THREADS];
-                for (target, other) in targets.iter_mut().zip(&self.threads[..self.count]) {
-                    *target = other.stable as u32;
+                for (at, other) in self.threads[..self.count].iter().enumerate() {
+                    if reaches >> at & 1 == 1 {
+                        targets[at] = other.stable as u32;
+                    }
                 }
                 self.threads[index].targets = targets;
                 0

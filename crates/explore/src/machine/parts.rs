@@ -115,7 +115,8 @@ pub(crate) enum Op {
     Join(u8),
     /// A full fence.
     Full,
-    HeavyStart,
+    /// The process-wide barrier, or one that reaches the threads of this mask alone.
+    HeavyStart(u8),
     HeavyFinish,
     /// It waits for something that it has looked at since its last pause to change; see `waits`.
     Pause,

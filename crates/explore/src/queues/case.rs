@@ -33,6 +33,8 @@ pub enum PolicyKind {
     Resolved,
     /// [`Policy::Unbounded`].
     Unbounded,
+    /// [`Policy::Displaced`].
+    Displaced,
     /// [`Policy::Unfenced`].
     Unfenced,
     /// The queue has none.
@@ -49,6 +51,7 @@ impl PolicyKind {
             PolicyKind::Filled => "filled",
             PolicyKind::Resolved => "resolved",
             PolicyKind::Unbounded => "unbounded",
+            PolicyKind::Displaced => "displaced",
             PolicyKind::Unfenced => "unfenced",
             PolicyKind::None => "none",
         }
@@ -69,6 +72,7 @@ impl PolicyKind {
             PolicyKind::Filled => Policy::Bounded { delta, fill: true },
             PolicyKind::Resolved => Policy::Resolved { delta, fill: false },
             PolicyKind::Unbounded => Policy::Unbounded,
+            PolicyKind::Displaced => Policy::Displaced,
             PolicyKind::Unfenced => Policy::Unfenced,
         }
     }

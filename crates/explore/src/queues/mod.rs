@@ -12,6 +12,7 @@ pub mod shared;
 #[expect(unsafe_code, reason = "the stack is the owner's who says so")]
 pub mod stack;
 pub mod taken;
+pub mod thefts;
 mod weak;
 
 use core::num::NonZeroU64;
@@ -30,7 +31,7 @@ use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
-use crate::memory::{delta, unfenced};
+use crate::memory::{delta, displacing, unfenced};
 use crate::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
 use taken::{Taken, Then, singles};
 
@@ -116,6 +117,8 @@ pub enum Policy {
     },
     /// [`poach_memory::Unbounded`].
     Unbounded,
+    /// [`poach_memory::Displaced`], as [`Displacing`](crate::Displacing) models it.
+    Displaced,
     /// [`poach_memory::Unfenced`].
     Unfenced,
 }
@@ -195,22 +198,23 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 /// If the simulated machine refuses a policy: it never does.
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
     match policy {
-        Policy::Full => run(algorithm, policy, scenario, config, || Full),
+        Policy::Full => run(algorithm, policy, scenario, config, |_| Full),
         Policy::Asymmetric => {
-            run(algorithm, policy, scenario, config, Asymmetric::<Simulated>::new)
+            run(algorithm, policy, scenario, config, |_| Asymmetric::<Simulated>::new())
         }
         Policy::Bounded { delta: pops, fill } => {
-            run(algorithm, policy, scenario, config, move || {
+            run(algorithm, policy, scenario, config, move |_| {
                 Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
             })
         }
         Policy::Resolved { delta: pops, fill } => {
-            run(algorithm, policy, scenario, config, move || {
+            run(algorithm, policy, scenario, config, move |_| {
                 Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
             })
         }
-        Policy::Unbounded => run(algorithm, policy, scenario, config, || Unbounded),
-        Policy::Unfenced => run(algorithm, policy, scenario, config, unfenced),
+        Policy::Unbounded => run(algorithm, policy, scenario, config, |_| Unbounded),
+        Policy::Displaced => run(algorithm, policy, scenario, config, displacing),
+        Policy::Unfenced => run(algorithm, policy, scenario, config, |_| unfenced()),
     }
 }
 
@@ -219,7 +223,8 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
     policy: Policy,
     scenario: &Scenario,
     config: &Config,
-    make: impl Fn() -> P + Copy + Send + Sync + 'static,
+    // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
+    make: impl Fn(usize) -> P + Copy + Send + Sync + 'static,
 ) -> Report {
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
@@ -228,16 +233,16 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
     let (once, often) = (Taken::Once, Taken::AtLeastOnce);
     match algorithm {
         Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
-            ChaseLev::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+            ChaseLev::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Biased => scene.deque(once, Then::Stays, || {
-            Biased::<u64, P, Simulated>::starting_at(make(), n, 0, 0).expect(POWER)
+            Biased::<u64, P, Simulated>::starting_at(make(0), n, 0, 0).expect(POWER)
         }),
         Algorithm::The => scene.deque(once, Then::Goes, || {
-            The::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+            The::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Thep => scene.deque(once, Then::Goes, || {
-            Thep::<u64, P, Simulated>::starting_at(make(), n, 0).expect(POWER)
+            Thep::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Split => scene
             .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
@@ -264,7 +269,7 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
             explore(&config, &shared::injector(scenario, queue))
         }
         Algorithm::Salsa => {
-            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, move |_| make());
+            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, make);
             explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
         }
         Algorithm::SalsaCas => {

@@ -1,6 +1,7 @@
 //! What threads do beyond taking one task at a time: batches, requests, exposure, forks, and pools that are never empty.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, Split, Steal, The, Thep, Thief};
 use poach_memory::{Asymmetric, Full, Memory, Unbounded};
@@ -15,9 +16,16 @@ use super::scenario::{Deque, Scenario, Subject, model};
 use super::shared::{chunks_again, consumer_goes, producer_goes};
 use super::stack::Exposes;
 use super::taken::{exposed, halves};
+use super::thefts::{
+    fed_by_two, held_grows, list_grows, refilled, refused, robbed_in_window, robbed_thief,
+    two_chunks,
+};
 use super::{Algorithm, POWER, Policy, check, stack};
 use crate::history::Outcome;
-use crate::{Config, Consistency, Kind, Report, Simulated, Spec, Threads, explore, fail};
+use crate::memory::{displacing, unfenced};
+use crate::{
+    Config, Consistency, Kind, Report, Simulated, SimulatedWord, Spec, Threads, explore, fail,
+};
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +55,32 @@ pub enum Play {
     ConsumerGoes,
     /// A producer leaves a pool, and another comes to it, while a consumer looks there.
     ProducerGoes,
+    /// Two producers come to a pool at once.
+    FedByTwo,
+    /// A thief of SALSA's is robbed of the chunk in which it goes on.
+    RobbedThief,
+    /// A thief of SALSA's is robbed of a chunk before it knows what the owner has taken of it.
+    RobbedInWindow,
+    /// The kernel refuses a thief's visit to the owner's processor for a while.
+    Refused,
+    /// The last task of a chunk is contested, and the chunk is filled again.
+    Refilled,
+    /// A thief goes from one stolen chunk to another.
+    TwoChunks,
+    /// The list of a thief's chunks grows.
+    HeldGrows,
+    /// The list of a producer's chunks grows.
+    ListGrows,
 }
 
 impl Play {
     /// Whether a thief must get something in some execution.
     pub fn steals(self) -> bool {
-        use Play::{Again, Announcement, ConsumerGoes, Emptiness, ProducerGoes, Request};
-        !matches!(self, Request | Emptiness | Announcement | Again | ConsumerGoes | ProducerGoes)
+        use Play::{Again, Announcement, ConsumerGoes, Emptiness, FedByTwo, ProducerGoes, Request};
+        !matches!(
+            self,
+            Request | Emptiness | Announcement | Again | ConsumerGoes | ProducerGoes | FedByTwo
+        )
     }
 
     /// Explores it.
@@ -91,7 +118,15 @@ impl Play {
             | Play::Announcement
             | Play::Again
             | Play::ConsumerGoes
-            | Play::ProducerGoes => run_pool(self, algorithm, config),
+            | Play::ProducerGoes
+            | Play::FedByTwo
+            | Play::RobbedThief
+            | Play::RobbedInWindow
+            | Play::Refused
+            | Play::Refilled
+            | Play::TwoChunks
+            | Play::HeldGrows
+            | Play::ListGrows => run_pool(self, algorithm, policy, config),
         }
     }
 }
@@ -140,7 +175,7 @@ fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Rep
     }
 }
 
-fn run_pool(play: Play, algorithm: Algorithm, config: &Config) -> Report {
+fn run_pool(play: Play, algorithm: Algorithm, policy: Policy, config: &Config) -> Report {
     // Chunks of `n` tasks.
     macro_rules! play {
         ($n:ident, $make:expr) => {{
@@ -150,13 +185,42 @@ fn run_pool(play: Play, algorithm: Algorithm, config: &Config) -> Report {
                 Play::Again => explore(config, &chunks_again(|| made(1))),
                 Play::ConsumerGoes => explore(config, &consumer_goes(|| made(2))),
                 Play::ProducerGoes => explore(config, &producer_goes(|| made(2))),
+                Play::FedByTwo => explore(config, &fed_by_two(|| made(2))),
+                Play::RobbedThief => explore(config, &robbed_thief(|| made(3))),
+                Play::RobbedInWindow => explore(config, &robbed_in_window(|| made(3))),
+                Play::Refilled => explore(config, &refilled(|| made(2))),
+                Play::TwoChunks => explore(config, &two_chunks(|| made(2))),
+                Play::HeldGrows => explore(config, &held_grows(|| made(2))),
+                Play::ListGrows => explore(config, &list_grows(|| made(1))),
                 _ => explore(config, &announcements(|| made(4))),
             }
         }};
     }
     let retention = Retention::NONE;
     match algorithm {
-        Algorithm::Salsa => play!(n, Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(n)),
+        Algorithm::Salsa if play == Play::Refused => {
+            let fence = |allowed: &Arc<SimulatedWord>, seat| {
+                // The second owner, whom the last thief robs, is not refused.
+                let fence = displacing(seat);
+                if seat == 0 { fence.until(Arc::clone(allowed)) } else { fence }
+            };
+            explore(
+                config,
+                &refused(|allowed| {
+                    Salsa::<u32, Simulated, _>::with_fences(2, move |seat| fence(&allowed, seat))
+                }),
+            )
+        }
+        Algorithm::Salsa => match policy {
+            Policy::Full => play!(n, Salsa::<u32, Simulated, Full>::new(n)),
+            Policy::Displaced => {
+                play!(n, Salsa::<u32, Simulated, _>::with_fences(n, displacing))
+            }
+            Policy::Unfenced => {
+                play!(n, Salsa::<u32, Simulated, _>::with_fences(n, |_| unfenced()))
+            }
+            _ => play!(n, Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(n)),
+        },
         Algorithm::SalsaCas => play!(n, SalsaCas::<u32, Simulated>::new(n)),
         Algorithm::ConcBag => play!(n, ConcBag::<u32, Simulated>::with_retention(n, retention)),
         Algorithm::WsMsq => play!(_n, WsMsq::<u32, Simulated>::with_retention(retention)),

@@ -36,11 +36,13 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
         cases.extend(closed_fifo(size));
         cases.extend(halves(size));
         cases.extend(split(size, quick));
+        cases.extend(displaced(size));
     }
     for &size in if quick { &[1, 3][..] } else { &[1, 2, 3, 4] } {
         cases.extend(own_stores(size));
     }
     cases.extend(never_empty(quick));
+    cases.extend(chunks(quick));
     cases.extend(egress_entries(quick));
     cases
 }
@@ -186,6 +188,60 @@ fn closed_fifo(size: u32) -> impl Iterator<Item = Case> {
     ];
     let late = row("two", Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 2, 1) });
     clean.into_iter().chain((size == 1).then_some(late))
+}
+
+/// Thieves that visit the owner's processor.
+fn displaced(size: u32) -> impl Iterator<Item = Case> {
+    let row = move |name, scene, scenario| {
+        case(Named { policy: PolicyKind::Displaced, ..find(name) }, scene, scenario, size, None)
+    };
+    let one = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 1, 1) };
+    let two = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 2, 1) };
+    [
+        row("chase-lev", "drain", Scenario::drain(3, 0, 1, 2)),
+        row("chase-lev", "two", two.clone()),
+        row("the", "drain", Scenario::drain(3, 0, 1, 2)),
+        row("the", "two", two),
+        row("salsa", "robbed", one),
+    ]
+    .into_iter()
+}
+
+/// SALSA's chunks on their way from consumer to consumer, and the pools' producers. There are too many executions to see all, so
+/// each row has a bound on preemptions; what a store buffer does is asked where two threads alone move.
+fn chunks(quick: bool) -> Vec<Case> {
+    use PolicyKind::{Asymmetric, Displaced, Unfenced};
+    let to = Coverage::Preemptions;
+    let (few, more) = if quick { (to(1), to(2)) } else { (to(2), to(3)) };
+    let row = |name, policy, scene, play, size, coverage| {
+        let queue = Named { policy, ..find(name) };
+        let case = case(queue, scene, Scenario::drain(1, 0, 2, 1), size, None);
+        Case { play, coverage, ..case }
+    };
+    let mut rows = vec![
+        row("salsa", Asymmetric, "robbed-thief", Play::RobbedThief, 0, more),
+        row("salsa", Asymmetric, "robbed-in-window", Play::RobbedInWindow, 0, to(2)),
+        row("salsa", Displaced, "robbed-in-window", Play::RobbedInWindow, 0, to(2)),
+        row("salsa", Displaced, "refused", Play::Refused, 0, few),
+        row("salsa", Asymmetric, "two-chunks", Play::TwoChunks, 0, more),
+        row("salsa", Asymmetric, "list-grows", Play::ListGrows, 0, to(2)),
+        row("salsa", Asymmetric, "list-grows", Play::ListGrows, 1, to(1)),
+        row("salsa", Asymmetric, "held-grows", Play::HeldGrows, 1, Coverage::Complete),
+    ];
+    for policy in [Asymmetric, Displaced] {
+        rows.push(row("salsa", policy, "robbed-thief", Play::RobbedThief, 1, to(1)));
+        rows.push(row("salsa", policy, "two-chunks", Play::TwoChunks, 1, to(1)));
+    }
+    for (scene, play) in [("robbed-thief", Play::RobbedThief), ("two-chunks", Play::TwoChunks)] {
+        let refuted = row("salsa", Unfenced, scene, play, 1, Coverage::Complete);
+        rows.push(Case { expected: TWICE, ..refuted });
+    }
+    for name in ["salsa", "salsa-cas", "ws-msq", "ws-lifo"] {
+        let policy = find(name).policy;
+        rows.push(row(name, policy, "fed-by-two", Play::FedByTwo, 0, few));
+        rows.push(row(name, policy, "refilled", Play::Refilled, 0, few));
+    }
+    rows
 }
 
 /// The pools whose nodes are freed as soon as no hazard pointer is on them.

@@ -88,5 +88,26 @@ pub(super) fn rows(quick: bool) -> Vec<Case> {
     for name in ["salsa-cas", "conc-bag", "ws-msq", "ws-lifo"] {
         rows.push(row(find(name), "robbed", robbed.clone(), None));
     }
+    rows.extend(chunks(quick));
     rows
+}
+
+/// SALSA's chunks on their way, and pools that are never empty: to one preemption, since more have more executions than end in
+/// a minute.
+fn chunks(quick: bool) -> impl Iterator<Item = Case> {
+    let scene = |name, scene, play| {
+        let row = row(find(name), scene, Scenario::drain(1, 0, 2, 1), None);
+        Case { play, coverage: Coverage::Preemptions(1), ..row }
+    };
+    let plays = [
+        ("robbed-thief", Play::RobbedThief),
+        ("two-chunks", Play::TwoChunks),
+        ("held-grows", Play::HeldGrows),
+        ("list-grows", Play::ListGrows),
+    ];
+    let pools = ["salsa", "salsa-cas", "conc-bag", "ws-msq", "ws-lifo"];
+    // The first two have 30,000 and 60,000 executions.
+    let plays = plays.into_iter().skip(if quick { 2 } else { 0 });
+    let salsa = plays.map(move |(name, play)| scene("salsa", name, play));
+    salsa.chain(pools.into_iter().map(move |name| scene(name, "empty", Play::Emptiness)))
 }

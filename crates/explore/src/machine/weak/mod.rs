@@ -292,7 +292,7 @@ impl Machine {
             Op::Store(loc, _) | Op::Change(loc, _) | Op::Await(loc, ..) => {
                 Footprint { loc: Some(loc), writes: true, ..base }
             }
-            Op::Full | Op::HeavyStart | Op::HeavyFinish => {
+            Op::Full | Op::HeavyStart(_) | Op::HeavyFinish => {
                 Footprint { loc: Some(FENCES), writes: true, ..base }
             }
             _ => base,
@@ -380,10 +380,12 @@ impl Machine {
                 self.fence(index);
                 0
             }
-            Op::HeavyStart => {
+            Op::HeavyStart(reaches) => {
                 self.fence(index);
+                let reached =
+                    |other| other != index && other < self.count && reaches >> other & 1 == 1;
                 self.threads[index].targets =
-                    core::array::from_fn(|other| u32::from(other != index && other < self.count));
+                    core::array::from_fn(|other| u32::from(reached(other)));
                 0
             }
             _ => return None,

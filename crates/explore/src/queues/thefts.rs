@@ -1,0 +1,337 @@
+//! Models of a pool's chunks on their way from consumer to consumer: several producers, a thief that is robbed, the last task of a
+//! chunk that is filled again, several stolen chunks, and lists that grow.
+//!
+//! Each thread keeps what it takes, and in the end each task must have been taken once, or be there. Consumer `n` is the
+//! model's thread `n`, as [`Displacing`](crate::Displacing) wants it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_memory::{Memory, Ordering, Word};
+use poach_pool::mechanism::{Consume, Mechanism};
+
+use super::shared::{FEW, LITTLE, put};
+use super::taken::Taken;
+use crate::{Kind, Simulated, SimulatedWord, Threads, engine, fail};
+
+/// What the threads leave to the end, so that no thread's end drops it.
+struct Stage<P: Mechanism<u32>> {
+    pools: Arc<P>,
+    taken: Rc<RefCell<Vec<u64>>>,
+    consumers: Rc<RefCell<Vec<P::Consumer>>>,
+    producers: Rc<RefCell<Vec<P::Producer>>>,
+}
+
+impl<P: Mechanism<u32> + 'static> Stage<P>
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    fn new(pools: P) -> Self {
+        let pools = Arc::new(pools);
+        Stage { pools, taken: Rc::default(), consumers: Rc::default(), producers: Rc::default() }
+    }
+
+    fn consumers<const N: usize>(&self) -> [P::Consumer; N] {
+        [(); N].map(|()| self.pools.consumer().expect(FEW))
+    }
+
+    fn producers<const N: usize>(&self) -> [P::Producer; N] {
+        [(); N].map(|()| self.pools.producer().expect(FEW))
+    }
+
+    /// In the set-up: a consumer takes a task from a pool.
+    fn takes(&self, consumer: &mut P::Consumer, from: usize) {
+        let task = take(consumer, from).expect("the set-up has put it there");
+        self.taken.borrow_mut().push(task.into());
+    }
+
+    /// A thread that takes a task of each of these pools, one after the other, where there is one.
+    fn taker(
+        &self,
+        threads: &mut Threads,
+        name: &'static str,
+        mut consumer: P::Consumer,
+        pools: &'static [usize],
+    ) {
+        let (taken, keep) = (Rc::clone(&self.taken), Rc::clone(&self.consumers));
+        threads.spawn(name, move || {
+            for &from in pools {
+                let task = take(&mut consumer, from);
+                taken.borrow_mut().extend(task.map(u64::from));
+            }
+            keep.borrow_mut().push(consumer);
+        });
+    }
+
+    /// A thread that puts tasks into the first consumer's pool.
+    fn putter(
+        &self,
+        threads: &mut Threads,
+        name: &'static str,
+        mut producer: P::Producer,
+        tasks: &'static [u32],
+    ) {
+        let keep = Rc::clone(&self.producers);
+        threads.spawn(name, move || {
+            tasks.iter().for_each(|&task| put(&mut producer, 0, task));
+            keep.borrow_mut().push(producer);
+        });
+    }
+
+    /// A thread that sees a pool empty, in which there always is a task.
+    fn looker(&self, threads: &mut Threads, mut consumer: P::Consumer, pool: usize) {
+        let keep = Rc::clone(&self.consumers);
+        threads.spawn("looker", move || {
+            if consumer.is_empty(pool) {
+                fail(Kind::FalseEmpty, format!("pool {pool} looks empty, and never was"));
+            }
+            keep.borrow_mut().push(consumer);
+        });
+    }
+
+    /// In the end tasks 1 to `most` have been taken once each, or are there to be taken now.
+    fn end(self, threads: &mut Threads, most: u64) {
+        threads.finally(move || {
+            let mut taken = self.taken.borrow().clone();
+            let mut consumers = self.consumers.borrow_mut();
+            let pools = consumers.len();
+            for consumer in consumers.iter_mut() {
+                for from in 0..pools {
+                    let more = core::iter::from_fn(|| take(consumer, from).map(u64::from));
+                    taken.extend(more);
+                }
+                let own = consumer.number();
+                taken.extend(core::iter::from_fn(|| take(consumer, own).map(u64::from)));
+            }
+            Taken::Once.check(taken, most);
+        });
+    }
+}
+
+/// Takes a task of pool `from`: the consumer's own, or another's.
+fn take<C: Consume<u32>>(consumer: &mut C, from: usize) -> Option<u32> {
+    if consumer.number() == from {
+        return consumer.consume();
+    }
+    let task = consumer.steal(from);
+    if task.is_some() {
+        engine::stole();
+    }
+    task
+}
+
+/// Two producers come to a pool for the first time, at once, while its consumer looks for a task.
+///
+/// # Panics
+///
+/// The model does, if there is no memory for the pool.
+pub fn fed_by_two<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [owner] = stage.consumers();
+        let [first, second] = stage.producers();
+        stage.taker(threads, "owner", owner, &[0]);
+        stage.putter(threads, "producer 1", first, &[1]);
+        stage.putter(threads, "producer 2", second, &[2]);
+        stage.end(threads, 2);
+    }
+}
+
+/// A thief has stolen a chunk, and goes on in it while it is robbed of it.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn robbed_thief<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [owner, mut thief, robber] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=3).for_each(|task| put(&mut producer, 0, task));
+        stage.producers.borrow_mut().push(producer);
+        stage.takes(&mut thief, 0);
+        // The victim's thread has nothing to do but to be there.
+        stage.taker(threads, "owner", owner, &[]);
+        stage.taker(threads, "thief", thief, &[1, 1]);
+        stage.taker(threads, "robber", robber, &[1]);
+        stage.end(threads, 3);
+    }
+}
+
+/// A thief steals a chunk at which the owner is, and is robbed of it in its window.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn robbed_in_window<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [mut owner, thief, robber] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=3).for_each(|task| put(&mut producer, 0, task));
+        stage.producers.borrow_mut().push(producer);
+        stage.takes(&mut owner, 0);
+        stage.taker(threads, "owner", owner, &[0]);
+        stage.taker(threads, "thief", thief, &[0]);
+        stage.taker(threads, "robber", robber, &[1]);
+        stage.end(threads, 3);
+    }
+}
+
+/// The kernel refuses a thief's visit for a while, and the thief, in its window, is robbed of the chunk. Nobody may wait for ever.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn refused<P: Mechanism<u32> + 'static>(
+    make: impl Fn(Arc<SimulatedWord>) -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let allowed = Arc::new(<Simulated as Memory>::Word::new(1));
+        let stage = Stage::new(make(Arc::clone(&allowed)).expect(LITTLE));
+        // Relaxed: the threads begin after the set-up.
+        allowed.store(0, Ordering::Relaxed);
+        let [owner, thief, robber] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=2).for_each(|task| put(&mut producer, 0, task));
+        stage.producers.borrow_mut().push(producer);
+        stage.taker(threads, "owner", owner, &[0]);
+        stage.taker(threads, "thief", thief, &[0]);
+        stage.taker(threads, "robber", robber, &[1]);
+        threads.spawn("kernel", move || allowed.store(1, Ordering::Release));
+        stage.end(threads, 2);
+    }
+}
+
+/// Of a chunk of two one is taken. The owner and a thief are after the last, and a producer puts two more, for which the chunk
+/// may be filled again.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn refilled<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [mut owner, thief] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=2).for_each(|task| put(&mut producer, 0, task));
+        stage.takes(&mut owner, 0);
+        stage.taker(threads, "owner", owner, &[0, 0]);
+        stage.taker(threads, "thief", thief, &[0]);
+        stage.putter(threads, "producer", producer, &[3, 4]);
+        stage.end(threads, 4);
+    }
+}
+
+/// A thief has stolen two chunks, and goes from the one to the other while it is robbed of one.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn two_chunks<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [owner, mut thief, robber] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=4).for_each(|task| put(&mut producer, 0, task));
+        stage.producers.borrow_mut().push(producer);
+        stage.takes(&mut thief, 0);
+        stage.takes(&mut thief, 0);
+        stage.taker(threads, "owner", owner, &[]);
+        stage.taker(threads, "thief", thief, &[1, 1]);
+        stage.taker(threads, "robber", robber, &[1]);
+        stage.end(threads, 4);
+    }
+}
+
+/// Chunks of two that a thief names in its list before that has to grow.
+const HELD: u32 = 4;
+
+/// A thief has stolen as many chunks as its list has places for, and steals one more while another looks whether its pool is empty.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn held_grows<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [owner, mut thief, looker] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=2 * (HELD + 1)).for_each(|task| put(&mut producer, 0, task));
+        stage.producers.borrow_mut().push(producer);
+        (0..HELD).for_each(|_| stage.takes(&mut thief, 0));
+        stage.taker(threads, "owner", owner, &[]);
+        stage.taker(threads, "thief", thief, &[0]);
+        stage.looker(threads, looker, 1);
+        stage.end(threads, u64::from(2 * (HELD + 1)));
+    }
+}
+
+/// Chunks of one that a producer names in its list before that has to grow.
+const LISTED: u32 = 8;
+
+/// A producer has filled as many chunks of one as its list has places for, and fills one more, while a thief takes one and another
+/// looks whether the pool is empty.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn list_grows<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let stage = Stage::new(make().expect(LITTLE));
+        let [owner, thief, looker] = stage.consumers();
+        let [mut producer] = stage.producers();
+        (1..=LISTED).for_each(|task| put(&mut producer, 0, task));
+        stage.taker(threads, "owner", owner, &[]);
+        stage.taker(threads, "thief", thief, &[0]);
+        stage.looker(threads, looker, 0);
+        stage.putter(threads, "producer", producer, &[9]);
+        stage.end(threads, u64::from(LISTED) + 1);
+    }
+}
