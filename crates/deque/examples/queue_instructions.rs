@@ -12,9 +12,10 @@
 use std::hint::black_box;
 
 use poach_deque::{
-    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Owner, Split, Thief,
+    AsymmetricCl, Biased, ChaseLev, FfCl, FfThe, Fifo, IdempotentDeque, IdempotentFifo,
+    IdempotentLifo, Mutex, Owner, Private, ResolvedCl, Split, The, Thep, Thief,
 };
-use poach_memory::Asymmetric;
+use poach_memory::{Asymmetric, Bounded, Delta, Resolved};
 
 /// `owner`: a push and a pop. `batch`: as many, 64 pushes and then 64 pops. `empty`: a pop of nothing. `steal`: a push and
 /// a steal.
@@ -42,10 +43,22 @@ fn main() {
     let [queue, kind, number]: [String; 3] =
         std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("QUEUE KIND NUMBER");
     let number = number.parse().expect("a number");
+    // SAFETY: the queues have no thieves but this thread.
+    let delta = unsafe { Delta::new(128, 0) }.expect("a bound");
+    let bounded = || Bounded::new(delta).expect("total store order");
+    let resolved = || Resolved::new(delta).expect("total store order and a barrier");
     match &*queue {
         "split" => work(&Split::new(), &kind, number),
         "biased" => work(&Biased::with_policy(Asymmetric::new()), &kind, number),
         "chase-lev" => work(&ChaseLev::new(), &kind, number),
+        "asymmetric-cl" => work(&AsymmetricCl::with_policy(Asymmetric::new()), &kind, number),
+        "ff-cl" => work(&FfCl::with_policy(bounded()), &kind, number),
+        "resolved" => work(&ResolvedCl::with_policy(resolved()), &kind, number),
+        "the" => work(&The::new(), &kind, number),
+        "ff-the" => work(&FfThe::with_policy(bounded()), &kind, number),
+        "thep" => work(&Thep::with_policy(bounded()), &kind, number),
+        "private" => work(&Private::new(), &kind, number),
+        "mutex" => work(&Mutex::new(), &kind, number),
         "fifo" => work(&Fifo::new(), &kind, number),
         "idempotent-lifo" => work(&IdempotentLifo::new(), &kind, number),
         "idempotent-fifo" => work(&IdempotentFifo::new(), &kind, number),

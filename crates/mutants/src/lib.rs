@@ -409,6 +409,10 @@ impl Scene {
                 ..Scenario::drain(1, stores, 1, 2)
             },
             Scene::Mixed => Scenario::mixed(stores, 1, 2),
+            Scene::Laps => Scenario {
+                script: vec![Step::Push, Step::Pop, Step::Push, Step::Push],
+                ..Scenario::brief(stores, 1, 1)
+            },
             Scene::Pushes => Scenario {
                 script: vec![Step::Push, Step::Push, Step::PopAll],
                 ..Scenario::brief(stores, 2, 1)

@@ -388,7 +388,6 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         if !closed {
             // Release: as in `pop`. The queue is empty.
             shared.owner.tail.store(tail, Ordering::Release);
-            self.private().floor.set(tail);
             return None;
         }
         // SAFETY: closed with `index` in the queue, and opened again at most up to `index`.
@@ -451,6 +450,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                     // Relaxed: to raise it needs no order; see "Nothing left".
                     shared.alarm.store(RAISED, Ordering::Relaxed);
                 }
+                private.floor.set(tail);
                 return false;
             }
             let first = tail.wrapping_sub(u64::from(tasks));

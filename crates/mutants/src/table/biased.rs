@@ -25,10 +25,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-floor-too-high",
         why: "off by one: an owner that finds no task remembers that there is none one index above, either",
-        was: "self.private().floor.set(tail);",
-        is: "self.private().floor.set(tail.wrapping_add(1));",
+        was: "private.floor.set(tail);",
+        is: "private.floor.set(tail.wrapping_add(1));",
         scene: Scene::Returns,
-        caught: Caught::Lost,
+        caught: Caught::Order,
         ..OWNER
     },
     Mutant {
@@ -97,11 +97,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "biased-stays-low",
-        why: "a missing restore: the owner that finds thieves have taken all leaves the alarm low",
+        why: "a missing restore: the owner that finds thieves have taken all leaves the alarm low, and forgets what it has found",
         was: "                if lowered {
                     // Relaxed: to raise it needs no order; see \"Nothing left\".
                     shared.alarm.store(RAISED, Ordering::Relaxed);
-                }",
+                }
+                private.floor.set(tail);",
         is: "",
         scene: Scene::Returns,
         ..OWNER

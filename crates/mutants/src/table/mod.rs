@@ -148,6 +148,8 @@ pub enum Scene {
     Returns,
     /// The owner pushes and pops by turns; a thief steals twice. The queue begins with one slot.
     Mixed,
+    /// The owner pushes one, pops one and pushes two into a queue of one slot; a thief steals once.
+    Laps,
     /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
     /// steals once.
     Pushes,

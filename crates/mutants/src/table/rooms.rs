@@ -37,8 +37,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "word.set(word.get() & !bit);",
         is: "",
         queue: Queue::Fifo,
-        scene: Scene::Mixed,
-        caught: Caught::Race,
+        scene: Scene::Laps,
         ..RING
     },
     Mutant {
