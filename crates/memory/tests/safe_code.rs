@@ -65,7 +65,10 @@ fn policies_that_need_no_promise() {
     assert_eq!(margin(&Asymmetric::<Machine>::default()), 0);
     let expected =
         if membarrier::register().is_ok() { InForce::ProcessWide } else { InForce::Full };
-    assert_eq!(Asymmetric::<Machine>::new().in_force(), expected);
+    let asymmetric = Asymmetric::<Machine>::new();
+    assert_eq!(asymmetric.in_force(), expected);
+    assert_eq!(asymmetric.is_inline(), expected == InForce::ProcessWide);
+    assert!(StoreLoad::<Machine>::is_inline(&Full));
     // A thief under it is never certain, and takes nothing by itself.
     assert_eq!(margin(&Unbounded), u64::MAX);
     assert!(!StoreLoad::<Machine>::resolve(&Unbounded));
@@ -99,6 +102,7 @@ fn the_machines_memory() {
     Machine::pause();
     Machine::give_way();
     Machine::evict(&[1, 2, 3]);
+    Machine::will_write(&word);
     membarrier::barrier();
 }
 
@@ -113,6 +117,8 @@ fn any_memory() {
         M::give_way();
         M::evict::<u8>(&[]);
         M::evict(&[usize::MAX]);
+        M::will_write(&0_u8);
+        M::will_write::<[u64; 0]>(&[]);
         // Where there is no process-wide barrier, owners keep their fences.
         let soon = M::asymmetric_by_now();
         assert_eq!(M::asymmetric(), membarrier::register().is_ok());
