@@ -92,8 +92,10 @@ pub(super) fn quiet_panics() {
                     let choices = with(|engine| write_choices(&engine.search.choices()));
                     eprintln!("{violation}\nchoices: {choices}");
                 }
-                Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind | Mode::After, _)))
-                    if !ends_all => {}
+                Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind, _))) if !ends_all => {
+                    with(|engine| engine.panicked[engine.current] = true);
+                }
+                Ok(Ok((Mode::After, _))) if !ends_all => {}
                 _ => usual(info),
             }
         }));

@@ -98,6 +98,10 @@ pub(crate) struct Engine {
     /// The freeing of what is being dropped.
     freeing: Option<Freeing>,
     closing: bool,
+    /// Which threads are suspended in a destructor that a panic runs.
+    unwinding: [bool; MAX_THREADS],
+    /// Which threads have panicked in this execution, or are being unwound.
+    panicked: [bool; MAX_THREADS],
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
     aborts: Aborts,
@@ -203,6 +207,8 @@ impl Engine {
             kept: Vec::new(),
             freeing: None,
             closing: false,
+            unwinding: [false; MAX_THREADS],
+            panicked: [false; MAX_THREADS],
             keep_whole: false,
             aborts: Aborts::EndTheProcess,
             orderings: Orderings::AsWritten,
@@ -235,7 +241,7 @@ impl Engine {
 
     #[inline]
     fn request(&mut self, op: Op, access: Access, site: &'static Location<'static>) -> Turn {
-        // A thread that unwinds has failed; to suspend it half-way would leave the others panicking.
+        // A thread that unwinds has failed.
         if self.mode != Mode::Run || std::thread::panicking() {
             return self.request_unscheduled(op);
         }
@@ -284,7 +290,7 @@ impl Engine {
         match self.mode {
             Mode::Teardown => {
                 if self.teardown_steps == 0 {
-                    return Turn::Unwind;
+                    return self.unwind(op);
                 }
                 self.teardown_steps -= 1;
                 if op == Op::Pause || !self.machine.unblocked(op) {
@@ -292,10 +298,32 @@ impl Engine {
                     return Turn::Suspend;
                 }
             }
-            Mode::Unwind if !std::thread::panicking() => return Turn::Unwind,
+            Mode::Unwind => return self.unwind(op),
             _ => {}
         }
         Turn::Done(self.machine.perform_directly(op))
+    }
+
+    /// The running thread is to be unwound before `op`. In a destructor that an unwinding already runs it may not unwind again.
+    #[cold]
+    fn unwind(&mut self, op: Op) -> Turn {
+        if self.unwinds() {
+            return Turn::Done(self.machine.perform_directly(op));
+        }
+        self.panicked[self.current] = true;
+        Turn::Unwind
+    }
+
+    /// Whether the running thread of the model unwinds. They share one thread of the system, whose panics the library counts; so a panic
+    /// may be another's, which is suspended in a destructor.
+    fn unwinds(&self) -> bool {
+        let others = (0..MAX_THREADS).any(|other| other != self.current && self.unwinding[other]);
+        std::thread::panicking() && (!others || self.panicked[self.current])
+    }
+
+    /// The running thread is suspended, or goes on.
+    fn suspended(&mut self, is: bool) {
+        self.unwinding[self.current] = is && self.unwinds();
     }
 
     /// A coroutine goes on at the step at which it was suspended.
@@ -311,7 +339,10 @@ impl Engine {
                     Turn::Suspend
                 }
             }
-            _ => Turn::Unwind,
+            _ => {
+                let pending = self.machine.threads[current].pending;
+                self.unwind(pending)
+            }
         }
     }
 
@@ -442,7 +473,7 @@ impl Engine {
     fn needs_mark(&self) -> bool {
         match self.mode {
             Mode::Run => self.machine.threads[self.current].call_waits,
-            mode => matches!(mode, Mode::Teardown | Mode::Unwind) && !std::thread::panicking(),
+            mode => matches!(mode, Mode::Teardown | Mode::Unwind) && !self.unwinds(),
         }
     }
 
@@ -529,6 +560,7 @@ impl Engine {
     fn ended(&mut self, panic: Option<String>) {
         let current = self.current;
         self.machine.threads[current].pending = Op::Finished;
+        self.panicked[current] = false;
         if self.mode != Mode::Run {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::panic::{Location, resume_unwind};
 
-use super::{Engine, GivenUp, Turn, slot, with};
+use super::{GivenUp, Turn, slot, with};
 use crate::machine::{Access, Op};
 
 /// Takes one step on behalf of the running model thread, when its turn comes.
@@ -43,12 +43,16 @@ fn wait(mut turn: Turn) -> u64 {
         match turn {
             Turn::Done(value) => return value,
             Turn::Suspend => {
-                let current = with(|engine| engine.current);
+                let current = with(|engine| {
+                    engine.suspended(true);
+                    engine.current
+                });
                 slot(current).with(|yielder| yielder.suspend(()));
-                turn = with(Engine::resumed);
+                turn = with(|engine| {
+                    engine.suspended(false);
+                    engine.resumed()
+                });
             }
-            // A destructor of a thread that is being unwound may not unwind again.
-            Turn::Unwind if std::thread::panicking() => return 0,
             Turn::Unwind => resume_unwind(Box::new(GivenUp)),
         }
     }
