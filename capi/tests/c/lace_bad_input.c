@@ -24,6 +24,12 @@ VOID_TASK_0(drops)
     DROP();
 }
 
+VOID_TASK_0(syncs_another)
+{
+    SPAWN(nothing);
+    SYNC(same);
+}
+
 VOID_TASK_0(leaves)
 {
     SPAWN(nothing);
@@ -54,6 +60,8 @@ static int dies(const char *name)
     lace_start(2, 1000);
     if (!strcmp(name, "sync")) {
         RUN(syncs);
+    } else if (!strcmp(name, "another")) {
+        RUN(syncs_another);
     } else if (!strcmp(name, "drop")) {
         RUN(drops);
     } else if (!strcmp(name, "left")) {
@@ -101,7 +109,7 @@ int main(int count, char **arguments)
     if (count > 1) {
         return dies(arguments[1]);
     }
-    const char *deaths[] = {"before start", "negative", "outside", "sync", "drop", "left", "stop", "overflow", "twice", "stopped", "NULL"};
+    const char *deaths[] = {"before start", "negative", "outside", "sync", "another", "drop", "left", "stop", "overflow", "twice", "stopped", "NULL"};
     for (size_t at = 0; at < sizeof deaths / sizeof *deaths; at++) {
         must_die(arguments[0], deaths[at]);
     }

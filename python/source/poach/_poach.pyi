@@ -2,7 +2,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict, Union, final
 
-__all__: list[str]
+__all__ = [
+    "ENGINES",
+    "QUEUES",
+    "REPORTS",
+    "Entries",
+    "Entry",
+    "Progress",
+    "Report",
+    "Scan",
+    "__version__",
+    "check",
+    "diff",
+    "measure",
+    "read",
+    "scan",
+]
+
 __version__: str
 REPORTS: tuple[str, ...]
 ENGINES: tuple[str, ...]
