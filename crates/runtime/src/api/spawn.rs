@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::api::handle::JoinHandle;
 use crate::api::handle::packet::{InOrder, Packet, TaskContext};
 use crate::job::current::Local;
-use crate::job::task::Task;
+use crate::job::task::{Ended, Fresh};
 use crate::pool::global;
 use crate::scheduler::registry::{Detached, Priority, Registry};
 use crate::scheduler::sleep::Caller;
@@ -102,29 +102,49 @@ fn in_current<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
     })
 }
 
+/// Which way a task goes.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// Into the queue of the worker that spawns it, or, from outside, into the pool's.
+    Own,
+    /// The same, in its turn.
+    InOrder,
+    /// Into the pool's queue.
+    Pool(Priority),
+}
+
+impl Destination {
+    /// Takes a task that way, from the worker of the pool that this thread is, if it is one.
+    #[inline(always)]
+    fn take<R, F>(self, registry: &Registry, local: Option<&Local>, task: Fresh<F>)
+    where
+        R: Into<Ended>,
+        F: FnOnce() -> R + Send,
+    {
+        let local = local.filter(|local| !local.is_guest());
+        match (self, local) {
+            (Destination::Own, Some(local)) => local.spawn_fresh(task),
+            (Destination::InOrder, Some(local)) => local.spawn(local.fifo.ticket(task.task())),
+            (Destination::Pool(priority), _) => {
+                registry.inject_at(priority, task.task(), Caller::GoesOn);
+            }
+            (_, None) => registry.inject(task.task()),
+        }
+    }
+}
+
 pub(crate) fn spawn_in<R: Send + 'static>(
     registry: &Arc<Registry>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(
-        registry,
-        |context| context,
-        f,
-        |registry, local, task| match local {
-            Some(local) if !local.is_guest() => local.spawn(task),
-            _ => registry.inject(task),
-        },
-    )
+    hand_out(registry, |context| context, f, Destination::Own)
 }
 
 pub(crate) fn spawn_fifo_in<R: Send + 'static>(
     registry: &Arc<Registry>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, InOrder, f, |registry, local, task| match local {
-        Some(local) if !local.is_guest() => local.spawn(local.fifo.ticket(task)),
-        _ => registry.inject(task),
-    })
+    hand_out(registry, InOrder, f, Destination::InOrder)
 }
 
 pub(crate) fn spawn_at_in<R: Send + 'static>(
@@ -132,52 +152,42 @@ pub(crate) fn spawn_at_in<R: Send + 'static>(
     priority: Priority,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, InOrder, f, |registry, _, task| {
-        registry.inject_at(priority, task, Caller::GoesOn);
-    })
+    hand_out(registry, InOrder, f, Destination::Pool(priority))
 }
 
 pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
-    let_go(pool, f, Local::spawn);
+    let_go(pool, f, Destination::Own);
 }
 
 pub(crate) fn spawn_detached_fifo_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
-    let_go(pool, f, |local, task| local.spawn(local.fifo.ticket(task)));
+    let_go(pool, f, Destination::InOrder);
 }
 
-/// Makes a task of `f` that has no handle, and gives it to `push` with the worker of the pool that this thread is, if it is
-/// one.
+/// Makes a task of `f` that has no handle.
 #[inline(always)]
-fn let_go(
-    pool: &Arc<Registry>,
-    f: impl FnOnce() + Send + 'static,
-    push: impl FnOnce(&Local, Task),
-) {
+fn let_go(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static, destination: Destination) {
     pool.check_usable();
     Local::with(|local| {
         let local = local.filter(|local| local.registry.serves(pool));
         // As in `hand_out`.
         let registry = local.map_or(pool, |local| &local.registry);
         let detached = registry.detach();
-        let task = Task::detached(move || {
+        let task = Fresh::detached(move || {
             let registry = detached.registry();
             let starts = !registry.is_dropping();
             registry.handlers.told(|| if starts { f() } else { drop(f) });
         });
-        match local {
-            Some(local) if !local.is_guest() => push(local, task),
-            _ => registry.inject(task),
-        }
+        destination.take(registry, local, task);
     });
 }
 
-/// Makes a detached task of `f`, and gives it to `route` with the worker of the pool that this thread
-/// is, if it is one.
+/// Makes a detached task of `f`, and its handle.
+#[inline(always)]
 fn hand_out<R: Send + 'static, H: TaskContext>(
     pool: &Arc<Registry>,
     context: impl FnOnce(Detached) -> H,
     f: impl FnOnce() -> R + Send + 'static,
-    route: impl FnOnce(&Registry, Option<&Local>, Task),
+    destination: Destination,
 ) -> JoinHandle<R> {
     pool.check_usable();
     Local::with(|local| {
@@ -185,7 +195,7 @@ fn hand_out<R: Send + 'static, H: TaskContext>(
         // A worker that has been interrupted spawns for what it was interrupted for.
         let registry = local.map_or(pool, |local| &local.registry);
         let (packet, promise) = Packet::new(context(registry.detach()), f);
-        route(registry, local, Task::detached(move || drop(promise.run())));
+        destination.take(registry, local, Fresh::detached(move || drop(promise.run())));
         JoinHandle::new(packet)
     })
 }

@@ -70,6 +70,16 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
         Fresh(closure)
     }
 
+    /// Of a closure that borrows nothing.
+    #[inline(always)]
+    pub(crate) fn detached(closure: F) -> Fresh<F>
+    where
+        F: 'static,
+    {
+        // SAFETY: 'static.
+        unsafe { Fresh::new(closure) }
+    }
+
     #[inline(always)]
     pub(crate) fn task(self) -> Task {
         // SAFETY: by the contract of `new`.

@@ -172,11 +172,15 @@ impl WakePolicy {
 
     fn exposed_at(&self, now: u64) {
         let put_off = self.put_off.load(Ordering::Relaxed);
+        if put_off == 0 {
+            return;
+        }
+        // Whether it was right to put it off nobody will know.
+        self.put_off.store(0, Ordering::Relaxed);
         let lost = now.saturating_sub(put_off);
-        if put_off != 0 && lost >= RENT {
+        if lost >= RENT {
             let dearest = self.dearest.load(Ordering::Relaxed);
             self.dearest.store((dearest * 2).min(DEAREST_OF_ALL), Ordering::Relaxed);
-            self.put_off.store(0, Ordering::Relaxed);
             // It has lost no more than it took, the first time; from then on, what is to come counts as well.
             let counts = if dearest == DEAREST { lost.min(DEAREST) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
