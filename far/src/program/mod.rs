@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use poach_far::{Counters, Error, Outcome, Role, Status, Stealing, World, supervise};
+use poach_far::{Counters, Ended, Error, Outcome, Role, Status, Stealing, World, supervise};
 use serde_json::{Value, json};
 
 /// The schema of the documents.
@@ -134,14 +134,12 @@ pub(crate) fn main() -> ExitCode {
     if !common.alone {
         match supervise(|| std::process::exit(AMISS.into())) {
             Ok(Role::Rank) => {}
-            Ok(Role::Supervisor(ended)) => {
-                if let Some(lost) = ended.lost {
-                    let _ = writeln!(
-                        io::stderr(),
-                        "poach-far: {lost}\npoach-far: the job has no result"
-                    );
-                }
-                return ExitCode::from(ended.code);
+            Ok(Role::Supervisor(Ended { code, lost: None })) => return ExitCode::from(code),
+            Ok(Role::Supervisor(Ended { lost: Some(lost), .. })) => {
+                let _ =
+                    writeln!(io::stderr(), "poach-far: {lost}\npoach-far: the job has no result");
+                // By a signal: before MPI has begun, an exit code moves no launcher to end the others.
+                std::process::abort();
             }
             Err(error) => {
                 let _ = writeln!(

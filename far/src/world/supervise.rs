@@ -10,8 +10,8 @@
 //!          \-- supervisor ======= rank
 //! ```
 //!
-//! A supervisor knows its child's end, and the signal that was its cause, from the system. It says so and ends with an error,
-//! whereupon the launcher ends the others. The child sends a byte a second, by a thread that does nothing else; if none comes for
+//! A supervisor knows its child's end, and the signal that was its cause, from the system. The program says so and ends by a signal,
+//! whereupon the launcher ends the others. (MPICH's does nothing about an exit code while MPI has not begun in that rank.) The child sends a byte a second, by a thread that does nothing else; if none comes for
 //! [`SILENT`] of the supervisor's own seconds, the child is stopped, and is killed. (A supervisor that was stopped itself has counted none.) If the
 //! supervisor is gone the socket is closed, and the rank ends.
 //!
@@ -47,7 +47,7 @@ pub enum Role {
 /// How a rank has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What its supervisor is to end with.
+    /// What its supervisor is to end with, if the rank is not lost. If it is: by a signal, as [`std::process::abort`] does.
     pub code: u8,
     /// Whether it did not end by itself.
     pub lost: Option<Lost>,
@@ -110,6 +110,8 @@ fn name(signal: i32) -> String {
 ///         Ok(Role::Supervisor(ended)) => {
 ///             if let Some(lost) = ended.lost {
 ///                 eprintln!("{lost}");
+///                 // By a signal, so that every launcher ends the others, even where MPI has not begun.
+///                 std::process::abort();
 ///             }
 ///             return ExitCode::from(ended.code);
 ///         }
