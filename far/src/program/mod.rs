@@ -220,7 +220,8 @@ fn complain(error: &Error, world: Option<World>) -> ExitCode {
             world.as_ref().is_none_or(|world| world.rank() == *watcher)
         }
         Error::Failed(failure) => world.as_ref().is_none_or(|world| world.rank() == failure.rank()),
-        Error::Disagree { .. } => world.as_ref().is_some_and(|world| world.rank() == 0),
+        // Each rank, where there is no world to tell which is the first.
+        Error::Disagree { .. } => world.as_ref().is_none_or(|world| world.rank() == 0),
         _ => world.as_ref().is_none_or(|world| world.rank() == 0),
     };
     if reporter {
