@@ -47,8 +47,19 @@ impl Session {
     }
 
     fn begin_early(
-        (columns, lines): (u16, u16),
+        size: (u16, u16),
         words: &[&str],
+        environment: &str,
+        path: &str,
+    ) -> Option<Session> {
+        let words = ["-i", &words.join(" ")].join(" ");
+        Session::scan(size, &words, environment, path)
+    }
+
+    /// Begins any scan.
+    fn scan(
+        (columns, lines): (u16, u16),
+        words: &str,
         environment: &str,
         path: &str,
     ) -> Option<Session> {
@@ -57,10 +68,9 @@ impl Session {
         }
         let place = tempfile::tempdir().expect("a directory for the test");
         let at = place.path().display();
-        let words = words.join(" ");
         let line = format!(
-            "stty cols {columns} rows {lines}; tty > '{at}/tty'; stty -a > '{at}/before'; \
-             {environment} sh -c 'echo $$ > {at}/pid; exec {POACH} scan --no-config -i {words} {path}'; \
+            "trap : INT; stty cols {columns} rows {lines}; tty > '{at}/tty'; stty -a > '{at}/before'; \
+             {environment} sh -c 'echo $$ > {at}/pid; exec {POACH} scan --no-config {words} {path}'; \
              code=$?; stty -a > '{at}/after'; exit $code"
         );
         let mut script = Command::new("script")
@@ -121,12 +131,18 @@ impl Session {
         Pid::from_raw(pid.trim().parse().expect("a number")).expect("not 0")
     }
 
-    /// Waits for the end of the program. The terminal is what it was before.
-    fn end(mut self) -> Ended {
+    /// Reads until the end of the program.
+    fn finish(&mut self) -> Option<i32> {
         while let Ok(part) = self.out.recv_timeout(LONG) {
+            self.screen.process(&part);
             self.shown.extend(part);
         }
-        let status = self.script.wait().expect("it ends");
+        self.script.wait().expect("it ends").code()
+    }
+
+    /// Waits for the end of the program. The terminal is what it was before.
+    fn end(mut self) -> Ended {
+        let code = self.finish();
         let state = |name| fs::read_to_string(self.place.path().join(name)).expect("stty wrote it");
         // A resized terminal is one on purpose.
         let modes = |name| state(name).lines().skip(1).collect::<Vec<_>>().join("\n");
@@ -136,7 +152,7 @@ impl Session {
         assert!(entered.is_some() && entered < left, "{shown:?}");
         assert!(shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l"), "{shown:?}");
         assert!(shown.rfind("\x1b[?1000l") > shown.rfind("\x1b[?1000h"), "{shown:?}");
-        Ended { code: status.code(), shown }
+        Ended { code, shown }
     }
 }
 
@@ -317,4 +333,20 @@ fn a_scan_is_gone_through_while_it_runs() {
     session.press("q");
     let ended = session.end();
     assert!(matches!(ended.code, Some(0 | 1)), "{:?}", ended.shown);
+}
+
+#[test]
+fn ctrl_c_leaves_no_line_of_progress() {
+    // By one thread, of everything: it takes longer than the line of progress waits to be shown, or else there is none to leave.
+    let words = "-x --threads 1 --top 5";
+    let Some(mut session) = Session::scan((100, 40), words, "", "/") else { return };
+    session.wait(" entries");
+    // If it has ended already, nobody takes it.
+    let _ = session.keys.write_all(b"\x03");
+    assert!(matches!(session.finish(), Some(0 | 1)));
+    let shown = session.screen.screen().contents();
+    assert!(shown.contains("apparent"), "{shown}");
+    // The line of progress has a spinner; the report has its rate in parentheses.
+    let stale = |line: &&str| line.contains("/s") && !line.contains('(');
+    assert_eq!(shown.lines().find(stale), None, "{shown}");
 }

@@ -334,7 +334,7 @@ fn a_panic_restores_the_terminal() {
     const HERE: &str = "POACH_TEST_PANICS_ON_A_TERMINAL";
     if std::env::var_os(HERE).is_some() {
         let mut screen = Screen::open().expect("a terminal");
-        screen.say("before it").expect("it is drawn");
+        screen.say("beforehand").expect("it is drawn");
         panic!("on purpose");
     }
     let version = std::process::Command::new("script").arg("--version").output();
@@ -357,10 +357,37 @@ fn a_panic_restores_the_terminal() {
     let shown = String::from_utf8_lossy(&out.stdout).into_owned();
     let found = |text| shown.find(text).unwrap_or_else(|| panic!("{text:?} in {shown:?}"));
     let order =
-        [found("\x1b[?1049h"), found("before it"), found("\x1b[?1049l"), found("on purpose")];
+        [found("\x1b[?1049h"), found("beforehand"), found("\x1b[?1049l"), found("on purpose")];
     assert!(order.is_sorted(), "{shown:?}");
     assert!(found("\x1b[?25l") < shown.rfind("\x1b[?25h").expect("a cursor"), "{shown:?}");
     let state = |name| fs::read_to_string(place.path().join(name)).expect("stty wrote it");
     assert_eq!(state("before"), state("after"));
     assert!(state("before").contains(" icanon"), "{}", state("before"));
+}
+
+/// The page of the scan shows the browser as it is: this makes the screen anew from a document, and compares.
+#[test]
+fn the_readme_shows_what_the_browser_shows() {
+    let export = br#"[1,2,{"progname":"ncdu","progver":"1.18","timestamp":1700000000},
+        [{"name":"/home/ada"},
+            [{"name":"music","asize":4096,"dsize":4096},{"name":"suite.flac","asize":734003200,"dsize":734003200},
+                {"name":"song.mp3","asize":9437184,"dsize":9437184}],
+            [{"name":"engine","asize":4096,"dsize":4096},
+                [{"name":"target","asize":4096,"dsize":4096},{"name":"engine.o","asize":398458880,"dsize":398458880}],
+                {"name":"notes.txt","asize":18432,"dsize":20480}],
+            {"name":"disk.img","asize":157286400,"dsize":157286400},
+            {"name":"mail","asize":52428800,"dsize":52428800}]]"#;
+    let scan = poach_scan::document::read(&export[..]).expect("an export");
+    let mut browser = Browser::new(scan, Measure::Disk, Order::Size, false);
+    press(&mut browser, "j ");
+    let mut page = shown(&mut browser, 84, 10).join("\n");
+    browser.press(Key::Tab);
+    browser.press(Key::Tab);
+    with_report(&mut browser, Report::LargestFiles);
+    // Nothing is said of times here.
+    page.push_str("\n\n");
+    page.push_str(&shown(&mut browser, 84, 10).join("\n"));
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../scan/README.md");
+    let readme = fs::read_to_string(readme).expect("a page");
+    assert!(readme.contains(&page), "crates/scan/README.md is to show this:\n{page}");
 }
