@@ -321,6 +321,33 @@ fn a_signal_and_ctrl_c_restore_the_terminal_during_the_scan_and_after() {
 }
 
 #[test]
+fn a_browser_whose_terminal_is_gone_ends() {
+    let tree = grown();
+    // With the signal that says so, and without.
+    for environment in ["", "trap '' HUP;"] {
+        let Some(mut session) = Session::begin_early((90, 24), &[], environment, path(tree.path()))
+        else {
+            return;
+        };
+        session.wait("by size");
+        let pid = session.pid();
+        session.script.kill().expect("it runs");
+        session.script.wait().expect("it ends");
+        let began = Instant::now();
+        while runs(pid) {
+            assert!(began.elapsed() < LONG, "{environment:?}: it goes on without its terminal");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Whether the process is there, and not merely waits for somebody to ask how it ended.
+fn runs(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+}
+
+#[test]
 fn a_scan_is_gone_through_while_it_runs() {
     // Escape ends it with what it has, if it has not ended by itself.
     let Some(mut session) = Session::begin_early((90, 24), &["-x", "--threads", "1"], "", "/")

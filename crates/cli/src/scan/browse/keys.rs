@@ -17,13 +17,50 @@ pub(super) enum Input {
     Nothing,
 }
 
+/// Waits until the terminal has something to read, for a while. A change of its size ends the wait as well.
+///
+/// crossterm reads a terminal that has been hung up again and again, and so never comes back from a wait in
+/// which that happens. So nothing is waited for there, and a terminal that is gone is not given to it.
+///
+/// # Errors
+///
+/// If the terminal is gone.
+#[cfg(unix)]
+fn wait_for_terminal(wait: Duration) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    let wait = wait.try_into().map_err(io::Error::other)?;
+    match poll(&mut terminal, Some(&wait)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    if terminal[0].revents().intersects(gone) {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal is gone"));
+    }
+    Ok(())
+}
+
+/// As on Unix: a console is not hung up, so the wait is crossterm's.
+#[cfg(not(unix))]
+fn wait_for_terminal(wait: Duration) -> io::Result<()> {
+    event::poll(wait).map(drop)
+}
+
+/// Whether the terminal is gone: hung up, for instance, by the end of the program that showed it.
+pub(super) fn is_gone() -> bool {
+    wait_for_terminal(Duration::ZERO).is_err()
+}
+
 /// Waits for the next input, for a while.
 ///
 /// # Errors
 ///
-/// If the terminal cannot be read.
+/// If the terminal cannot be read, or is gone.
 pub(super) fn input(wait: Duration) -> io::Result<Input> {
-    if !event::poll(wait)? {
+    wait_for_terminal(wait)?;
+    if !event::poll(Duration::ZERO)? {
         return Ok(Input::Nothing);
     }
     let KeyEvent { code, modifiers, kind, .. } = match event::read()? {

@@ -63,6 +63,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// How often what runs is drawn, and its end looked for.
 const RUNNING: Duration = Duration::from_millis(50);
 
+/// How long a browser whose terminal is gone has to end by itself.
+const MOST_WITHOUT_TERMINAL: Duration = Duration::from_secs(10);
+
 /// How many lines a question lists.
 const MOST_LINES: usize = 20_000;
 
@@ -90,8 +93,22 @@ static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 /// Asks the browser to end, for a signal. Whether there is one that will.
 pub(super) fn ask_to_end() -> bool {
     // Relaxed, all of these: the flags are all there is to see.
-    ASKED_TO_END.store(true, Ordering::Relaxed);
-    OPEN.load(Ordering::Relaxed)
+    let before = ASKED_TO_END.swap(true, Ordering::Relaxed);
+    let open = OPEN.load(Ordering::Relaxed);
+    if open && !before {
+        // Without the thread it ends as well, but for what `end_without_terminal` is for.
+        let _ = thread::Builder::new().name("end".to_owned()).spawn(end_without_terminal);
+    }
+    open
+}
+
+/// Ends the process if it has been asked to end, its terminal is gone, and it does not end by itself: a terminal may be hung up
+/// at the very moment at which crossterm reads it (see `keys`), which then never comes back.
+fn end_without_terminal() {
+    thread::sleep(MOST_WITHOUT_TERMINAL);
+    if OPEN.load(Ordering::Relaxed) && keys::is_gone() {
+        std::process::exit(1);
+    }
 }
 
 /// Waits for the next input, for a while. A signal that asks for the end is one.
