@@ -10,25 +10,26 @@ use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
 use poach_explore::queues::plays::late_request_of;
 use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
-use poach_explore::queues::stack::{Exposes, forks};
+use poach_explore::queues::stack::forks;
 use poach_explore::queues::taken::{Taken, Then, halves, singles};
-use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Step, Subject, model, spec};
+use poach_explore::queues::thefts::{
+    fed_by_two, held_grows, list_grows, refilled, robbed_in_window, robbed_thief, two_chunks,
+};
+use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
 use poach_explore::{
-    Buffer, Config, Consistency, Coverage, Kind, Report, Simulated, Spec, Strategy, Threads,
-    Verdict, Violation, explore,
+    Config, Consistency, Kind, Report, Simulated, Spec, Threads, Verdict, Violation, explore,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 
 mod promise;
+mod scene;
 pub mod table;
 
 pub use table::{Caught, Mutant, Queue, Scene, mutants};
 
-/// The machine of every run: two entries in each store buffer, and the egress slot.
-const STORE_BUFFER: u32 = 2;
-/// What a bounded policy needs there, with one store between two pops other than that of `tail`.
+/// What a bounded policy needs on the machine of every run, with one store between two pops other than that of `tail`.
 const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 
 // What the copies find at the root of their own crates, but for the rooms that the build script copies.
@@ -153,6 +154,13 @@ macro_rules! subject {
             pool(scene, scenario, config, make)
         }
     };
+    ($at:ident, $room:ident, DisplacedSalsa) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |chunk| {
+                $at::$room::Salsa::<u32, Simulated, _>::with_fences(chunk, promise::displacing)
+            })
+        }
+    };
     ($at:ident, $room:ident, SalsaCas) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |chunk| {
@@ -233,6 +241,13 @@ where
         Scene::Goes => explore(&config, &consumer_goes(|| make(2))),
         Scene::Comes => explore(&config, &producer_goes(|| make(2))),
         Scene::Announced => explore(&config, &announcements(|| make(4))),
+        Scene::FedByTwo => explore(&config, &fed_by_two(|| make(2))),
+        Scene::RobbedThief => explore(&config, &robbed_thief(|| make(3))),
+        Scene::RobbedInWindow => explore(&config, &robbed_in_window(|| make(3))),
+        Scene::Refilled => explore(&config, &refilled(|| make(2))),
+        Scene::TwoChunks => explore(&config, &two_chunks(|| make(2))),
+        Scene::HeldGrows => explore(&config, &held_grows(|| make(2))),
+        Scene::ListGrows => explore(&config, &list_grows(|| make(1))),
         // Chunks of one: a bag's consumer retires one after the other.
         Scene::Third => explore(&config, &shared::pool(scenario, || make(1), take)),
         _ => explore(&config, &shared::pool(scenario, || make(2), take)),
@@ -361,6 +376,7 @@ impl Queue {
             Queue::IdempotentFifo => subject!(poach_deque, idempotent, IdempotentFifo),
             Queue::IdempotentDeque => subject!(poach_deque, idempotent, IdempotentDeque),
             Queue::Salsa => subject!(poach_pool, salsa, Salsa),
+            Queue::DisplacedSalsa => subject!(poach_pool, salsa, DisplacedSalsa),
             Queue::SalsaCas => subject!(poach_pool, salsa, SalsaCas),
             Queue::ConcBag => subject!(poach_pool, bag, ConcBag),
             Queue::EagerBag => |scene, scenario, config| {
@@ -370,75 +386,6 @@ impl Queue {
             },
             Queue::WsMsq => subject!(poach_pool, ms_queue, WsMsq),
             Queue::WsLifo => subject!(poach_pool, stack, WsLifo),
-        }
-    }
-}
-
-impl Scene {
-    fn scenario(self, stores: u32) -> Scenario {
-        match self {
-            Scene::Drain | Scene::WeakThree => Scenario::drain(3, stores, 1, 2),
-            // All but the first have a model of their own, without a scenario.
-            Scene::Once
-            | Scene::Pass
-            | Scene::Announced
-            | Scene::Again
-            | Scene::Goes
-            | Scene::Asks
-            | Scene::Comes => Scenario::drain(2, stores, 1, 1),
-            Scene::Halves => {
-                Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(6, stores, 1, 2) }
-            }
-            Scene::Hands => {
-                Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(4, stores, 2, 1) }
-            }
-            Scene::Pair | Scene::WeakPair => Scenario::drain(2, stores, 1, 2),
-            Scene::WeakTwo => Scenario::drain(2, stores, 2, 1),
-            Scene::Exposes | Scene::WeakExposes => Scenario::drain(1, stores, 1, 1),
-            Scene::Forks | Scene::WeakForks => Scenario::drain(1, stores, 1, 2),
-            Scene::WeakFed => {
-                Scenario { script: vec![Step::Push, Step::Pop], ..Scenario::drain(1, stores, 1, 1) }
-            }
-            Scene::Four => Scenario::drain(4, stores, 1, 2),
-            Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
-            Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
-            Scene::Brief | Scene::WeakBrief => Scenario::brief(stores, 1, 2),
-            Scene::Short => Scenario::brief(stores, 1, 1),
-            Scene::Returns => Scenario {
-                script: vec![Step::Pop, Step::Push, Step::PopAll],
-                ..Scenario::drain(1, stores, 1, 2)
-            },
-            Scene::Mixed => Scenario::mixed(stores, 1, 2),
-            Scene::Laps => Scenario {
-                script: vec![Step::Push, Step::Pop, Step::Push, Step::Push],
-                ..Scenario::brief(stores, 1, 1)
-            },
-            Scene::Pushes => Scenario {
-                script: vec![Step::Push, Step::Push, Step::PopAll],
-                ..Scenario::brief(stores, 2, 1)
-            },
-            Scene::Grows => {
-                Scenario { script: vec![Step::Push; 4], ..Scenario::brief(stores, 1, 2) }
-            }
-            Scene::Third => {
-                Scenario { script: vec![Step::Pop; 3], ..Scenario::drain(3, stores, 1, 1) }
-            }
-            Scene::Injects => Scenario {
-                script: vec![Step::Push],
-                capacity: 1,
-                ..Scenario::drain(2, stores, 2, 1)
-            },
-            Scene::Refills => Scenario {
-                script: vec![Step::Push, Step::PopAll],
-                ..Scenario::drain(0, stores, 1, 1)
-            },
-            Scene::Echo => Scenario::echo(),
-            Scene::Leaving => {
-                Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
-            }
-            Scene::Leaves | Scene::WeakRobbed => {
-                Scenario { script: vec![Step::Pop], ..Scenario::drain(2, stores, 1, 1) }
-            }
         }
     }
 }
@@ -505,67 +452,5 @@ impl Mutant {
             }
             verdict => Err(format!("{} lives: {verdict:?}", self.name)),
         }
-    }
-}
-
-impl Scene {
-    /// Whether a thief may get a task in it, which the history then says.
-    pub fn steals(self) -> bool {
-        use Scene::{Again, Announced, Asks, Comes, Goes, Pass};
-        !matches!(self, Pass | Announced | Again | Goes | Comes | Asks)
-    }
-
-    /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than
-    /// can be seen. The executions of such a scene have as many preemptions as its mutants need.
-    pub fn coverage(self) -> &'static [Coverage] {
-        match self {
-            Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
-            Scene::Injects | Scene::Refills | Scene::Returns => &[Coverage::Preemptions(2)],
-            _ => &[Coverage::Complete],
-        }
-    }
-
-    /// When the thieves of a stack of forks expose.
-    fn exposes(self) -> Exposes {
-        if matches!(self, Scene::Exposes | Scene::WeakExposes) {
-            Exposes::AtOnce
-        } else {
-            Exposes::Later
-        }
-    }
-
-    /// Whether it is played under the memory model of C11.
-    fn is_weak(self) -> bool {
-        use Scene::{
-            WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed, WeakThree, WeakTwo,
-        };
-        matches!(
-            self,
-            WeakPair
-                | WeakThree
-                | WeakTwo
-                | WeakBrief
-                | WeakRobbed
-                | WeakFed
-                | WeakForks
-                | WeakExposes
-        )
-    }
-
-    fn machine(self) -> Config {
-        if self.is_weak() {
-            return Config { shorten: 0, ..Config::c11() };
-        }
-        // What is wanted is whether there is a counterexample, not the shortest.
-        let machine = Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
-        let (preemptions, max_executions) = match *self.coverage() {
-            [Coverage::Preemptions(bound), Coverage::Executions(count)] => (Some(bound), count),
-            [Coverage::Preemptions(bound)] => (Some(bound), u64::MAX),
-            _ => return machine,
-        };
-        let delayed = matches!(self, Scene::Again | Scene::Returns);
-        let buffer = if delayed { machine.buffer } else { Buffer::Bounded(0) };
-        let strategy = Strategy::Exhaustive { preemptions, reduce: true, prune: true };
-        Config { buffer, strategy, max_executions, ..machine }
     }
 }

@@ -80,6 +80,8 @@ pub enum Queue {
     IdempotentFifo,
     IdempotentDeque,
     Salsa,
+    /// The same, whose thieves visit the owner's processor.
+    DisplacedSalsa,
     SalsaCas,
     ConcBag,
     /// The bag, each of whose retired chunks is freed as soon as it may be.
@@ -106,7 +108,7 @@ impl Queue {
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
                 "deque/src/idempotent"
             }
-            Queue::Salsa | Queue::SalsaCas => "pool/src/salsa",
+            Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
             Queue::ConcBag | Queue::EagerBag => "pool/src/bag.rs",
             Queue::WsMsq => "pool/src/ms_queue.rs",
             Queue::WsLifo => "pool/src/stack.rs",
@@ -185,6 +187,20 @@ pub enum Scene {
     Forks,
     /// The owner forks one task and joins it, a thief exposes it and steals.
     Exposes,
+    /// Two producers come to a pool at once; its consumer looks for a task.
+    FedByTwo,
+    /// A thief goes on in the chunk that it has stolen, and is robbed of it.
+    RobbedThief,
+    /// A thief is robbed of a chunk before it knows what the owner has taken of it.
+    RobbedInWindow,
+    /// The last task of a chunk is contested, and the chunk filled again.
+    Refilled,
+    /// A thief goes from one stolen chunk to another, and is robbed of one.
+    TwoChunks,
+    /// A thief's list of chunks grows while another looks whether its pool is empty.
+    HeldGrows,
+    /// A producer's list of chunks grows while a thief steals, and another looks whether the pool is empty.
+    ListGrows,
     /// Under C11: two tasks; the owner pops until none is left and goes, a thief steals twice.
     WeakPair,
     /// Under C11: the same with three tasks.

@@ -3,6 +3,8 @@
 use super::{Caught, Mutant, Queue, Scene};
 
 const STEAL: &str = "pool/src/salsa/steal.rs";
+const CORE: &str = "pool/src/salsa/core.rs";
+const LIST: &str = "pool/src/salsa/list.rs";
 
 const HERE: Mutant = Mutant {
     name: "",
@@ -78,6 +80,109 @@ pub(super) const MUTANTS: &[Mutant] = &[
         is: "",
         scene: Scene::Robbed,
         caught: Caught::Lost,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-hazard-no-fence",
+        why: "a consumer looks at the term with its hazard pointer still in the store buffer: a thief thinks that it is not there",
+        file: CORE,
+        was: "    // Pairs with the fence in `retire`, and with that of a thief.
+    M::full();",
+        is: "",
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-reuses-under-a-thief",
+        why: "who retires a chunk does not look for the hazard pointers of consumers: a thief in its window finds another life",
+        file: "pool/src/salsa/chunk_pool.rs",
+        was: "self.consumers.iter().any(|other| is_protected(other, chunk))",
+        is: "false",
+        scene: Scene::Refilled,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-goes-on-unseen",
+        why: "line 136: a thief goes on in its chunk without a hazard pointer there, and who robs it thinks that it is not there",
+        file: STEAL,
+        was: "            protect(self.record(), CURRENT, chunk);
+            self.make_current(chunk, settled);",
+        is: "            self.make_current(chunk, settled);",
+        scene: Scene::RobbedThief,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-forgets-a-stolen-chunk",
+        why: "a thief names its second chunk in the place of its first, which is its still",
+        file: LIST,
+        was: "let dead = array.entries.iter().find(|entry| {
+            chunk_at",
+        is: "let dead = array.entries.iter().find(|entry| {
+            true || chunk_at",
+        scene: Scene::TwoChunks,
+        caught: Caught::Lost,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-passes-a-live-chunk",
+        why: "the head of a producer's list moves past a chunk that is the consumer's still",
+        file: LIST,
+        was: "if !dead {",
+        is: "if false {",
+        scene: Scene::FedByTwo,
+        caught: Caught::Lost,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-one-list-of-two",
+        why: "a producer that comes to a pool puts its list over that of another who comes at once",
+        file: CORE,
+        was: "match self.fifos.compare_exchange(first, made, Ordering::AcqRel, Ordering::Relaxed) {",
+        is: "self.fifos.store(made, Ordering::Release);
+            match Ok::<(), *mut Fifo<T, M>>(()) {",
+        scene: Scene::FedByTwo,
+        caught: Caught::Lost,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-shows-a-list-before-copy",
+        why: "two steps swapped: a list that has grown is shown before the chunks are named in it",
+        file: LIST,
+        was: "        fill(array_ref);
+        // Release pairs with the Acquire in `get`.
+        self.0.store(array, Ordering::Release);",
+        is: "        self.0.store(array, Ordering::Release);
+        fill(array_ref);",
+        scene: Scene::HeldGrows,
+        caught: Caught::FalseEmpty,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-copies-too-few",
+        why: "off by one: the oldest chunk of a list that grows is not in the new one",
+        file: LIST,
+        was: "for position in head..tail {",
+        is: "for position in head + 1..tail {",
+        scene: Scene::ListGrows,
+        caught: Caught::Lost,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-visits-the-wrong-processor",
+        why: "who robs a thief in its window visits the thief's processor, and the `taken` word that counts is the owner's",
+        file: STEAL,
+        was: "core.consumers.get(old.source())?.fence",
+        is: "core.consumers.get(from)?.fence",
+        queue: Queue::DisplacedSalsa,
+        scene: Scene::RobbedInWindow,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-does-not-visit",
+        why: "a thief does not wait until it knows what the owner took",
+        file: STEAL,
+        was: "while fence.margin() > 0 && !fence.resolve() {",
+        is: "while false {",
+        queue: Queue::DisplacedSalsa,
         ..HERE
     },
 ];
