@@ -108,7 +108,9 @@ impl Rows {
         }
         let [path, bytes] = paths.finish();
         let mut modified = TimestampSecondBuilder::new().with_data_type(time());
-        facts.iter().for_each(|facts| modified.append_option(facts.map(|facts| facts.modified())));
+        for facts in &facts {
+            modified.append_option(facts.map(|facts| facts.modified()));
+        }
         let numbers = |of: fn(Facts) -> u32| -> ArrayRef {
             let each = facts.iter().map(|facts| facts.map(of));
             Arc::new(each.collect::<PrimitiveArray<UInt32Type>>())

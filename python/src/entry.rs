@@ -101,6 +101,12 @@ impl Entry {
         self.node().is_unread()
     }
 
+    /// Whether what is in it was counted, and has no entries, for want of `memory`.
+    #[getter]
+    fn summed(&self) -> bool {
+        self.node().is_summed()
+    }
+
     /// When it was last changed, in seconds since 1970; None without `facts=True`.
     #[getter]
     fn modified(&self) -> Option<i64> {

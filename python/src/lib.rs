@@ -24,9 +24,12 @@ use pyo3::types::PyTuple;
 fn _poach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add(
+        "REPORTS",
+        PyTuple::new(py, poach_scan::survey::Report::ALL.map(poach_scan::survey::Report::name))?,
+    )?;
     module
-        .add("REPORTS", PyTuple::new(py, poach_scan::survey::Report::ALL.map(|it| it.name()))?)?;
-    module.add("ENGINES", PyTuple::new(py, poach_scan::Engine::ALL.map(|it| it.name()))?)?;
+        .add("ENGINES", PyTuple::new(py, poach_scan::Engine::ALL.map(poach_scan::Engine::name))?)?;
     let queues = poach_explore::queues::matrix::QUEUES.iter().map(|queue| queue.name);
     module.add("QUEUES", PyTuple::new(py, queues.collect::<Vec<_>>())?)?;
     module.add_class::<scan::Scan>()?;

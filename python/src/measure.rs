@@ -44,7 +44,7 @@ impl Asked {
 /// costs; and concludes. Returns the document of `poach measure --json`.
 ///
 /// `parts` are of capacity, litmus, classic and cost; all of them, if not said. The litmus test takes `seconds` in all, the classic ones
-/// `runs` each. RuntimeError where it cannot be measured, as on a processor without total store order.
+/// `runs` each. `RuntimeError` where it cannot be measured, as on a processor without total store order.
 #[pyfunction]
 #[pyo3(signature = (parts=None, /, *, seconds=30.0, runs=200_000, seed=1))]
 pub(crate) fn measure(

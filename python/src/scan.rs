@@ -52,7 +52,7 @@ impl Progress {
 /// What a scan has found.
 #[pyclass(frozen, module = "poach")]
 pub(crate) struct Scan {
-    scan: Arc<poach_scan::Scan>,
+    found: Arc<poach_scan::Scan>,
     reports: Vec<Py<Report>>,
     /// What the comparison of files could not do.
     made: Made,
@@ -68,7 +68,7 @@ fn raised(error: Error) -> PyErr {
 
 /// Calls a callback at intervals, and takes `False` as a wish to end.
 struct Callback<'c> {
-    callback: Option<Py<PyAny>>,
+    function: Option<Py<PyAny>>,
     control: &'c Control,
     every: std::time::Duration,
     began: Instant,
@@ -82,7 +82,7 @@ impl Callback<'_> {
     }
 
     fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(callback) = &self.callback else { return Ok(()) };
+        let Some(function) = &self.function else { return Ok(()) };
         self.last = Some(Instant::now());
         let progress = self.control.progress();
         let told = Progress {
@@ -93,7 +93,7 @@ impl Callback<'_> {
             to_compare: progress.to_compare,
             elapsed: self.began.elapsed().as_secs_f64(),
         };
-        let answer = callback.bind(py).call1((told,))?;
+        let answer = function.bind(py).call1((told,))?;
         if answer.cast::<PyBool>().is_ok_and(|answer| !answer.is_true()) {
             self.control.stop();
         }
@@ -105,11 +105,11 @@ impl Callback<'_> {
 ///
 /// What cannot be read is in `errors` of what is returned, a path that is not there included. `progress` is called with a
 /// `Progress` every `interval` seconds and at the end; if it returns False, the scan ends with what it has. The GIL is released, and Ctrl-C
-/// raises KeyboardInterrupt.
+/// raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (
     paths, /, *, threads=None, engine="split", files=true, facts=false, sizes=true, one_file_system=false, follow_paths=false,
-    handles=None, exclude=None, exclude_regex=None, include=None, include_regex=None, kinds=None, min_length=None,
+    handles=None, memory=None, exclude=None, exclude_regex=None, include=None, include_regex=None, kinds=None, min_length=None,
     max_length=None, since=None, before=None, ignore_files=false, exclude_caches=false, exclude_pseudo=false,
     reports=None, top=Some(20), by="disk", recent=86400, progress=None, interval=0.1
 ))]
@@ -129,6 +129,7 @@ pub(crate) fn scan(
     one_file_system: bool,
     follow_paths: bool,
     handles: Option<usize>,
+    memory: Option<u64>,
     exclude: Option<Names>,
     exclude_regex: Option<Names>,
     include: Option<Names>,
@@ -170,7 +171,7 @@ pub(crate) fn scan(
         keep_facts: facts,
         without_sizes: !sizes,
         choice: (leaves_out || choice.selects()).then(|| Arc::new(choice)),
-        memory: None,
+        memory,
         handles,
     };
     let reports = options::reports(reports)?;
@@ -178,7 +179,7 @@ pub(crate) fn scan(
     let paths = options::paths(paths)?;
     let (sys, control) = (Native::default(), Control::new());
     let mut told = Callback {
-        callback: progress.filter(|callback| !callback.is_none(py)),
+        function: progress.filter(|callback| !callback.is_none(py)),
         control: &control,
         every: seconds(interval)?,
         began: Instant::now(),
@@ -200,7 +201,7 @@ pub(crate) fn scan(
     let (scan, sections, made) = outcome.map_err(raised)?;
     told.tell(py)?;
     let reports = sections.into_iter().map(|section| Py::new(py, Report::new(section)));
-    Ok(Scan { scan: Arc::new(scan), reports: reports.collect::<PyResult<_>>()?, made })
+    Ok(Scan { found: Arc::new(scan), reports: reports.collect::<PyResult<_>>()?, made })
 }
 
 /// Reads a snapshot, or an export of ncdu, in the place of a scan.
@@ -213,7 +214,7 @@ pub(crate) fn read(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Scan> {
         ImportError::Io(error) => named(error, &path),
         error => invalid(format!("{}: {error}", path.display())),
     })?;
-    Ok(Scan { scan: Arc::new(scan), reports: Vec::new(), made: Made::default() })
+    Ok(Scan { found: Arc::new(scan), reports: Vec::new(), made: Made::default() })
 }
 
 /// What the system says of a file, with its name.
@@ -236,7 +237,7 @@ pub(crate) fn diff<'py>(
     by: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let measure = options::measure(by)?;
-    let (old, new) = (&old.scan, &new.scan);
+    let (old, new) = (&old.found, &new.found);
     let document = py.detach(|| {
         let mut document = Vec::new();
         let differences = poach_scan::diff::diff(old, new, measure);
@@ -250,7 +251,7 @@ impl Scan {
     /// Counts and bytes of the whole.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let of = &self.scan.totals;
+        let of = &self.found.totals;
         let totals = PyDict::new(py);
         for (name, value) in [
             ("entries", of.entries()),
@@ -276,50 +277,50 @@ impl Scan {
             error.set_item("message", &failure.message)?;
             Ok(error)
         };
-        let errors = self.scan.errors.iter().chain(&self.made.errors).map(each);
+        let errors = self.found.errors.iter().chain(&self.made.errors).map(each);
         PyList::new(py, errors.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Whether it was ended early, so that all of it is of a part.
     #[getter]
     fn interrupted(&self) -> bool {
-        self.scan.interrupted || self.made.interrupted
+        self.found.interrupted || self.made.interrupted
     }
 
     /// How many seconds it took.
     #[getter]
     fn elapsed(&self) -> f64 {
-        self.scan.elapsed.as_secs_f64()
+        self.found.elapsed.as_secs_f64()
     }
 
     /// When it began, in seconds since 1970.
     #[getter]
     fn taken(&self) -> u64 {
-        self.scan.taken
+        self.found.taken
     }
 
     /// Who shared the work.
     #[getter]
     fn engine(&self) -> &'static str {
-        self.scan.engine.name()
+        self.found.engine.name()
     }
 
     /// How many threads worked.
     #[getter]
     fn threads(&self) -> usize {
-        self.scan.threads
+        self.found.threads
     }
 
     /// The scanned paths, without those that lie within another.
     #[getter]
     fn roots(&self) -> Vec<Entry> {
-        self.scan.tree.roots().map(|root| Entry::new(&self.scan, &root, 0)).collect()
+        self.found.tree.roots().map(|root| Entry::new(&self.found, &root, 0)).collect()
     }
 
     /// Given paths that were not scanned by themselves: they name, or lie within, another one.
     #[getter]
     fn repeated(&self) -> Vec<OsString> {
-        self.scan.repeated.iter().map(|path| path.as_os_str().to_owned()).collect()
+        self.found.repeated.iter().map(|path| path.as_os_str().to_owned()).collect()
     }
 
     /// The reports that were asked for, by name.
@@ -334,12 +335,12 @@ impl Scan {
 
     /// All entries, each directory before what is in it. With `files=False` it has no others than directories.
     fn __iter__(&self) -> Entries {
-        Entries { walk: Walk::of(&self.scan, true) }
+        Entries { walk: Walk::of(&self.found, true) }
     }
 
     /// All directories, each before those in it.
     fn directories(&self) -> Entries {
-        Entries { walk: Walk::of(&self.scan, false) }
+        Entries { walk: Walk::of(&self.found, false) }
     }
 
     /// The document of `poach scan --json`, with what the limits leave of the tree.
@@ -362,7 +363,7 @@ impl Scan {
             at_least: min_size,
             ..Extent::default()
         };
-        let scan = &self.scan;
+        let scan = &self.found;
         let document = py.detach(|| {
             let mut document = Vec::new();
             document::json(scan, &extent, &mut document).map(|()| document)
@@ -382,10 +383,10 @@ impl Scan {
         let path: PathBuf = options::path(path)?;
         let format = options::format(format)?;
         let extent = Extent { measure: options::measure(by)?, ..Extent::default() };
-        if format.is_whole() && !self.scan.options.keep_files {
+        if format.is_whole() && !self.found.options.keep_files {
             return Err(invalid("format: it holds files, and the scan was made with files=False"));
         }
-        let scan = &self.scan;
+        let scan = &self.found;
         let written = py.detach(|| {
             let mut out = BufWriter::new(File::create(&path)?);
             format.write(scan, &extent, &mut out)?;
@@ -402,11 +403,11 @@ impl Scan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        arrow::capsule(py, Box::new(Rows::new(&self.scan)))
+        arrow::capsule(py, Box::new(Rows::new(&self.found)))
     }
 
     fn __repr__(&self) -> String {
-        let totals = &self.scan.totals;
+        let totals = &self.found.totals;
         format!("<poach.Scan {} entries, {} bytes on disk>", totals.entries(), totals.disk_bytes)
     }
 }

@@ -84,6 +84,13 @@ def test_without_files_there_are_directories_alone(tree: Path) -> None:
     assert scan.roots[0].files() == []
 
 
+def test_a_limit_of_memory_leaves_the_totals_as_they_are(tree: Path) -> None:
+    whole, scan = poach.scan(tree), poach.scan(tree, memory=1)
+    assert scan.totals == whole.totals
+    assert len(list(scan)) < len(list(whole)) == 8
+    assert any(entry.summed for entry in scan) and not any(entry.summed for entry in whole)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes there")
 def test_names_that_are_no_text_lead_to_their_files(tmp_path: Path) -> None:
     name = b"\xff\n\xfe"

@@ -91,6 +91,8 @@ class Entry:
     @property
     def unread(self) -> bool: ...
     @property
+    def summed(self) -> bool: ...
+    @property
     def modified(self) -> int | None: ...
     @property
     def mode(self) -> int | None: ...
@@ -175,6 +177,7 @@ def scan(
     one_file_system: bool = False,
     follow_paths: bool = False,
     handles: int | None = None,
+    memory: int | None = None,
     exclude: _Names | None = None,
     exclude_regex: _Names | None = None,
     include: _Names | None = None,
