@@ -71,8 +71,11 @@ fn one_threads_panic_is_not_anothers() {
                     end.set(end.get() + 1);
                 }
             });
-            let (first, second): (Box<dyn FnOnce()>, Box<dyn FnOnce()>) =
-                if panics_first { (panics, loops) } else { (loops, panics) };
+            let mut both: [Box<dyn FnOnce()>; 2] = [panics, loops];
+            if !panics_first {
+                both.reverse();
+            }
+            let [first, second] = both;
             threads.spawn("first", first);
             threads.spawn("second", second);
         };

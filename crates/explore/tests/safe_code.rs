@@ -269,7 +269,8 @@ fn pools_that_cannot_be_had() {
     }
     drop(thefts::refused(|_: Arc<SimulatedWord>| none()));
     // The policy is had by an unsafe function alone.
-    let _until: fn(Displacing, Arc<SimulatedWord>) -> Displacing = Displacing::until;
+    let until: fn(Displacing, Arc<SimulatedWord>) -> Displacing = Displacing::until;
+    std::hint::black_box(until);
     assert!(!panics(|| explore(&config, &emptiness::behind(none, |_| 0))).is_empty());
     let few = Config { max_executions: 3, ..Config::bounded(1, true) };
     let pushes = Scenario { capacity: 1, ..scenario };

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use poach_scan::choice::{Choice, Patterns};
@@ -236,10 +236,9 @@ fn what_could_not_be_read_and_what_was_chosen_are_counted_anew() {
     known.renew(&way, scanned(&root.join("outer-5"), &options)).expect("it is there");
     assert_eq!(known.totals, scanned(root, &options).totals);
     // Reads and rights: the super-user reads everything, and finds the same twice.
-    use std::os::unix::fs::PermissionsExt as _;
     let options = self::options(2);
     let closed = root.join("outer-6/inner-0");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("ours");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("ours");
     let mut known = scanned(root, &options);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("ours");
     let way = names(root, "outer-6/inner-0");

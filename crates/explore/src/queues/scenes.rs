@@ -216,7 +216,7 @@ fn chunks(quick: bool) -> Vec<Case> {
     let row = |name, policy, scene, play, size, coverage| {
         let queue = Named { policy, ..find(name) };
         let case = case(queue, scene, Scenario::drain(1, 0, 2, 1), size, None);
-        Case { play, coverage, ..case }
+        Case { coverage, play, ..case }
     };
     let mut rows = vec![
         row("salsa", Asymmetric, "robbed-thief", Play::RobbedThief, 0, more),

@@ -119,7 +119,7 @@ impl Tree {
     /// Replaces a directory; what the directory held is counted. Nothing, if there is no room.
     fn replace(&mut self, place: Place, root: Place, mut fresh: Tree) -> Option<Totals> {
         let (arenas, directories) = (self.arenas.len(), self.directories.len());
-        let room = arenas + fresh.arenas.len() <= usize::from(u16::MAX)
+        let room = u16::try_from(arenas + fresh.arenas.len()).is_ok()
             && directories + fresh.directories.len() < ABSENT as usize;
         if !room {
             return None;

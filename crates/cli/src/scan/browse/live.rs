@@ -311,7 +311,9 @@ mod tests {
                 1 => all.sort_by_key(|news| news.name.clone()),
                 _ => all.sort_by_key(|news| std::cmp::Reverse(news.depth)),
             }
-            all.iter().for_each(|news| growing.add(news));
+            for news in &all {
+                growing.add(news);
+            }
             let sum = growing.sum(std::iter::empty());
             let entries = scan.totals.entries() - 1;
             let Sums { apparent, disk, .. } = sum;

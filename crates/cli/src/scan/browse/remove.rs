@@ -253,18 +253,17 @@ impl Opened {
         let Some((last, above)) = names.split_last().filter(|(_, above)| !above.is_empty()) else {
             return Err(io::Error::other("a path that was given is not deleted from here"));
         };
-        let within = match self.0.get(above) {
-            Some(within) => Arc::clone(within),
-            None => {
-                let flags = DIRECTORY.difference(OFlags::NOFOLLOW);
-                let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
-                let open = |within: OwnedFd, name: &Vec<u8>| {
-                    rustix::fs::openat(&within, &name[..], DIRECTORY, Mode::empty())
-                };
-                let within = Arc::new(above[1..].iter().try_fold(root, open)?);
-                self.0.insert(above.to_vec(), Arc::clone(&within));
-                within
-            }
+        let within = if let Some(within) = self.0.get(above) {
+            Arc::clone(within)
+        } else {
+            let flags = DIRECTORY.difference(OFlags::NOFOLLOW);
+            let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+            let open = |within: OwnedFd, name: &Vec<u8>| {
+                rustix::fs::openat(&within, &name[..], DIRECTORY, Mode::empty())
+            };
+            let within = Arc::new(above[1..].iter().try_fold(root, open)?);
+            self.0.insert(above.to_vec(), Arc::clone(&within));
+            within
         };
         Ok((within, CString::new(&last[..])?))
     }

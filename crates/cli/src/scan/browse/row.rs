@@ -11,6 +11,7 @@ pub(super) enum Act {
 
 /// A row of the list.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub(super) struct Row {
     pub(super) name: Vec<u8>,
     pub(super) kind: Kind,

@@ -90,8 +90,11 @@ pub(super) struct Places {
     /// The line of the first row.
     pub(super) first: u16,
     /// The line of the tabs, and the columns of each that is shown, with its number.
-    pub(super) tabs: Option<(u16, Vec<(std::ops::Range<u16>, usize)>)>,
+    pub(super) tabs: Option<(u16, Vec<Tab>)>,
 }
+
+/// The columns of a tab, and its number.
+pub(super) type Tab = (std::ops::Range<u16>, usize);
 
 /// The browser's state.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
 
 use super::*;
 

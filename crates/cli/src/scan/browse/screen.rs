@@ -1,0 +1,162 @@
+//! The terminal: it is the browser's for a while, and what it was before however the browser ends.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use poach_scan::Control;
+use poach_scan::report::{Look, cut};
+use ratatui_core::terminal::Terminal;
+use ratatui_core::text::Line;
+use ratatui_crossterm::CrosstermBackend;
+use ratatui_crossterm::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use ratatui_crossterm::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui_crossterm::crossterm::{cursor, execute};
+
+use super::keys::{self, Input};
+use super::state::{Browser, Key};
+use super::{RUNNING, view};
+
+/// How long a browser whose terminal is gone has to end by itself.
+const MOST_WITHOUT_TERMINAL: Duration = Duration::from_secs(10);
+
+/// Whether the terminal is the browser's.
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal has asked the browser to end.
+static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+
+/// Asks the browser to end, for a signal. Whether there is one that will.
+pub(in crate::scan) fn ask_to_end() -> bool {
+    // Relaxed, all of these: the flags are all there is to see.
+    let before = ASKED_TO_END.swap(true, Ordering::Relaxed);
+    let open = OPEN.load(Ordering::Relaxed);
+    if open && !before {
+        // Without the thread it ends as well, but for what `end_without_terminal` is for.
+        let _ = thread::Builder::new().name("end".to_owned()).spawn(end_without_terminal);
+    }
+    open
+}
+
+/// Ends the process if it has been asked to end, its terminal is gone, and it does not end by itself: a terminal may be hung up
+/// at the very moment at which crossterm reads it (see `keys`), which then never comes back.
+fn end_without_terminal() {
+    thread::sleep(MOST_WITHOUT_TERMINAL);
+    if OPEN.load(Ordering::Relaxed) && keys::is_gone() {
+        std::process::exit(1);
+    }
+}
+
+/// Waits for the next input, for a while. A signal that asks for the end is one.
+fn input(wait: Duration) -> io::Result<Input> {
+    if ASKED_TO_END.load(Ordering::Relaxed) {
+        return Ok(Input::Key(Key::Interrupt));
+    }
+    keys::input(wait)
+}
+
+/// The terminal, which is what it was before once this is dropped.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    /// Keys that were typed while something else was waited for.
+    pending: VecDeque<Key>,
+}
+
+/// Leaves the terminal as it was. What does not work any more has nobody to tell.
+fn restore() {
+    // Relaxed: as above. Once, as a panic does it before the unwinding does.
+    if OPEN.swap(false, Ordering::Relaxed) {
+        let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+impl Screen {
+    pub(super) fn open() -> io::Result<Screen> {
+        OPEN.store(true, Ordering::Relaxed);
+        enable_raw_mode()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let screen = Screen { terminal, pending: VecDeque::new() };
+        // A panic is to be read on the terminal as it was.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            before(panic);
+        }));
+        execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, cursor::Hide)?;
+        Ok(screen)
+    }
+
+    pub(super) fn draw(&mut self, browser: &mut Browser, look: Look) -> io::Result<()> {
+        // After a panic of another thread the terminal is not the browser's any more.
+        if !OPEN.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.terminal.draw(|frame| {
+            let area = frame.area();
+            view::draw(browser, look, area, frame.buffer_mut());
+        })?;
+        Ok(())
+    }
+
+    /// The next key, for a while.
+    pub(super) fn input(&mut self, wait: Duration) -> io::Result<Input> {
+        match self.pending.pop_front() {
+            Some(key) => Ok(Input::Key(key)),
+            None => input(wait),
+        }
+    }
+
+    /// Does something that takes a while, and says how far it is. Escape stops it; other keys are kept for later.
+    pub(super) fn busy<T: Send>(
+        &mut self,
+        control: &Control,
+        say: impl Fn() -> String,
+        work: impl FnOnce() -> T + Send,
+    ) -> io::Result<T> {
+        thread::scope(|scope| {
+            let work = thread::Builder::new().name("work".to_owned()).spawn_scoped(scope, work)?;
+            while !work.is_finished() {
+                match input(RUNNING) {
+                    Ok(Input::Key(Key::Escape)) => control.stop(),
+                    Ok(Input::Key(Key::Interrupt)) | Err(_) => {
+                        control.stop();
+                        self.pending.push_back(Key::Interrupt);
+                        thread::sleep(RUNNING);
+                    }
+                    Ok(Input::Key(key)) => self.pending.push_back(key),
+                    Ok(Input::Nothing | Input::Resize) => {
+                        // A terminal that is gone is found out about by whoever draws next.
+                        let _ = self.say(&say());
+                    }
+                }
+            }
+            Ok(work.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })
+    }
+
+    pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
+        if !OPEN.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.terminal.draw(|frame| {
+            let area = frame.area();
+            for (line, y) in [text, "Esc: stop"].into_iter().zip(area.y..area.bottom()) {
+                let line = Line::from(cut(line, usize::from(area.width)));
+                frame.buffer_mut().set_line(area.x, y, &line, area.width);
+            }
+        })?;
+        Ok(())
+    }
+}
