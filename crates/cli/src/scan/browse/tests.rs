@@ -131,11 +131,13 @@ fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
     assert!(browser.rows.iter().any(|row| row.name.ends_with(b"/z")), "{:?}", browser.rows);
 }
 
+#[cfg(unix)]
 fn target_paths(tree: &Path) -> [PathBuf; 1] {
     [tree.to_owned()]
 }
 
 /// Plans what is marked, and asks.
+#[cfg(unix)]
 fn plan(browser: &mut Browser, act: Act, paths: &[PathBuf]) -> Option<Plan> {
     let targets = targets(browser, paths).ok()?;
     ask(browser, Plan::new(act, &targets, &Control::new()), Look::default())
