@@ -8,7 +8,7 @@ use std::{env, thread};
 const ROLE: &str = "POACH_TEST_ALONE";
 
 /// How long such a process may take before it counts as one that hangs.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// Runs `body` in a process that runs the named test of this program and nothing else, and fails with what that process
 /// printed if it does not pass. Miri, which starts no processes, runs `body` here.
