@@ -62,6 +62,8 @@ enum Verb {
     Mpi(verb::mpi::Options),
     /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
     Capi(verb::capi::Options),
+    /// The packages are packed, and from them alone the program is installed and run, and the library used.
+    Publish(verb::publish::Options),
     /// The wheel for Python builds, installs into scratch environments, and its tests and types pass there.
     Python(verb::python::Options),
     /// The quick verbs, one after the other: fmt, lint, docs, cross, oldest.
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
+        Verb::Publish(options) => verb::publish::run(&options),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),
     };

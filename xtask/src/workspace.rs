@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::semver::Version;
-use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -54,6 +54,62 @@ impl Workspace {
         })
     }
 
+    /// The version that all packages have that may be published; none if they differ.
+    pub(crate) fn version(&self) -> Option<String> {
+        let mut versions = self
+            .packages()
+            .filter(|package| may_be_published(package))
+            .map(|package| &package.version);
+        let first = versions.next()?;
+        versions.all(|version| version == first).then(|| first.to_string())
+    }
+
+    /// The packages that may be published, by name, each after those that it depends on.
+    ///
+    /// # Errors
+    ///
+    /// If one depends on a package of the workspace that may not, or without saying on which version.
+    pub(crate) fn published(&self) -> Result<Vec<String>> {
+        let mut waiting: Vec<&Package> =
+            self.packages().filter(|package| may_be_published(package)).collect();
+        let ours: Vec<&str> = self.packages().map(|package| package.name.as_str()).collect();
+        let mut ordered: Vec<String> = Vec::new();
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            let mut still = Vec::new();
+            for package in waiting {
+                let needs = package.dependencies.iter().filter(|dependency| {
+                    // A package leaves out what only its tests depend on, if that is named by its path alone.
+                    let versioned = dependency.req != cargo_metadata::semver::VersionReq::STAR;
+                    ours.contains(&dependency.name.as_str())
+                        && (versioned || dependency.kind != DependencyKind::Development)
+                });
+                let mut ready = true;
+                for need in needs {
+                    let published = self
+                        .packages()
+                        .any(|p| p.name.as_str() == need.name && may_be_published(p));
+                    ensure!(
+                        published,
+                        "{} depends on {}, which may not be published",
+                        package.name,
+                        need.name
+                    );
+                    ready &= ordered.contains(&need.name) || need.name == package.name.as_str();
+                }
+                if ready {
+                    ordered.push(package.name.to_string());
+                } else {
+                    still.push(package);
+                }
+            }
+            let stuck: Vec<&str> = still.iter().map(|package| package.name.as_str()).collect();
+            ensure!(still.len() < before, "these depend on each other: {}", stuck.join(", "));
+            waiting = still;
+        }
+        Ok(ordered)
+    }
+
     /// The packages, by name, that have a library and whose directory ends with one of `directories`.
     pub(crate) fn libraries(&self, directories: &[&str]) -> Vec<String> {
         let listed = |package: &&Package| {
@@ -84,6 +140,11 @@ impl Workspace {
     }
 }
 
+/// Whether no `publish = false` stands in its manifest.
+fn may_be_published(package: &Package) -> bool {
+    package.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +156,19 @@ mod tests {
         assert!(workspace.features("portable").contains(&"poach-memory/portable".to_owned()));
         assert!(workspace.libraries(&["crates/nowhere"]).is_empty());
         assert!(workspace.tests("no test is called this").is_empty());
+    }
+
+    #[test]
+    fn what_is_published_comes_after_what_it_depends_on() {
+        let workspace = Workspace::load().unwrap();
+        let published = workspace.published().unwrap();
+        let at = |name: &str| published.iter().position(|package| package == name);
+        assert!(
+            at("poach-memory") < at("poach-deque") && at("poach-runtime") < at("poach"),
+            "{published:?}"
+        );
+        assert_eq!(at("poach"), Some(published.len() - 1));
+        assert!(at("xtask").is_none() && at("poach-mutants").is_none());
+        assert!(workspace.version().is_some());
     }
 }

@@ -51,7 +51,7 @@ pub(crate) const RULES: [Rule; 9] = [
         },
     },
     Rule {
-        name: "quiet-below-cli",
+        name: "quiet-libraries",
         advice: "return a value or an error, and let the program print it",
         // The last word of a process that cannot go on has nobody to be returned to.
         concerns: |path| {
@@ -68,7 +68,7 @@ pub(crate) const RULES: [Rule; 9] = [
         },
     },
     Rule {
-        name: "no-environment-below-cli",
+        name: "no-environment-in-libraries",
         advice: "take the value as an argument, and let the program read the environment",
         concerns: |path| {
             is_library(path)
@@ -80,7 +80,7 @@ pub(crate) const RULES: [Rule; 9] = [
         found: |tokens| imports(tokens, "env", &ENVIRONMENT),
     },
     Rule {
-        name: "no-exit-below-cli",
+        name: "no-exit-in-libraries",
         advice: "return an error, and let the program choose its exit code",
         concerns: is_library,
         tests_too: false,
@@ -162,7 +162,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
 }
 
 fn is_library(path: &str) -> bool {
-    let program = ["crates/cli/", "far/src/main.rs", "far/src/program/"];
+    let program = ["crates/poach/src/bin/", "far/src/main.rs", "far/src/program/"];
     is_code(path) && !program.iter().any(|at| path.starts_with(at))
 }
 

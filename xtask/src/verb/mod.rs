@@ -13,6 +13,7 @@ pub(crate) mod miri;
 pub(crate) mod mpi;
 pub(crate) mod mutate;
 pub(crate) mod oldest;
+pub(crate) mod publish;
 pub(crate) mod python;
 pub(crate) mod rayon_bench;
 pub(crate) mod rayon_programs;

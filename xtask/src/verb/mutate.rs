@@ -163,7 +163,7 @@ fn commands(path: &str) -> Vec<String> {
         all.push("test -p poach-deque --test model_fenced".to_owned());
     }
     if matches!(package.as_str(), "poach-deque" | "poach-pool" | "poach-memory") {
-        all.push("run -p poach-cli -- check all --quick".to_owned());
+        all.push("run -p poach -- check all --quick".to_owned());
     }
     all
 }
