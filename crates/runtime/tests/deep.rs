@@ -85,13 +85,12 @@ fn chain(pool: &ThreadPool) {
 fn tasks_that_each_wait_for_the_one_before() {
     alone("tasks_that_each_wait_for_the_one_before", || {
         // It needs the whole chain on the stack, or else the oldest to be begun first, and by one whose stack has none that waits for it.
-        for threads in [1, 2] {
+        for threads in [1, 2, 3, 4, 8] {
             chain(&pool(threads));
         }
     });
 }
 
-/// With more workers one that waits may take a task that waits for what stands below it; not so with this choice.
 #[test]
 fn tasks_that_each_wait_for_the_one_before_and_take_nothing_else() {
     alone("tasks_that_each_wait_for_the_one_before_and_take_nothing_else", || {

@@ -87,7 +87,7 @@ pub(crate) fn main_loop(local: &Local) {
     while let Some(loan) = registry.spares.next_loan(slot) {
         // Acquire: pairs with the lender's return. Line S5.
         let over = || loan.load(Ordering::Acquire) != 0;
-        local.wait_for_any(&over);
+        local.work_for_lender(&over);
         loop {
             local.answer_calls();
             local.hand_over();

@@ -41,7 +41,7 @@ impl<R> Handle<'_, R> {
             let signal = Signal::new(local);
             if let Some(old) = self.packet.wait_by(Waiter::Thread(signal.clone())) {
                 drop(old);
-                signal.wait(local);
+                signal.wait_or_begin(local, &|local| self.packet.run_on(local));
             }
         });
         self.packet.take()
@@ -98,9 +98,9 @@ impl<R> JoinHandle<R> {
     /// runs the task itself, if it has not started and is of the same pool, and nothing else; and also once half of the worker's call stack is
     /// in use ([how deep waits nest](crate::Waiting)).
     ///
-    /// Among the work that a worker takes may be a task that itself waits for the caller, which stands below it on the same call stack: then
-    /// both wait for ever. So in a pool of three or more workers, tasks that wait for handles of tasks beside them (a chain, or a graph, rather than
-    /// a tree in which each waits for what it has spawned itself) want `Waiting::Sleep`, or are awaited.
+    /// Tasks may wait for tasks beside them, in chains and graphs: while any task runs whose handle nobody waits by yet, a wait begins nothing but what it
+    /// needs and what the caller has spawned, so that no task begins on top of one that it waits for. A handle that a task has from a channel or a lock, not from its closure, is
+    /// not covered: then the task that it waits for may stand below it, and both wait for ever.
     ///
     /// # Errors
     ///

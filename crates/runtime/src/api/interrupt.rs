@@ -151,10 +151,10 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         Err(error) => panic!("an interrupt's frame could not be made: {error}"),
     };
     while !registry.spares.begin_interrupt(|spares| frame.call_all(registry, local.index, spares)) {
-        local.wait_for_any(&|| !registry.spares.is_interrupted());
+        local.wait_for_any(&|| !registry.spares.is_interrupted(), &|| false);
     }
     let result = frame.visit(local.index, |visit| {
-        visit.wait_for_any(&|| frame.is_complete());
+        visit.wait_for_any(&|| frame.is_complete(), &|| false);
         let result = catch(f);
         frame.registry.close();
         visit.main_loop();

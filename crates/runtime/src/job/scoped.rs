@@ -255,7 +255,7 @@ impl Tally {
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
     fn wait_as_owner(&self, local: &Local) {
-        if local.nesting_depth.is_deep() {
+        if local.nesting_depth.is_deep() || local.registry.has_awaitable() {
             // It begins nothing that was there before the scope.
             local.run_above(self.pending.below);
         } else {
@@ -267,7 +267,7 @@ impl Tally {
         };
         if !done() {
             self.pending.fold(local);
-            local.wait_for_any(&done);
+            local.wait_for_any(&done, &|| false);
         }
     }
 

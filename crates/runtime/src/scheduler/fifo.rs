@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use crate::job::current::Local;
 use crate::job::forked::ForkGuard;
 use crate::job::task::Task;
 
@@ -31,7 +32,12 @@ impl Fifo {
             let mut queue = fifo.fork_guard.lock(&fifo.tasks);
             let oldest = queue.pop_front();
             drop(queue);
-            oldest.expect("a ticket stands for a task").run()
+            let oldest = oldest.expect("a ticket stands for a task");
+            // The tickets below are no part of what the task may take in a wait: they stand for younger tasks.
+            Local::with(|local| {
+                let _own = local.map(Local::own_from_here);
+                oldest.run()
+            })
         })
     }
 }

@@ -74,6 +74,11 @@ impl Signal {
     ///
     /// In a process forked since; on a worker's thread such a wait ends the process.
     pub(crate) fn wait(&self, local: Option<&Local>) {
+        self.wait_or_begin(local, &|_| false);
+    }
+
+    /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
+    pub(crate) fn wait_or_begin(&self, local: Option<&Local>, begin: &dyn Fn(&Local) -> bool) {
         // In a child process nobody comes.
         self.0.fork_guard.check();
         match (&self.0.waiter, local) {
@@ -84,7 +89,7 @@ impl Signal {
                 }
             }
             (Waiter::Worker(..), Some(local)) => {
-                local.wait_for_call(&|| self.is_set());
+                local.wait_for_call(&|| self.is_set(), &|| begin(local));
             }
             (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }

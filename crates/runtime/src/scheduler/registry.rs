@@ -132,6 +132,8 @@ pub(crate) struct Registry {
     dropping: <Machine as Memory>::Word,
     /// How many detached tasks have not ended.
     detached: CachePadded<<Machine as Memory>::Word>,
+    /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside each other" in `waiting`.
+    awaitable: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
     pub(crate) wait_policy: WaitPolicy,
@@ -157,6 +159,7 @@ impl Registry {
             closing: Word::new(0),
             dropping: Word::new(0),
             detached: CachePadded::new(Word::new(0)),
+            awaitable: CachePadded::new(Word::new(0)),
             handlers: parts.handlers,
             spares: Spares::new(spares),
             wait_policy: parts.wait_policy,
@@ -405,6 +408,29 @@ impl Registry {
         // detached task itself, or keeps the pool from closing.
         self.detached.fetch_add(1, Ordering::Relaxed);
         Detached(Arc::clone(self))
+    }
+
+    /// A task is under way that anybody may yet wait for, until the value is dropped.
+    pub(crate) fn may_be_awaited(self: &Arc<Self>) -> Awaitable {
+        // Relaxed, as its other accesses: what matters to a worker was counted by itself, or before something that
+        // it has stolen since.
+        self.awaitable.fetch_add(1, Ordering::Relaxed);
+        Awaitable(Arc::clone(self))
+    }
+
+    /// Whether any such task is under way.
+    #[inline]
+    pub(crate) fn has_awaitable(&self) -> bool {
+        self.awaitable.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// A task under way whose handle nobody waits by.
+pub(crate) struct Awaitable(Arc<Registry>);
+
+impl Drop for Awaitable {
+    fn drop(&mut self) {
+        self.0.awaitable.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -24,6 +24,30 @@
 //! | a handle of its own pool | | everything that an idle worker takes | the task itself, if it has not begun |
 //! | another pool: a handle, a call | | everything that an idle worker takes | nothing |
 //!
+//! # Tasks beside each other
+//!
+//! A spawned task may wait, by a handle, for one that was spawned beside it: three tasks of which each waits for the one before, say.
+//! A worker that runs the second, and waits, must not begin the third on top of it: the third would wait for what stands below it on its own
+//! call stack. So while any task of the pool is *awaitable*, that is under way, with a handle by which nobody waits yet, no wait begins what it does not need:
+//!
+//! | a wait for | takes while a task is awaitable |
+//! |---|---|
+//! | a stolen half | what [`Waiting::Transitive`] takes |
+//! | a scope, a handle, a call | the task itself, or those of the scope; tasks that the task in hand has pushed |
+//!
+//! Why that is enough: say that a wait begins task *t* on top of others at a moment at which no task is awaitable. A task waits for another by its one
+//! handle. So for what was under way at that moment somebody waits already, or nobody ever will, and it is not *t* who does. So all that *t*
+//! will wait for begins later than *t*, or has ended, and that holds of what those wait for, too. So nobody comes from *t*, by waits and by what stands on top of what
+//! waits, to what stands below *t*. What the task in hand has pushed cannot wait for what was begun
+//! before it but by a handle that it was given when it was made, and those are of tasks that were there before: older ones, which are not on this stack above
+//! the one in hand. (A handle that comes by a channel, or a lock, is not covered.)
+//!
+//! A worker counts an awaitable task before it begins it, and what stands on a call stack has begun there, or was stolen later from where
+//! it began. So relaxed accesses do. A wait that takes nothing sleeps for a millisecond at a time, and where no other worker runs anything and no task begins, it takes one
+//! task after all: a scope's own task may lie in the queue of a worker that waits as well. A pool whose tasks have no handles pays nothing, and neither does one whose handles are joined by threads
+//! from outside, awaited, or dropped: a service that runs for as long as the program is to be spawned without one
+//! ([`spawn_detached`](crate::spawn_detached)).
+//!
 //! # How deep they nest
 //!
 //! What a wait takes stands on top of it on the worker's call stack, may wait itself, and take more. So once *half of the call
@@ -64,11 +88,8 @@
 //!   waits for its handle begins it.
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
-//! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack.
-//! With `Random` the second may be made by the wait itself: a thief that takes half of a chain of tasks, each of which waits for the one before,
-//! begins with the oldest, and while that waits takes the youngest on top of it, which waits for all below. So chains on three or more
-//! workers want `Sleep`, with which a wait takes the task that it waits for and no other; on one or two workers no wait meets such a task
-//! (`tests/deep.rs` has both, of a million tasks).
+//! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack. No wait makes the second
+//! itself: see "Tasks beside each other" (`tests/deep.rs` has chains of a million tasks).
 //!
 //! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all waits have
 //! ended. What this does not cover is a wait that the runtime does not know: a half that blocks on a

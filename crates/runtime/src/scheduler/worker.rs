@@ -41,6 +41,8 @@ pub(crate) struct Local {
     pub(crate) resident: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) nesting_depth: NestingDepth,
+    /// Where this worker's queue had its top when the task in hand came from elsewhere: what was pushed since is its own.
+    own_from: Cell<u64>,
     /// Whether the task in hand blocks, so that its waits take nothing.
     blocks: Cell<bool>,
     /// Its place among the guests, if it is one.
@@ -82,6 +84,7 @@ impl Local {
             fifo,
             resident,
             nesting_depth,
+            own_from: Cell::new(0),
             blocks: Cell::new(false),
             guest,
             backoff,
@@ -139,6 +142,7 @@ impl Local {
     pub(crate) fn run_next(&self) -> Option<Ended> {
         if self.registry.wait_policy.order == SpawnOrder::Fifo {
             let task = self.oldest_own()?;
+            let _own = self.own_from_here();
             return Some(execute(self.watch.runs(Activity::OwnTask), || task.run()));
         }
         run_youngest(&self.spawns, |task| {
@@ -242,10 +246,13 @@ impl Local {
         let policy = self.registry.wait_policy;
         let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
-            self.work_until(done, thief, token, Unrestricted::wait());
-        } else {
-            self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
+            let may_no_more = || done() || self.registry.has_awaitable();
+            self.work_until(&may_no_more, thief, &token, Unrestricted::wait());
+            if done() {
+                return;
+            }
         }
+        self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
     }
 
     /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
@@ -253,15 +260,25 @@ impl Local {
     /// work, it looks a while, then sleeps; whoever makes `done` true must call
     /// [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
     ///
-    /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads.
-    pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool) {
+    /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads. `begin` runs what is waited for, if it may and
+    /// that has not begun: it is asked where the wait takes no more than it needs.
+    pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if self.nesting_depth.is_deep() {
-            self.wait_deep(done);
-        } else if self.guest.is_some() {
-            self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Taken));
-        } else {
-            self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
+            return self.wait_deep(done);
         }
+        if self.guest.is_some() {
+            return self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Taken));
+        }
+        let may_no_more = || done() || self.registry.has_awaitable();
+        while !done() {
+            self.work_until(&may_no_more, &|| None, || self.token(), Unrestricted::wait());
+            self.wait_beside(done, begin);
+        }
+    }
+
+    /// Takes any work until `done`, with nothing under way on this call stack.
+    pub(crate) fn work_for_lender(&self, done: &dyn Fn() -> bool) {
+        self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
     }
 
     /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
@@ -364,6 +381,7 @@ impl Local {
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
+        let _own = self.own_from_here();
         self.hint.set(worker.head());
         match work {
             Work::Task(task, kind) => {

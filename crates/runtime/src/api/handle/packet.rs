@@ -22,7 +22,7 @@ use crate::job::scoped::Held;
 use crate::job::unwind::catch;
 use crate::pool::handlers::Handlers;
 use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::{Detached, Registry};
+use crate::scheduler::registry::{Awaitable, Detached, Registry};
 
 pub(crate) type Outcome<R> = Result<R, JoinError>;
 
@@ -93,6 +93,8 @@ struct Inner<R, F, H> {
     waiter: Waiter,
     /// The closure and its context, until the task begins.
     job: Option<(F, H)>,
+    /// While the task runs, has a handle, and nobody waits by it.
+    awaitable: Option<Awaitable>,
 }
 
 enum State<R> {
@@ -122,7 +124,8 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
     pub(crate) fn new(context: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
         let fork_guard = context.registry().fork_guard;
         let job = Some((closure, context));
-        let inner = Inner { state: State::Pending, waiter: Waiter::Nobody, job };
+        let waiter = Waiter::Nobody;
+        let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
         let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
     }
@@ -166,9 +169,11 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
             return Some(outcome);
         }
         inner.state = State::Ended(outcome);
+        let awaitable = inner.awaitable.take();
         let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
         // A waker is foreign code: not under the lock.
         drop(inner);
+        drop(awaitable);
         match waiter {
             Waiter::Nobody => {}
             Waiter::Thread(signal) => signal.set(),
@@ -214,8 +219,10 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
             return false;
         };
         let handlers = &context.registry().handlers;
+        let starts = H::IN_SCOPE || !context.registry().is_dropping();
+        let end = |outcome| self.end(outcome);
         // Its handle is there, so that somebody will ask.
-        local.run_awaited(|| Self::run(closure, handlers, true, |outcome| self.end(outcome), drop));
+        local.run_awaited(|| Self::run(closure, handlers, starts, end, drop));
         true
     }
 
@@ -225,6 +232,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
 
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
+        drop(inner.awaitable.take());
         // An unwanted `waiter` is dropped after the lock, as an argument.
         inner.is_pending().then(|| mem::replace(&mut inner.waiter, waiter))
     }
@@ -253,6 +261,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
             return;
         }
         let mut inner = self.lock();
+        drop(inner.awaitable.take());
         // Mostly nothing is to be dropped.
         if inner.is_pending() && matches!(inner.waiter, Waiter::Nobody) {
             inner.state = State::Detached;
@@ -275,7 +284,12 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
         let packet = self.0.take()?;
         let (job, is_detached) = {
             let mut inner = packet.lock();
-            (inner.job.take(), matches!(inner.state, State::Detached))
+            let job = inner.job.take();
+            let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
+            if nobody_waits && let Some((_, context)) = &job {
+                inner.awaitable = Some(context.registry().may_be_awaited());
+            }
+            (job, matches!(inner.state, State::Detached))
         };
         let (closure, context) = job?;
         let (handlers, mut for_scope) = (&context.registry().handlers, None);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::search::Search;
 use super::{Local, Work, execute};
+use crate::job::task::Task;
 use crate::observe::track::Activity;
 use crate::scheduler::registry::Registry;
 use crate::scheduler::waiting::Waiting;
@@ -80,10 +81,11 @@ impl Local {
         self.blocks.get() || self.registry.wait_policy.waiting == Waiting::Sleep
     }
 
-    /// Waits for a handle, or for a call of this worker's own into a pool, until `done`.
-    pub(crate) fn wait_for_call(&self, done: &dyn Fn() -> bool) {
+    /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin` runs what it waits for, if it may and that
+    /// has not begun.
+    pub(crate) fn wait_for_call(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if !self.is_still() {
-            return self.wait_for_any(done);
+            return self.wait_for_any(done, begin);
         }
         if self.guest.is_some() {
             self.hand_over();
@@ -121,18 +123,69 @@ impl Local {
         }
     }
 
-    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread, when it is to take nothing else, and
-    /// with some of the call stack left; one `in_order` not before its turn, if that comes.
+    /// Waits until `done`, or until no task is under way any more that others may wait for, and takes what the task in hand
+    /// has pushed: see "Tasks beside each other" in `waiting`.
+    #[cold]
+    pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
+        let over = || done() || !self.registry.has_awaitable();
+        if over() {
+            return;
+        }
+        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        while !over() && !begin() {
+            if let Some(task) = self.youngest_of_task() {
+                let _on_top = self.on_top();
+                self.run(Work::Task(task, Activity::OwnTask), self.token());
+                continue;
+            }
+            let begun = self.registry.tasks_begun();
+            let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+            self.work_until(&over, &|| None, || self.token(), search);
+            let nobody_else = self.registry.leaves_it_to(self.index);
+            if over() || !nobody_else || self.registry.tasks_begun() != begun {
+                continue;
+            }
+            let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
+            match oldest.or_else(|| self.find(None)) {
+                Some(work) => {
+                    let _on_top = self.on_top();
+                    self.run(work, self.token());
+                }
+                None => patience.doubles(),
+            }
+        }
+    }
+
+    /// The youngest task that the task in hand has pushed.
+    fn youngest_of_task(&self) -> Option<Task> {
+        if self.spawns.top() > self.own_from.get() { self.spawns.pop() } else { None }
+    }
+
+    /// What is in this worker's queue now is no part of the task in hand, until the value is dropped.
+    pub(crate) fn own_from_here(&self) -> impl Drop {
+        struct Restore<'l>(&'l Cell<u64>, u64);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        Restore(&self.own_from, self.own_from.replace(self.spawns.top()))
+    }
+
+    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread, when it is to take nothing else, or nothing that
+    /// it does not need, and with some of the call stack left; one `in_order` not before its turn, if that comes.
     pub(crate) fn begins(&self, pool: &Registry, in_order: bool) -> bool {
         ptr::eq(&raw const *self.registry, pool)
             && self.guest.is_none()
-            && (self.is_still() || !in_order && self.nesting_depth.is_deep())
+            && (self.is_still()
+                || self.registry.has_awaitable()
+                || !in_order && self.nesting_depth.is_deep())
             && !self.nesting_depth.is_at_its_end()
     }
 
     /// Runs a task of its own pool that this worker waits for.
     pub(crate) fn run_awaited(&self, run: impl FnOnce()) {
-        let _on_top = self.on_top();
+        let _on_top = (self.on_top(), self.own_from_here());
         self.hint.set(self.token().head());
         execute(self.watch.runs(Activity::OwnTask), run);
     }

@@ -1,0 +1,161 @@
+//! Tasks that wait for tasks beside them: no wait begins one on top of what that waits for.
+
+#![forbid(unsafe_code)]
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use poach_runtime::{JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn, spawn_fifo};
+
+#[path = "rig/alone.rs"]
+mod alone;
+use alone::alone;
+
+const WAITS: [Waiting; 4] =
+    [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];
+
+fn each_pool(test: impl Fn(&ThreadPool)) {
+    for threads in 1..=4 {
+        for waiting in WAITS {
+            for order in [SpawnOrder::Lifo, SpawnOrder::Fifo] {
+                let builder = ThreadPool::builder().threads(threads).waiting(waiting);
+                test(&builder.spawn_order(order).build().unwrap());
+            }
+        }
+    }
+}
+
+/// Long enough for the others to come and look for work.
+fn work() {
+    sleep(Duration::from_millis(3));
+}
+
+const STAGES: usize = if cfg!(miri) { 4 } else { 10 };
+
+#[test]
+fn stages_from_outside() {
+    alone("stages_from_outside", || {
+        each_pool(|pool| {
+            let first = pool.spawn(|| {
+                work();
+                0
+            });
+            let next = |before: JoinHandle<usize>| pool.spawn(move || before.join().unwrap() + 1);
+            let last = (1..STAGES).fold(first, |before, _| next(before));
+            assert_eq!(last.join().unwrap(), STAGES - 1);
+        });
+    });
+}
+
+#[test]
+fn stages_of_a_task_in_both_orders() {
+    alone("stages_of_a_task_in_both_orders", || {
+        each_pool(|pool| {
+            for fifo in [false, true] {
+                let last = pool.spawn(move || {
+                    let first = spawn(|| {
+                        work();
+                        0
+                    });
+                    let next = |before: JoinHandle<usize>| {
+                        let stage = move || before.join().unwrap() + 1;
+                        if fifo { spawn_fifo(stage) } else { spawn(stage) }
+                    };
+                    (1..STAGES).fold(first, |before, _| next(before)).join().unwrap()
+                });
+                assert_eq!(last.join().unwrap(), STAGES - 1);
+            }
+        });
+    });
+}
+
+/// The waits below are those for a stolen half and for a scope.
+#[test]
+fn what_waits_for_a_task_with_forks_and_a_scope_of_its_own() {
+    alone("what_waits_for_a_task_with_forks_and_a_scope_of_its_own", || {
+        each_pool(|pool| {
+            let forks = pool.spawn(|| join(work, || join(work, work)));
+            let scopes = pool.spawn(|| scope(|s| (0..4).for_each(|_| s.spawn(|_| work()))));
+            let both = pool.spawn(move || join(|| forks.join(), || scopes.join()));
+            let after: Vec<_> = (0..4).map(|_| pool.spawn(work)).collect();
+            let last = pool.spawn(move || {
+                let (forks, scopes) = both.join().unwrap();
+                forks.unwrap();
+                scopes.unwrap();
+                for after in after {
+                    after.join().unwrap();
+                }
+            });
+            last.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn stages_in_a_scope() {
+    alone("stages_in_a_scope", || {
+        each_pool(|pool| {
+            pool.install(|| {
+                scope(|s| {
+                    let first = s.spawn_handle(|| {
+                        join(work, work);
+                        0
+                    });
+                    let last = (1..STAGES).fold(first, |before, _| {
+                        s.spawn_handle(move || before.join().unwrap() + 1)
+                    });
+                    s.spawn(move |_| assert_eq!(last.join().unwrap(), STAGES - 1));
+                });
+            });
+        });
+    });
+}
+
+/// A task is given handles of some of those before it, and waits for them in any order.
+#[test]
+fn graphs() {
+    alone("graphs", || {
+        each_pool(|pool| {
+            let mut random = 1_u64;
+            let mut below = move |n: usize| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 33) as usize % n
+            };
+            let mut free: Vec<JoinHandle<usize>> = Vec::new();
+            for _ in 0..5 * STAGES {
+                let takes = below(free.len().min(3) + 1);
+                let before: Vec<_> =
+                    (0..takes).map(|_| free.swap_remove(below(free.len()))).collect();
+                let forks = below(2) == 0;
+                free.push(pool.spawn(move || {
+                    let sum = |()| before.into_iter().map(|task| task.join().unwrap()).sum();
+                    let below: usize = if forks { join(|| sum(()), || ()).0 } else { sum(()) };
+                    below + 1
+                }));
+            }
+            let all: usize = free.into_iter().map(|task| task.join().unwrap()).sum();
+            assert_eq!(all, 5 * STAGES);
+        });
+    });
+}
+
+/// Each waits for what it has spawned, on as many workers as there are: nobody runs what it does not need, and all is run.
+#[test]
+fn a_tree_of_handles() {
+    fn nodes(depth: u32) -> usize {
+        if depth == 0 {
+            return 1;
+        }
+        let left = spawn(move || nodes(depth - 1));
+        let right = spawn(move || nodes(depth - 1));
+        left.join().unwrap() + right.join().unwrap() + 1
+    }
+    const DEPTH: u32 = if cfg!(miri) { 3 } else { 10 };
+    alone("a_tree_of_handles", || {
+        each_pool(|pool| {
+            let tree = pool.spawn(|| nodes(DEPTH));
+            assert_eq!(pool.install(|| nodes(DEPTH)), (2 << DEPTH) - 1);
+            assert_eq!(tree.join().unwrap(), (2 << DEPTH) - 1);
+        });
+    });
+}
