@@ -32,6 +32,8 @@ enum Verb {
     Lint,
     /// The documentation builds without a warning, and every link of every page leads somewhere.
     Docs,
+    /// What is shipped has licences that anybody can take, is there once, and no manifest names what nothing uses.
+    Dependencies,
     /// `poach scan`'s documents are read by the programs that they are for, which are installed.
     Documents,
     /// The workspace compiles for the other platforms, and for all of them with `portable`.
@@ -62,11 +64,13 @@ enum Verb {
     Mpi(verb::mpi::Options),
     /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
     Capi(verb::capi::Options),
+    /// Every command of the guide's pages ends as its page says, and no page is left out.
+    Guide(verb::guide::Options),
     /// The packages are packed, and from them alone the program is installed and run, and the library used.
     Publish(verb::publish::Options),
     /// The wheel for Python builds, installs into scratch environments, and its tests and types pass there.
     Python(verb::python::Options),
-    /// The quick verbs, one after the other: fmt, lint, docs, cross, oldest.
+    /// The quick verbs, one after the other: fmt, lint, dependencies, docs, cross, oldest.
     Ci,
 }
 
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Fmt => verb::fmt::run(),
         Verb::Lint => verb::lint::run(),
         Verb::Docs => verb::docs::run(),
+        Verb::Dependencies => verb::dependencies::run(),
         Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),
         Verb::Oldest => verb::oldest::run(),
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
+        Verb::Guide(options) => verb::guide::run(&options),
         Verb::Publish(options) => verb::publish::run(&options),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),

@@ -17,6 +17,15 @@ use walkdir::{DirEntry, WalkDir};
 
 pub(crate) use rules::RULES;
 
+/// Every name in a source file: words of its code, none of its comments and strings.
+///
+/// # Errors
+///
+/// If it is not Rust.
+pub(crate) fn names_in(source: &str) -> Result<Vec<String>> {
+    Ok(tokens::flatten(source)?.into_iter().map(|token| token.text).collect())
+}
+
 /// The most lines that a file may have: past two thirds of it, ask whether it should be two.
 const LONGEST_FILE: usize = 600;
 
@@ -229,6 +238,20 @@ mod tests {
                 ["crates/pool/src/salsa.rs:1 no-algorithm-knows-its-memory"],
                 "{source}"
             );
+        }
+    }
+
+    #[test]
+    fn words_that_were_given_up() {
+        for source in ["struct Furniture;", "fn eats_crumbs() {}", "#[test] fn a_meal() {}"] {
+            let there = found("crates/deque/src/a.rs", source);
+            assert_eq!(there, ["crates/deque/src/a.rs:1 one-term-for-one-thing"], "{source}");
+        }
+        assert_eq!(found("crates/deque/src/a.rs", "fn compile() { stockpile() }"), NOTHING);
+        let page =
+            fs::read_to_string(crate::workspace::root().join("docs/guide/pages/words.md")).unwrap();
+        for word in rules::GIVEN_UP {
+            assert!(page.contains(&format!("| {word} ")), "words.md says nothing of {word}");
         }
     }
 

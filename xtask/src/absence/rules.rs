@@ -17,7 +17,7 @@ pub(crate) struct Rule {
 }
 
 /// All of them.
-pub(crate) const RULES: [Rule; 9] = [
+pub(crate) const RULES: [Rule; 10] = [
     Rule {
         name: "unsafe-in-listed-modules",
         advice: "`unsafe` stands only in memory, deque, pool, runtime/job, scan/sys, \
@@ -112,6 +112,13 @@ pub(crate) const RULES: [Rule; 9] = [
         },
     },
     Rule {
+        name: "one-term-for-one-thing",
+        advice: "the guide's page `words.md` has the field's term for it",
+        concerns: |path| !path.starts_with("xtask/src/absence/"),
+        tests_too: true,
+        found: |tokens| words_of(&tokens[0].text).any(|word| GIVEN_UP.contains(&word.as_str())),
+    },
+    Rule {
         name: "nothing-unfinished",
         advice: "finish it or leave it out; a test that is ignored is no test",
         concerns: |_| true,
@@ -123,6 +130,24 @@ pub(crate) const RULES: [Rule; 9] = [
         },
     },
 ];
+
+/// Words that once stood for something that has a term. `words.md` of the guide has a row for each.
+pub(super) const GIVEN_UP: [&str; 8] =
+    ["breathe", "crumb", "crumbs", "furnish", "furniture", "manners", "meal", "pile"];
+
+/// The words of which a name is made, in lower case: `SpawnQueue` and `spawn_queue` are `spawn` and `queue`.
+fn words_of(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars() {
+        if letter == '_' || letter.is_uppercase() {
+            words.push(String::new());
+        }
+        if letter != '_' {
+            words.last_mut().expect("there is one").extend(letter.to_lowercase());
+        }
+    }
+    words.into_iter()
+}
 
 const ATOMICS: [&str; 12] =
     ["U8", "U16", "U32", "U64", "Usize", "I8", "I16", "I32", "I64", "Isize", "Bool", "Ptr"];

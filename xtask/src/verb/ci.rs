@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 
-use super::{cross, docs, fmt, lint, oldest};
+use super::{cross, dependencies, docs, fmt, lint, oldest};
 
 pub(crate) fn run() -> Result<()> {
     fmt::run()?;
     lint::run()?;
+    dependencies::run()?;
     docs::run()?;
     cross::run()?;
     oldest::run()

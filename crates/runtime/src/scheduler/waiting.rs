@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pile_is_exceeded_by_its_tasks() {
+    fn a_nesting_depth_is_exceeded_by_its_tasks() {
         let nesting_depth = NestingDepth::new();
         let one = nesting_depth.task();
         assert!(!nesting_depth.is_exceeded(2));
