@@ -4,9 +4,8 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_uint, c_void};
-use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -23,12 +22,22 @@ use crate::pool::{poach_body, process};
 #[allow(non_upper_case_globals, reason = "the name is C's")]
 pub static poach_lace_frames: AtomicUsize = AtomicUsize::new(0);
 
-/// What `lace_start` makes and `lace_stop` ends, with the process whose threads they are.
-static POOL: Mutex<Option<(Arc<ThreadPool>, u64)>> = Mutex::new(None);
+/// What belongs to one process. A child of `fork` makes its own, and never looks at its parent's: the threads of that pool are not there, and a
+/// lock may be held for ever by one of them.
+struct Here {
+    process: u64,
+    /// What `lace_start` makes and `lace_stop` ends.
+    pool: Mutex<Option<Arc<ThreadPool>>>,
+    /// The counters as they stood when they were reset.
+    reset: Mutex<Option<Stats>>,
+    /// The parent's, so that a search for leaks finds it.
+    _older: *mut Here,
+}
+
+static HERE: AtomicPtr<Here> = AtomicPtr::new(ptr::null_mut());
+
 /// What the next pool's threads have as call stacks; 0: the default.
 static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
-/// The counters as they stood when they were reset.
-static RESET: Mutex<Option<Stats>> = Mutex::new(None);
 static BARRIER: Barrier = Barrier { state: Mutex::new((0, 0)), passed: Condvar::new() };
 
 /// Where all workers wait for each other: how many have come, and which time it is.
@@ -56,25 +65,50 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was started in this process. In a child of `fork` the parent's threads are not there: what it started is forgotten, as nothing can
-/// be done with it.
-fn started() -> MutexGuard<'static, Option<(Arc<ThreadPool>, u64)>> {
-    let mut pool = lock(&POOL);
-    if pool.as_ref().is_some_and(|(_, of)| *of != process()) {
-        mem::forget(pool.take());
+/// This process's. Lock-free.
+fn here() -> &'static Here {
+    // Acquire: pairs with the exchange below, before which it was made.
+    let current = HERE.load(Ordering::Acquire);
+    // SAFETY: null, or stored below, and then never freed.
+    match unsafe { current.as_ref() } {
+        Some(here) if here.process == process() => here,
+        _ => begin(current),
     }
-    pool
+}
+
+/// `here` of a process in which nobody has asked for it.
+#[cold]
+fn begin(older: *mut Here) -> &'static Here {
+    let (pool, reset) = (Mutex::new(None), Mutex::new(None));
+    let own = Box::new(Here { process: process(), pool, reset, _older: older });
+    let own = Box::into_raw(own);
+    // Release: whoever loads the pointer sees what it points to. Acquire: as in `here`, if another thread was first.
+    match HERE.compare_exchange(older, own, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: it came from a box just now, and is never freed.
+        Ok(_) => unsafe { &*own },
+        Err(others) => {
+            // SAFETY: it came from a box just now, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(own) });
+            // SAFETY: stored by another thread of this process, here, and never freed.
+            unsafe { &*others }
+        }
+    }
+}
+
+/// What was started in this process.
+fn started() -> MutexGuard<'static, Option<Arc<ThreadPool>>> {
+    lock(&here().pool)
 }
 
 fn pool() -> Arc<ThreadPool> {
     match &*started() {
-        Some((pool, _)) => Arc::clone(pool),
+        Some(pool) => Arc::clone(pool),
         None => fatal("a task of Lace's before lace_start, after lace_stop, or in a child of fork"),
     }
 }
 
 fn stats() -> Option<Stats> {
-    started().as_ref().map(|(pool, _)| pool.stats())
+    started().as_ref().map(|pool| pool.stats())
 }
 
 /// A frame that is under way, for those who wait for it to begin.
@@ -115,7 +149,7 @@ pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
         builder = builder.stack_size(stack_size);
     }
     match builder.build() {
-        Ok(made) => *pool = Some((Arc::new(made), process())),
+        Ok(made) => *pool = Some(Arc::new(made)),
         Err(error) => fatal(&format!("lace_start: {error}")),
     }
 }
@@ -128,7 +162,7 @@ pub extern "C" fn poach_lace_stop() {
         fatal("lace_stop in a task");
     }
     let pool = started().take();
-    *lock(&RESET) = None;
+    *lock(&here().reset) = None;
     drop(pool);
 }
 
@@ -212,7 +246,7 @@ pub extern "C" fn poach_lace_barrier() {
 /// `lace_workers`: how many there are; 0 before `lace_start`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_workers() -> c_uint {
-    started().as_ref().map_or(0, |(pool, _)| pool.threads() as c_uint)
+    started().as_ref().map_or(0, |pool| pool.threads() as c_uint)
 }
 
 /// `lace_get_pu_count`: the processors that this process may use.
@@ -273,7 +307,8 @@ pub extern "C" fn poach_lace_random() -> u64 {
 /// `lace_count_reset`: the report counts from here.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_count_reset() {
-    *lock(&RESET) = stats();
+    let now = stats();
+    *lock(&here().reset) = now;
 }
 
 /// `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to `buffer` at most, the last of which is 0, and returns how
@@ -281,7 +316,7 @@ pub extern "C" fn poach_lace_count_reset() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_report(buffer: *mut c_char, length: usize) -> usize {
     let Some(stats) = stats() else { return 0 };
-    let text = match &*lock(&RESET) {
+    let text = match &*lock(&here().reset) {
         Some(earlier) => stats.since(earlier).to_string(),
         None => stats.to_string(),
     };
@@ -305,4 +340,40 @@ pub extern "C" fn poach_lace_head() -> *mut poach_worker {
         fatal("SPAWN, SYNC or CALL on a thread that is no worker: use RUN");
     }
     worker
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::ffi::c_int;
+
+    use super::*;
+
+    /// What a child says that runs `f`, with some seconds for it: its exit status as `waitpid` has it.
+    fn in_a_child(f: impl FnOnce() -> bool) -> c_int {
+        // SAFETY: the child goes on in this function alone, and leaves without any destructor.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a call of the system's without conditions.
+            unsafe { libc::alarm(60) };
+            let code = if f() { 7 } else { 1 };
+            // SAFETY: as above.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        status
+    }
+
+    #[test]
+    fn a_child_waits_for_no_lock_of_its_parent() {
+        let (pool, reset) = (started(), lock(&here().reset));
+        let status = in_a_child(|| {
+            poach_lace_count_reset();
+            poach_lace_workers() == 0
+        });
+        assert_eq!(status, 7 << 8, "{status:#x}");
+        drop((pool, reset));
+        assert_eq!(poach_lace_workers(), 0);
+    }
 }

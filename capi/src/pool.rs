@@ -5,8 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Once;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use poach_runtime::{BuildError, Builder, MAX_THREADS, ThreadPool, Waiting, Worker};
 
@@ -77,18 +76,22 @@ pub(crate) fn process() -> u64 {
 
 /// Counts forks from now on.
 fn watch_forks() {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        #[cfg(unix)]
-        {
-            extern "C" fn in_the_child() {
-                // Relaxed: the child has one thread.
-                FORKS.fetch_add(1, Ordering::Relaxed);
-            }
+    #[cfg(unix)]
+    {
+        extern "C" fn in_the_child() {
+            // Relaxed: the child has one thread.
+            FORKS.fetch_add(1, Ordering::Relaxed);
+        }
+        // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Registered several times, the
+        // handler counts a fork several times, which is as good.
+        static WATCHED: AtomicBool = AtomicBool::new(false);
+        // Acquire: whoever sees it set knows that the handler is registered; pairs with the store below.
+        if !WATCHED.load(Ordering::Acquire) {
             // SAFETY: the handler is a function that touches one atomic word.
             _ = unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
+            WATCHED.store(true, Ordering::Release);
         }
-    });
+    }
 }
 
 /// A call that uses the pool. Dropped when it is over.

@@ -161,20 +161,24 @@ fn elsewhere() -> ! {
 
 #[cfg(all(unix, not(miri)))]
 fn watch() {
-    use std::sync::Once;
+    use std::sync::atomic::AtomicBool;
 
     extern "C" fn in_the_child() {
         // Async-signal-safe, as a fork handler of a process with threads must be.
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
+    // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Threads that come here at once
+    // register the handler several times, and a fork then counts more than one, which is as good.
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    // Acquire: whoever sees it set knows that the handler is registered; pairs with the store below.
+    if !WATCHED.load(Ordering::Acquire) {
         // SAFETY: the handler is a function of this program, lives as long as it, and does nothing but
         // add to an atomic word. If the system has no memory for it, forks are not noticed: calls then
         // behave as without this module.
         unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
-    });
+        WATCHED.store(true, Ordering::Release);
+    }
 }
 
 /// There is no `fork()`, or none that can be watched.

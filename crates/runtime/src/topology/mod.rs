@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::job::forked::PerProcess;
 use crate::scheduler::affinity;
 
 pub use place::Placement;
@@ -160,19 +161,19 @@ impl Topology {
     ///
     /// [`TopologyError`]; on other systems always `Affinity`.
     pub fn read() -> Result<Topology, TopologyError> {
-        static MACHINE: OnceLock<Topology> = OnceLock::new();
+        // A forked child does not wait for a thread of its parent that is just setting it.
+        static MACHINE: PerProcess<OnceLock<Topology>> = PerProcess::new();
+        let machine = MACHINE.get();
         let allowed = affinity::allowed().map_err(TopologyError::Affinity)?;
-        if let Some(machine) = MACHINE.get() {
+        if let Some(machine) = machine.get() {
             return machine.restrict(&allowed);
         }
         let devices = Path::new(DEVICES);
         if !devices.join(sysfs::PROCESSORS).exists() {
             return Topology::flat(&allowed);
         }
-        MACHINE.get_or_init({
-            let machine = Topology::read_from(devices)?;
-            || machine
-        });
+        // Another thread may have set the same.
+        _ = machine.set(Topology::read_from(devices)?);
         Topology::read()
     }
 

@@ -166,11 +166,17 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
 
     /// Adds what a run has found to what the rank has.
     fn merge(&mut self) {
-        let Some(found) = self.result.take() else { return };
-        let mut all = lock(&self.rank.result);
-        match &mut *all {
-            Some(all) => self.rank.job.combine(all, found),
-            none => *none = Some(found),
+        let Some(mut found) = self.result.take() else { return };
+        loop {
+            let mut all = lock(&self.rank.result);
+            let Some(mut others) = all.take() else {
+                *all = Some(found);
+                return;
+            };
+            // The job's own code may fork, and wait by running another run of this rank, which merges, too: not under the lock.
+            drop(all);
+            self.rank.job.combine(&mut others, found);
+            found = others;
         }
     }
 }

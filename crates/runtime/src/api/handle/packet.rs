@@ -233,8 +233,8 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
         drop(inner.awaitable.take());
-        // An unwanted `waiter` is dropped after the lock, as an argument.
-        inner.is_pending().then(|| mem::replace(&mut inner.waiter, waiter))
+        // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure would not leave it.
+        if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }
     }
 
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool) {
