@@ -95,6 +95,30 @@ fn the_bound_and_the_deltas_are_those_of_the_entries() {
 }
 
 #[test]
+fn the_boundary_is_predicted_from_the_bound_and_both_lines_are_drawn() {
+    let document = document(9);
+    let column = |stores, target| {
+        let is = |c: &&grid::Column| (c.stores, c.target) == (stores, target);
+        *document.columns.iter().find(is).unwrap()
+    };
+    let one = column(1, Target::Lines);
+    assert_eq!((one.predicted, one.by_capacity, one.highest_violation), (37, 33, Some(36)));
+    // On such a machine no delta that is predicted to be safe went wrong.
+    for column in document.columns.iter().filter(|column| column.stores > 0) {
+        assert!(
+            column.highest_violation.is_none_or(|wrong| wrong < column.predicted),
+            "{column:?}"
+        );
+    }
+    let text = document.to_text(140);
+    assert!(text.contains("highest 36, predicted 37 (capacity 33)"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("L  1 lines")).unwrap();
+    assert!(line.contains(':') && line.contains('|'), "{line}");
+    let page = document.to_html();
+    assert!(page.contains("65 hides") && page.contains("73 hides"), "{page}");
+}
+
+#[test]
 fn what_is_held_behind_a_miss_counts_though_no_thief_saw_it() {
     let sweeps = Capacity { behind: Some(behind(72)), ..sweeps(64) };
     // A machine so busy that thief and worker hardly meet.

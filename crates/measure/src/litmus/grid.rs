@@ -74,8 +74,10 @@ pub struct Column {
     pub stores: u64,
     /// Where they went.
     pub target: Target,
-    /// The delta that the supposed bound makes safe.
+    /// The delta that the bound makes safe: the one that is known of the processor or was seen, whichever is greater.
     pub predicted: u64,
+    /// The delta that the paper's bound makes safe, one more store than the buffer has entries.
+    pub by_capacity: u64,
     /// The greatest delta with a violation.
     pub highest_violation: Option<u64>,
     /// The least delta tested above all violations.
@@ -133,6 +135,7 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
             stores,
             target,
             predicted: safe_delta(supposed, stores),
+            by_capacity: safe_delta(supposed, stores),
             highest_violation: highest,
             lowest_clean: clean,
             hidden: of_column().map(Observation::hidden).max().unwrap_or(0),
@@ -141,7 +144,7 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
     columns
 }
 
-/// The points to test for a store buffer of `capacity` entries.
+/// The points to test for a store buffer of `capacity` entries, or of a bound that is one more than this.
 ///
 /// A few below the boundary, and each one near it; they go beyond the boundary of `capacity + 1` by a few, to
 /// see a bound that is greater. `every` asks for each delta up to it; those that add little come last then,

@@ -16,6 +16,7 @@ use crate::capacity::Capacity;
 use crate::cost::Cost;
 use crate::litmus::classic::Counts;
 use crate::litmus::grid::{self, Column, Observation};
+use crate::litmus::program::Target;
 use crate::place::{Placement, Topology};
 
 /// The version of the document; a field that changes its meaning or goes away raises it.
@@ -110,7 +111,7 @@ pub struct Document {
     pub sweeps: Option<Capacity>,
     /// The worker and the thief, by placement.
     pub litmus: Vec<Run>,
-    /// The columns of all placements together, against `capacity + 1`.
+    /// The columns of all placements together, against the bound and `capacity + 1`.
     pub columns: Vec<Column>,
     /// Violations that `capacity + 1` rules out.
     pub contradictions: Vec<Observation>,
@@ -122,6 +123,27 @@ pub struct Document {
     pub cost: Option<Cost>,
     /// The seed of everything random.
     pub seed: u64,
+}
+
+/// The columns with both predictions: of `capacity + 1`, which is `supposed`, and of the bound.
+fn columns(
+    points: &[Observation],
+    supposed: u64,
+    capacity: Option<u64>,
+    bound: Option<u64>,
+) -> Vec<Column> {
+    let mut columns = grid::columns(points, supposed);
+    for column in &mut columns {
+        let hidden = match column.target {
+            Target::Lines => bound.map(|bound| grid::safe_delta(bound, column.stores)),
+            // Stores to one line join on their way to the cache.
+            Target::Words | Target::One => {
+                pops(capacity, bound, column.stores).map(NonZeroU64::get)
+            }
+        };
+        column.predicted = hidden.unwrap_or(column.by_capacity);
+    }
+    columns
 }
 
 impl Document {
@@ -158,7 +180,7 @@ impl Document {
             bound,
             shown,
             held,
-            columns: supposed.map(|s| grid::columns(&points, s)).unwrap_or_default(),
+            columns: supposed.map(|s| columns(&points, s, capacity, bound)).unwrap_or_default(),
             contradictions: against(grid::contradictions),
             safe_delta,
             host,

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use core::num::NonZeroU64;
-
 use super::Document;
 use super::html::escape;
 use super::plot::Plot;
@@ -245,13 +243,10 @@ fn litmus(page: &mut String, document: &Document) -> std::fmt::Result {
             grouped(of().map(|o| o.outcome.incorrect).sum()),
             column.highest_violation.map_or("none".to_owned(), |delta| delta.to_string()),
             column.hidden,
-            most(Some(column.predicted))
+            most(Some(column.by_capacity))
         )?;
         if bound.is_some() {
-            let hidden = match column.target {
-                Target::Lines => bound.map(|bound| grid::safe_delta(bound, column.stores)),
-                _ => super::pops(document.capacity, bound, column.stores).map(NonZeroU64::get),
-            };
+            let hidden = Some(column.predicted);
             write!(page, "<td>{}", most(hidden))?;
         }
         page.push('\n');

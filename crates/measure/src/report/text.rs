@@ -51,7 +51,8 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
     for run in &document.litmus {
         writeln!(
             text,
-            "\nworker and thief, placement {}: x violated, . clean, | predicted",
+            "\nworker and thief, placement {}: x violated, . clean, | predicted from the bound, : from \
+             the capacity",
             run.placement.name()
         )?;
         for column in &document.columns {
@@ -65,8 +66,12 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
             let room = columns.saturating_sub(40);
             let from = row.len().saturating_sub(room);
             let mut cells = String::new();
-            let mut passed = false;
+            let (mut passed, mut passed_capacity) = (false, column.by_capacity == column.predicted);
             for (delta, violated) in &row[from..] {
+                if !passed_capacity && *delta >= column.by_capacity {
+                    cells.push(':');
+                    passed_capacity = true;
+                }
                 if !passed && *delta >= column.predicted {
                     cells.push('|');
                     passed = true;
@@ -77,11 +82,12 @@ fn write(text: &mut String, document: &Document, columns: usize) -> std::fmt::Re
                 row.iter().filter(|(_, violated)| *violated).map(|(delta, _)| *delta).max();
             writeln!(
                 text,
-                "L {:2} {:5} {cells}  highest {}, predicted {}",
+                "L {:2} {:5} {cells}  highest {}, predicted {} (capacity {})",
                 column.stores,
                 column.target.name(),
                 highest.map_or("none".to_owned(), |delta| delta.to_string()),
-                column.predicted
+                column.predicted,
+                column.by_capacity
             )?;
         }
     }

@@ -16,7 +16,7 @@ use poach_measure::litmus::journal::{self, Entry, Journal};
 use poach_measure::litmus::program::{self, Outcome, Point};
 use poach_measure::place::{CannotPlace, Placement, Topology};
 use poach_measure::report::Run;
-use poach_memory::delta::Processor;
+use poach_memory::delta::{Bound, Processor};
 
 use super::usage::Usage;
 use crate::output::complain;
@@ -106,7 +106,13 @@ impl Grid {
         };
         let mut points = self.point.clone();
         if points.is_empty() {
-            points = grid::points(capacity, self.long);
+            // Around the boundary of the bound that is known, which may be beyond that of the capacity.
+            let known = match Processor::here().and_then(Processor::documented).map(|row| row.bound)
+            {
+                Some(Bound::Seen(bound)) => bound - 1,
+                _ => 0,
+            };
+            points = grid::points(capacity.max(known), self.long);
         }
         let mut journal = match &self.journal {
             Some(path) => Some(self.open(path, seed)?),
