@@ -7,6 +7,7 @@
 
 pub(crate) mod journal;
 mod rules;
+pub(crate) mod together;
 
 use std::ops::Range;
 
@@ -24,6 +25,27 @@ pub(crate) struct Mutant {
     pub(crate) range: Range<usize>,
     /// What replaces it.
     pub(crate) text: String,
+    /// The same as a choice that the running program makes.
+    pub(crate) wraps: Vec<Wrap>,
+}
+
+/// What stands in a [`Wrap`] for the question whether the running program is to be this mutant.
+pub(crate) const IS: &str = "\u{1}";
+
+/// Text to put around a part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrap {
+    pub(crate) range: Range<usize>,
+    /// Before it, with [`IS`].
+    pub(crate) open: String,
+    /// Behind it.
+    pub(crate) close: &'static str,
+}
+
+impl Wrap {
+    fn new(range: Range<usize>, open: String, close: &'static str) -> Self {
+        Wrap { range, open, close }
+    }
 }
 
 impl Mutant {

@@ -7,7 +7,7 @@ use std::str::FromStr as _;
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 
-use super::Mutant;
+use super::{IS, Mutant, Wrap};
 
 /// With what a statement begins that cannot be left out, or is an item.
 const KEPT: [&str; 19] = [
@@ -24,23 +24,31 @@ pub(crate) fn mutants(path: &str, source: &str) -> Result<Vec<Mutant>> {
     let stream = TokenStream::from_str(source).map_err(|error| anyhow!("{path}: {error}"))?;
     let mut finder = Finder { source, found: Vec::new() };
     finder.walk(stream, "");
-    finder.found.sort_by_key(|(_, range, _)| (range.start, range.end));
+    finder.found.sort_by_key(|found| (found.range.start, found.range.end));
     let mut times: HashMap<String, usize> = HashMap::new();
-    let mutants = finder.found.into_iter().map(|(rule, range, text)| {
+    let mutants = finder.found.into_iter().map(|found| {
+        let Found { rule, range, text, wraps } = found;
         let line = source[..range.start].matches('\n').count() + 1;
         let what = source.lines().nth(line - 1).unwrap_or_default().trim();
         let anchor = format!("{path}: {rule}: {what}");
         let time = times.entry(anchor.clone()).or_default();
         *time += 1;
         let key = if *time == 1 { anchor } else { format!("{anchor} ({time})") };
-        Mutant { key, line, range, text }
+        Mutant { key, line, range, text, wraps }
     });
     Ok(mutants.collect())
 }
 
 struct Finder<'a> {
     source: &'a str,
-    found: Vec<(&'static str, Range<usize>, String)>,
+    found: Vec<Found>,
+}
+
+struct Found {
+    rule: &'static str,
+    range: Range<usize>,
+    text: String,
+    wraps: Vec<Wrap>,
 }
 
 fn ident(token: Option<&TokenTree>) -> String {
@@ -73,8 +81,19 @@ fn range(tokens: &[TokenTree]) -> Range<usize> {
 }
 
 impl Finder<'_> {
-    fn add(&mut self, rule: &'static str, range: Range<usize>, text: impl Into<String>) {
-        self.found.push((rule, range, text.into()));
+    fn add(
+        &mut self,
+        rule: &'static str,
+        range: Range<usize>,
+        text: impl Into<String>,
+        wraps: Vec<Wrap>,
+    ) {
+        self.found.push(Found { rule, range, text: text.into(), wraps });
+    }
+
+    /// An expression that is another one in the mutant.
+    fn either(whole: Range<usize>, other: &str) -> Vec<Wrap> {
+        vec![Wrap::new(whole, format!("(if {IS} {{ {other} }} else {{ "), " })")]
     }
 
     /// The mutants of a row of tokens and of what its brackets hold. `method` is what is called with them.
@@ -96,6 +115,11 @@ impl Finder<'_> {
             let word = ident(tokens.get(at));
             if word == "use" {
                 at += item_length(&tokens[at..]);
+                continue;
+            }
+            // What a macro's rules make is judged nowhere: its rules are no code.
+            if word == "macro_rules" {
+                at += 4;
                 continue;
             }
             // An assertion that only debug builds make is no part of the program.
@@ -139,8 +163,15 @@ impl Finder<'_> {
         if method.is_empty() || matches!(method, "matches" | "assert") {
             return;
         }
+        let mut first = at;
+        while first >= 3 && mark(tokens.get(first - 1)) == ':' && mark(tokens.get(first - 2)) == ':'
+        {
+            first -= 3;
+        }
+        let (path, name) = (range(&tokens[first..=at]), range(&tokens[at..=at]));
         for weak in weaker {
-            self.add("ordering", range(&tokens[at..=at]), *weak);
+            let other = format!("{}{weak}", &self.source[path.start..name.start]);
+            self.add("ordering", name.clone(), *weak, Self::either(path.clone(), &other));
         }
     }
 
@@ -161,7 +192,8 @@ impl Finder<'_> {
         }
         let range = range(condition);
         let text = format!("!({})", &self.source[range.clone()]);
-        self.add("negated", range, text);
+        let wraps = vec![Wrap::new(range.clone(), format!("({IS} != ("), "))")];
+        self.add("negated", range, text, wraps);
     }
 
     /// A comparison that is off by one, or the other way round.
@@ -178,12 +210,16 @@ impl Finder<'_> {
             ('>', None) => (1, ">="),
             _ => return,
         };
-        let range = range(&tokens[at..at + length]);
+        let whole = left_end(tokens, at)..right_end(tokens, at + length);
+        let (whole, range) = (range(&tokens[whole]), range(&tokens[at..at + length]));
         // Blanks stand around an operator, and not around what brackets a list of types.
         let bytes = self.source.as_bytes();
         let blank = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
         if range.start > 0 && blank(range.start - 1) && blank(range.end) {
-            self.add("comparison", range, other);
+            let (left, right) =
+                (&self.source[whole.start..range.start], &self.source[range.end..whole.end]);
+            let wraps = Self::either(whole.clone(), &format!("{left}{other}{right}"));
+            self.add("comparison", range, other, wraps);
         }
     }
 
@@ -195,7 +231,8 @@ impl Finder<'_> {
         if let Some(TokenTree::Literal(literal)) = tokens.get(at + 1)
             && literal.to_string() == "1"
         {
-            self.add("off by one", range(&tokens[at + 1..at + 2]), "0");
+            let one = range(&tokens[at + 1..at + 2]);
+            self.add("off by one", one.clone(), "0", Self::either(one, "0"));
         }
     }
 
@@ -234,12 +271,16 @@ impl Finder<'_> {
                     || names.iter().any(|name| text.contains(&format!(".{name}(")))
             };
             let fence = is(&["full", "light", "heavy", "owner", "thief"]);
-            self.add(if fence { "fence left out" } else { "left out" }, range.clone(), "");
+            let rule = if fence { "fence left out" } else { "left out" };
+            let unless = || Wrap::new(range.clone(), format!("if !{IS} {{ "), " }");
+            self.add(rule, range.clone(), "", vec![unless()]);
             if text.contains(".store(") {
                 if let Some(before) = stores.take() {
                     let between = &self.source[before.end..range.start];
                     let swapped = format!("{text}{between}{}", &self.source[before.clone()]);
-                    self.add("stores swapped", before.start..range.end, swapped);
+                    let both = before.start..range.end;
+                    let sooner = Wrap::new(both.clone(), format!("if {IS} {{ {text} }} "), "");
+                    self.add("stores swapped", both, swapped, vec![sooner, unless()]);
                 }
                 stores = Some(range);
             } else {
@@ -247,6 +288,44 @@ impl Finder<'_> {
             }
         }
     }
+}
+
+/// Whether an operand of a comparison ends at this token, which stands at `at`: what binds less tightly.
+fn ends_operand(tokens: &[TokenTree], at: usize) -> bool {
+    const WORDS: [&str; 10] =
+        ["if", "while", "return", "match", "in", "break", "let", "else", "move", "loop"];
+    let (this, next) = (mark(tokens.get(at)), mark(tokens.get(at + 1)));
+    let before = at.checked_sub(1).map_or(' ', |at| mark(tokens.get(at)));
+    let pair = |a: char| this == a && (next == a || before == a);
+    matches!(this, ';' | ',' | '=' | '|')
+        || pair('&')
+        || pair('.')
+        || (this == '>' && matches!(before, '=' | '-'))
+        || WORDS.contains(&ident(tokens.get(at)).as_str())
+}
+
+/// Where the left operand of a comparison begins.
+fn left_end(tokens: &[TokenTree], at: usize) -> usize {
+    let mut start = at;
+    while start > 0
+        && !ends_operand(tokens, start - 1)
+        && (!is_block(&tokens[start - 1]) || start < at && mark(tokens.get(start)) == '.')
+    {
+        start -= 1;
+    }
+    start
+}
+
+/// Where the right operand of a comparison ends, that begins at `at`.
+fn right_end(tokens: &[TokenTree], at: usize) -> usize {
+    let mut end = at;
+    while end < tokens.len()
+        && !ends_operand(tokens, end)
+        && (!is_block(&tokens[end]) || ident(tokens.get(end - 1)) == "unsafe")
+    {
+        end += 1;
+    }
+    end
 }
 
 /// How many tokens an item has: up to its semicolon, or its braces.
@@ -328,6 +407,9 @@ mod tests {
         let all = mutants("f.rs", source).expect("Rust");
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!(all[0].key, "f.rs: negated: fn g() { if a { b } }");
+        let source = "macro_rules! m { (a) => { b.c(); }; }\nfn g() { d.e(); }\n";
+        let all = mutants("f.rs", source).expect("Rust");
+        assert_eq!(all.len(), 1, "{all:?}");
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! `cargo xtask mutate`: every small change by rule that ought to be noticed, and whether a test notices it.
 //!
-//! Each mutant is tried in a copy of the workspace under `target/mutate`, never in the workspace itself: it
-//! compiles, then the tests of its crate run, then, for a queue or a pool, the quick matrix of `poach check`.
+//! Mutants are tried in a copy of the workspace under `target/mutate`, never in the workspace itself. All that can be are in
+//! one build, each as a choice of the running program ([`together`]). With `--alone` a mutant
+//! compiles by itself, then the tests of its crate run, then, for a queue or a pool, the quick matrix of `poach check`.
 //! What became of it stands in a journal, so a run can be interrupted and taken up again, and a file that has
 //! not changed is not tried twice.
+
+mod together;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -41,10 +44,13 @@ pub(crate) struct Options {
     /// Of N equal parts the K-th, from 1.
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
-    /// Mutants tried at once, each in a copy of its own.
+    /// Compile each mutant by itself, in a copy of the workspace: for those that cannot be in one build with the others.
+    #[arg(long)]
+    alone: bool,
+    /// Mutants tried at once with `--alone`, each in a copy of its own.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Seconds that a mutant's tests may take before it counts as caught.
+    /// Seconds that a mutant's tests may take with `--alone` before it counts as caught.
     #[arg(long, default_value_t = 600)]
     timeout: u64,
 }
@@ -96,7 +102,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let scratch = workspace::target_directory()?.join("mutate");
     let mut journal = Journal::open(&scratch.join("journal.jsonl"))?;
     let timeout = Duration::from_secs(options.timeout);
-    judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
+    if options.alone {
+        judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
+    } else {
+        together::judge(&root, &scratch, &cases, &mut journal)?;
+    }
     let (table, survivors) = report(&cases, &journal, &same);
     println!("{table}");
     if !survivors.is_empty() {
@@ -252,21 +262,24 @@ fn attempt(copy: &Path, target: &Path, commands: &[String], timeout: Duration) -
     Ok(Outcome::Survived)
 }
 
-/// Whether a child succeeds; `None` if it takes too long, when it and all that it started are ended.
+/// Whether a child succeeds; `None` if it takes too long, when it and all that it started are ended. What counts is how long this
+/// program has waited, so that a pause of both is none.
 fn wait(child: &mut Child, timeout: Duration) -> Result<Option<bool>> {
-    let started = Instant::now();
+    let mut waited = Duration::ZERO;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status.success()));
         }
-        if started.elapsed() >= timeout {
+        if waited >= timeout {
             let group = format!("-{}", child.id());
             let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
             let _ = child.kill();
             child.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(Duration::from_millis(50));
+        let step = (waited / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
+        std::thread::sleep(step);
+        waited += step;
     }
 }
 
@@ -276,18 +289,20 @@ fn report(
     journal: &Journal,
     same: &HashMap<String, String>,
 ) -> (String, Vec<String>) {
-    let mut text = "| file | mutants | caught | timed out | same program | survive |\n\
-                    |---|---|---|---|---|---|\n"
+    let mut text = "| file | mutants | caught | timed out | same program | survive | not tried |\n\
+                    |---|---|---|---|---|---|---|\n"
         .to_owned();
     let mut survivors = Vec::new();
     let mut paths: Vec<&str> = cases.iter().map(|case| case.path.as_str()).collect();
     paths.dedup();
     for path in paths {
         let (mut all, mut caught, mut late, mut equal, mut left) = (0, 0, 0, 0, 0);
+        let mut untried = 0;
         for case in cases.iter().filter(|case| case.path == path) {
             let key = &case.mutant.key;
             match journal.known(key, &fingerprint(&case.source)) {
-                None | Some(Outcome::NotRust) => continue,
+                Some(Outcome::NotRust) => continue,
+                None => untried += 1,
                 Some(Outcome::Caught) => caught += 1,
                 Some(Outcome::TimedOut) => late += 1,
                 Some(Outcome::Survived) if same.contains_key(key) => equal += 1,
@@ -299,7 +314,7 @@ fn report(
             }
             all += 1;
         }
-        writeln!(text, "| {path} | {all} | {caught} | {late} | {equal} | {left} |")
+        writeln!(text, "| {path} | {all} | {caught} | {late} | {equal} | {left} | {untried} |")
             .expect("a string takes all text");
     }
     (text, survivors)
