@@ -222,6 +222,7 @@ fn main() -> ExitCode {
     let teller = match &error {
         Error::Failed(Failure::Silent { watcher, .. }) => *watcher,
         Error::Failed(failure) => failure.rank(),
+        Error::Window { rank, .. } => *rank,
         _ => 0,
     };
     if world.rank() == teller {

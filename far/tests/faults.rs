@@ -124,7 +124,9 @@ fn signalled(seed: u64, signal: &'static str) -> (usize, u32, launch::Ran) {
 
 #[test]
 fn a_rank_that_is_killed_at_any_moment_is_named() {
-    for seed in 0..6 {
+    // `cargo xtask mpi --kills`.
+    let jobs = std::env::var("POACH_FAR_KILLS").ok().and_then(|jobs| jobs.parse().ok());
+    for seed in 0..jobs.unwrap_or(6) {
         let (rank, process, ran) = signalled(seed, "-KILL");
         let message = format!(
             "poach-far: rank {rank} is lost: its process {process} was ended by signal 9 (SIGKILL)"

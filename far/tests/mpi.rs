@@ -331,3 +331,43 @@ fn the_simulator_counts_the_same_tree() {
     assert_eq!(document["rows"][1]["nodes"], 4_130_071);
     assert!(document["rows"][1]["speed_up"].as_f64().unwrap() > 50.0, "{document}");
 }
+
+#[test]
+fn the_simulator_draws_its_curves() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("curves.svg");
+    let arguments = ["simulate", "T1", "--ranks", "1,64", "--both", "--json", "--svg"];
+    let output = Command::new(program()).args(arguments).arg(&file).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["rows"].as_array().unwrap().len(), 4);
+    assert_eq!(document["rows"][3]["steal"], "window");
+    let svg = fs::read_to_string(&file).unwrap();
+    for said in ["UTS T1, 4130071 nodes, simulated", "L 1500 ns", "by messages", "by window"] {
+        assert!(svg.contains(said), "{svg}");
+    }
+    // A file that cannot be written.
+    let output =
+        Command::new(program()).args(arguments).arg("/nowhere/curves.svg").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write /nowhere/curves.svg"));
+}
+
+#[test]
+fn jobs_with_delays_between_their_ranks_run_each_task_once() {
+    for ranks in 1..=4 {
+        for more in [&["--steal", "messages"][..], &["--steal", "window"], &["--no-lifelines"]] {
+            let threads = (ranks % 2 + 1).to_string();
+            let seed = (1_000_000 * ranks).to_string();
+            let first = ["soak", "--runs", "25", "--seed", &seed, "--threads", &threads, "--json"];
+            let document = run(ranks, program(), &[&first[..], more].concat()).document();
+            assert_eq!(document["wrong"].as_array().unwrap().len(), 0, "{ranks}: {document}");
+            assert_eq!(document["runs"], 25);
+        }
+    }
+}
+
+#[test]
+fn nodes_that_sleep_are_counted_as_the_others() {
+    let arguments = ["uts", "T1", "--asleep", "500", "--threads", "1", "--json"];
+    assert_eq!(run(4, program(), &arguments).document()["nodes"], 4_130_071);
+}

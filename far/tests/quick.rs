@@ -30,3 +30,13 @@ fn a_panic_ends_the_job_with_its_rank() {
     let message = "jobs: rank 1: a task panicked: as it was told to";
     assert!(ran.stderr().contains(message), "{}", ran.stderr());
 }
+
+#[test]
+fn jobs_with_delays_between_their_ranks_run_each_task_once() {
+    for steal in ["messages", "window"] {
+        let ran = run(2, program(), &["soak", "--runs", "40", "--steal", steal, "--json"]);
+        let document = ran.document();
+        assert_eq!(document["wrong"].as_array().unwrap().len(), 0, "{document}");
+        assert!(document["balance"]["steals"].as_u64().unwrap() > 0, "{document}");
+    }
+}

@@ -1,8 +1,9 @@
 //! The network as MPI has it.
 
+mod delays;
 mod raw;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
@@ -10,10 +11,24 @@ use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
 use crate::balance::window::SLOTS;
 use crate::balance::{Message, Stealing};
 use crate::transport::{Transport, Word};
+use delays::Delays;
 use raw::{Port, Window};
 
 /// Bytes that an encoded parcel takes beside its tasks, at most: two numbers of postcard's.
 const PARCEL_HEAD: usize = 16;
+
+/// How long a rank that has no window waits for the others.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A rank has no window.
+pub(crate) struct Windowless {
+    /// Which: this one, if it has none itself.
+    pub(crate) rank: usize,
+    /// Why.
+    pub(crate) message: String,
+    /// The others do not answer.
+    pub(crate) alone: bool,
+}
 
 /// A rank's connection to the others, over a communicator of its own.
 ///
@@ -29,6 +44,7 @@ pub(crate) struct Link {
     /// How many messages went to and came from each rank, over all jobs.
     sent: Vec<u64>,
     received: Vec<u64>,
+    delays: Delays,
     /// What went wrong first.
     pub(crate) error: Option<String>,
 }
@@ -46,6 +62,7 @@ impl Link {
             job: 0,
             sent: vec![0; ranks],
             received: vec![0; ranks],
+            delays: Delays::none(ranks),
             error: None,
         }
     }
@@ -60,23 +77,55 @@ impl Link {
     /// # Errors
     ///
     /// If a window is wanted and cannot be had, on some rank.
-    pub(crate) fn begin(&mut self, stealing: Stealing, parcel_bytes: usize) -> Result<(), String> {
+    pub(crate) fn begin(
+        &mut self,
+        stealing: Stealing,
+        parcel_bytes: usize,
+    ) -> Result<(), Windowless> {
         self.job += 1;
         let mut window = Ok(None);
         if stealing == Stealing::Window && self.ranks > 1 {
-            window = Window::new(&mut self.port, SLOTS, parcel_bytes + PARCEL_HEAD).map(Some);
+            window = match self.window.take() {
+                Some(window) => self.clear(window).map(Some),
+                None => Window::new(&mut self.port, SLOTS, parcel_bytes + PARCEL_HEAD).map(Some),
+            };
         }
-        let mut well = vec![0u8; self.ranks];
-        self.comm().all_gather_into(&u8::from(window.is_ok()), &mut well[..]);
-        self.window = window?;
-        match well.iter().position(|&well| well == 0) {
-            Some(rank) => Err(format!("rank {rank} has no window")),
-            None => Ok(()),
+        // Open MPI's `osc_sm` leaves the other ranks in the making of a window that one of them cannot have, for ever. So that one waits for
+        // a moment only, and the others until it ends the job.
+        let patience = window.is_err().then_some(PATIENCE);
+        let all = self.port.exchange(window.is_ok().into(), patience);
+        let rank = self.rank;
+        let without = |rank, message| Windowless { rank, message, alone: false };
+        let all = all.map_err(|message| without(rank, message))?;
+        let alone = all.is_none();
+        let window = window.map_err(|message| Windowless { rank, message, alone })?;
+        if let Some(first) = all.and_then(|all| all.iter().position(|&well| well == 0)) {
+            // A window that not all ranks have is never freed, since they would have to do so together.
+            return Err(without(first, "it has no window".to_owned()));
         }
+        self.window = window;
+        Ok(())
     }
 
-    /// Ends a job. Collective.
-    pub(crate) fn end(&mut self) {
+    /// This rank's window as it was when it was made: the one of an earlier job is used again, since making one takes milliseconds.
+    ///
+    /// No operation of that job is under way: each was over when its rank went on, and a claim is copied and counted before its thief
+    /// counts it as received, without which no job ends. A look that comes late finds an empty queue.
+    fn clear(&mut self, mut window: Window) -> Result<Window, String> {
+        for word in [Word::Ends, Word::Copied] {
+            let old = window.fetch_add(self.rank, word, 0)?;
+            window.fetch_add(self.rank, word, old.wrapping_neg())?;
+        }
+        Ok(window)
+    }
+
+    /// From now on holds each message back by up to so long, and begins each one-sided operation so much later, as the seed and the rank decide.
+    pub(crate) fn delay(&mut self, most: Duration, seed: u64) {
+        self.delays.begin(most, seed.wrapping_add((self.rank as u64) << 32));
+    }
+
+    /// Frees the window. Collective; after the last job.
+    pub(crate) fn free(&mut self) {
         if let Some(window) = self.window.take() {
             window.free();
         }
@@ -87,7 +136,7 @@ impl Link {
         let mut expected = vec![0; self.ranks];
         self.comm().all_to_all_into(&self.sent[..], &mut expected[..]);
         while self.error.is_none() && self.received != expected {
-            self.receive();
+            self.arrived();
         }
         while self.port.pending().is_ok_and(|pending| pending > 0) {
             std::thread::yield_now();
@@ -96,6 +145,27 @@ impl Link {
 
     fn note<T>(&mut self, outcome: Result<T, String>) -> Option<T> {
         outcome.map_err(|error| self.error.get_or_insert(error)).ok()
+    }
+
+    /// A message that has arrived, its job, and who sent it.
+    fn arrived(&mut self) -> Option<(usize, u32, Message)> {
+        if self.error.is_some() {
+            return None;
+        }
+        let received = self.port.receive();
+        let (from, bytes) = self.note(received)??;
+        self.received[from] += 1;
+        let decoded = postcard::from_bytes::<(u32, Message)>(&bytes)
+            .map_err(|error| format!("what rank {from} sent is no message: {error}"));
+        let (job, message) = self.note(decoded)?;
+        Some((from, job, message))
+    }
+
+    /// Before an operation on a rank's window: the delay, if it is another rank's.
+    fn wait(&mut self, rank: usize) {
+        if rank != self.rank {
+            self.delays.wait();
+        }
     }
 
     fn window(&mut self) -> &mut Window {
@@ -130,32 +200,37 @@ impl Transport for Link {
     }
 
     fn receive(&mut self) -> Option<(usize, Message)> {
-        while self.error.is_none() {
-            let received = self.port.receive();
-            let (from, bytes) = self.note(received)??;
-            self.received[from] += 1;
-            let decoded = postcard::from_bytes::<(u32, Message)>(&bytes)
-                .map_err(|error| format!("what rank {from} sent is no message: {error}"));
-            let (job, message) = self.note(decoded)?;
+        let delayed = self.delays.are_there();
+        if delayed {
+            while let Some((from, job, message)) = self.arrived() {
+                self.delays.hold(from, job, message);
+            }
+        }
+        loop {
+            // What has come is held back, all of it.
+            let next = if delayed { self.delays.due() } else { self.arrived() };
+            let (from, job, message) = next?;
             if job == self.job {
                 return Some((from, message));
             }
         }
-        None
     }
 
     fn fetch_add(&mut self, rank: usize, word: Word, number: u64) -> u64 {
+        self.wait(rank);
         let outcome = self.window().fetch_add(rank, word, number);
         self.note(outcome).unwrap_or(0)
     }
 
     fn compare_swap(&mut self, rank: usize, word: Word, old: u64, new: u64) -> u64 {
+        self.wait(rank);
         let outcome = self.window().compare_swap(rank, word, old, new);
         // Not what was expected: nothing was claimed.
         self.note(outcome).unwrap_or(!old)
     }
 
     fn get(&mut self, rank: usize, slot: usize) -> Vec<u8> {
+        self.wait(rank);
         let outcome = self.window().get(rank, slot);
         self.note(outcome).unwrap_or_default()
     }

@@ -10,10 +10,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mpi::ffi;
 use mpi::raw::AsRaw as _;
 use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator as _;
 
 use crate::transport::Word;
 
@@ -58,6 +61,55 @@ impl Port {
     /// The communicator, for what rsmpi wraps.
     pub(crate) fn comm(&self) -> &SimpleCommunicator {
         &self.comm
+    }
+
+    /// Tells all ranks a byte, and waits for theirs: at most so long, if that is said, and then there are none. Collective. While it waits it gives the
+    /// processor away, which MPI's own waiting does not.
+    pub(crate) fn exchange(
+        &mut self,
+        own: u8,
+        patience: Option<Duration>,
+    ) -> Result<Option<Box<[u8]>>, String> {
+        let mut all = vec![0; self.comm.size() as usize].into_boxed_slice();
+        let own = Box::new(own);
+        // SAFETY: constants of a running MPI (Initialised).
+        let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
+        // SAFETY: Initialised, One at a time; `own` is a byte and `all` one of each rank, and both live until the request is complete (Kept).
+        let code = unsafe {
+            ffi::MPI_Iallgather(
+                ptr::from_ref(&*own).cast(),
+                1,
+                byte,
+                all.as_mut_ptr().cast(),
+                1,
+                byte,
+                self.comm.as_raw(),
+                &raw mut request,
+            )
+        };
+        check(code, "begin to hear from all ranks")?;
+        let began = Instant::now();
+        for round in 0u32.. {
+            let mut done = 0;
+            // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
+            let code =
+                unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
+            check(code, "hear from all ranks")?;
+            if done != 0 {
+                return Ok(Some(all));
+            }
+            if patience.is_some_and(|patience| began.elapsed() > patience) {
+                // Kept, for as long as the program runs: MPI may still write there.
+                std::mem::forget((own, all));
+                return Ok(None);
+            }
+            if round < 256 {
+                thread::yield_now();
+            } else {
+                thread::sleep(Duration::from_micros(50));
+            }
+        }
+        unreachable!("there are more rounds than anybody waits for")
     }
 
     /// Begins to send.
@@ -201,7 +253,10 @@ impl Window {
         Ok(Window { raw, slot_bytes })
     }
 
+    /// Waits until what was begun on a rank's window is done.
     fn flush(&mut self, rank: usize) -> Result<(), String> {
+        // Where it takes that rank's doing and that rank has no processor, MPI would wait in a loop on the processor that it could have.
+        thread::yield_now();
         // SAFETY: One at a time; the window is locked by `lock_all`.
         check(unsafe { ffi::MPI_Win_flush(rank as c_int, self.raw) }, "reach a window")
     }

@@ -1,10 +1,12 @@
 //! The verbs, one file each, and what they share: their arguments, the world, the report.
 
+mod curves;
 mod fib;
 mod ping_pong;
 mod queens;
 mod scan;
 mod simulate;
+mod soak;
 mod uts;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -73,9 +75,14 @@ impl Common {
     fn teller(&self, what: &'static str) -> Option<impl Fn(Status) + Send + Sync + 'static> {
         (self.progress || io::stderr().is_terminal()).then_some(move |status: Status| {
             let (seconds, tasks) = (status.elapsed.as_secs(), status.tasks);
-            let _ = writeln!(io::stderr(), "poach-far: {seconds} s, {tasks} {what}");
+            say(&format!("{seconds} s, {tasks} {what}"));
         })
     }
+}
+
+/// Says something on stderr.
+fn say(what: &str) {
+    let _ = writeln!(io::stderr(), "poach-far: {what}");
 }
 
 /// Where a run that is cut short goes on.
@@ -110,6 +117,7 @@ enum Verb {
     Scan(scan::Arguments),
     PingPong(ping_pong::Arguments),
     Simulate(simulate::Arguments),
+    Soak(soak::Arguments),
 }
 
 /// What a verb has found, at rank 0.
@@ -167,6 +175,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::NQueens(arguments) => queens::run(&mut world, arguments),
         Verb::Scan(arguments) => scan::run(&mut world, arguments, &common),
         Verb::PingPong(arguments) => ping_pong::run(&mut world, arguments),
+        Verb::Soak(arguments) => soak::run(&mut world, arguments, &common),
         Verb::Simulate(_) => unreachable!("it needs no world"),
     });
     match outcome {
@@ -185,6 +194,7 @@ impl Verb {
             Verb::Scan(_) => "scan",
             Verb::PingPong(_) => "ping-pong",
             Verb::Simulate(_) => "simulate",
+            Verb::Soak(_) => "soak",
         }
     }
 }
@@ -220,6 +230,7 @@ fn complain(error: &Error, world: Option<World>) -> ExitCode {
             world.as_ref().is_none_or(|world| world.rank() == *watcher)
         }
         Error::Failed(failure) => world.as_ref().is_none_or(|world| world.rank() == failure.rank()),
+        Error::Window { rank, .. } => world.as_ref().is_none_or(|world| world.rank() == *rank),
         // Each rank, where there is no world to tell which is the first.
         Error::Disagree { .. } => world.as_ref().is_none_or(|world| world.rank() == 0),
         _ => world.as_ref().is_none_or(|world| world.rank() == 0),

@@ -3,6 +3,10 @@
 #[path = "../../../crates/bench/src/uts/tree.rs"]
 pub(crate) mod tree;
 
+use std::cell::Cell;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use clap::ValueEnum;
 use poach_far::{Error, World, sum};
 use serde::{Deserialize, Serialize};
@@ -18,7 +22,29 @@ pub(super) struct Arguments {
     tree: Sample,
     #[command(flatten)]
     checkpoints: Checkpoints,
+    /// Each node takes so much longer, asleep: more ranks than processors then behave as if each had its own, which is what `simulate` is compared with.
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
+    asleep: u32,
 }
+
+thread_local! {
+    /// How long this worker has yet to sleep for the nodes that it has run, in nanoseconds; less than nothing where it has slept too long.
+    static OWED: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Sleeps for a node, many nodes at once.
+fn sleep(nanoseconds: u32) {
+    let owed = OWED.get() + i64::from(nanoseconds);
+    OWED.set(owed);
+    if owed >= NAP {
+        let began = Instant::now();
+        thread::sleep(Duration::from_nanos(owed as u64));
+        OWED.set(owed - began.elapsed().as_nanos() as i64);
+    }
+}
+
+/// Nanoseconds of a sleep at least.
+const NAP: i64 = 500_000;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Sample {
@@ -91,7 +117,7 @@ pub(super) fn run(
     common: &Common,
 ) -> Result<Option<Report>, Error> {
     let tree = arguments.tree.tree();
-    let shape = tree.shape;
+    let (shape, asleep) = (tree.shape, arguments.asleep);
     let seed = (world.rank() == 0).then(|| Node::root(tree));
     let mut job = world.job(seed);
     if let Some(path) = &arguments.checkpoints.checkpoint {
@@ -103,6 +129,9 @@ pub(super) fn run(
     }
     let outcome = job.run(sum::<u64>(), move |node: Node, context| {
         *context.result() += 1;
+        if asleep > 0 {
+            sleep(asleep);
+        }
         for child in node.children(shape) {
             context.push(child);
         }

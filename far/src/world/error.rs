@@ -47,8 +47,13 @@ pub enum Error {
         rank: usize,
     },
     /// There is no window for one-sided stealing.
-    #[error("{0}; choose Stealing::Messages, which needs none")]
-    Window(String),
+    #[error("rank {rank}: {message}; choose Stealing::Messages, which needs none")]
+    Window {
+        /// A rank that has none.
+        rank: usize,
+        /// Why, at that rank.
+        message: String,
+    },
     /// A checkpoint cannot be read.
     #[error("{0:#}")]
     Checkpoint(anyhow::Error),

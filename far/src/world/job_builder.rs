@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) checkpoint: Option<(PathBuf, Duration, String)>,
     /// What rank 0 is to call.
     pub(crate) progress: Option<Box<dyn Fn(Status) + Send + Sync>>,
+    /// As long as a message is held back at most, and what decides.
+    pub(crate) delays: Option<(Duration, u64)>,
 }
 
 /// A job that is about to be run: [`World::job`].
@@ -60,6 +62,15 @@ impl<'w, T: Value> JobBuilder<'w, T> {
     /// At rank 0: calls `tell` about once a second with how far the job is, by whichever worker is between two tasks. It should be brief.
     pub fn progress(mut self, tell: impl Fn(Status) + Send + Sync + 'static) -> Self {
         self.asked.progress = Some(Box::new(tell));
+        self
+    }
+
+    /// For tests: holds each message between ranks back by up to so long, and begins each one-sided operation so much later, at random, as the
+    /// seed decides; also the choice of victims. All ranks must say the same.
+    ///
+    /// The result of a job does not depend on it.
+    pub fn delays(mut self, most: Duration, seed: u64) -> Self {
+        self.asked.delays = Some((most, seed));
         self
     }
 

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
 use crate::bag::Bag;
-use crate::balance::{Balancer, Counters, Policy};
+use crate::balance::{Balancer, Counters, Policy, Stealing};
 use crate::job::{Closures, Context, Job, Reduction, Value};
 use crate::message::Failure;
-use crate::mpi::Link;
+use crate::mpi::{Link, Windowless};
 use crate::transport::Transport as _;
 use checkpoint::Checkpoint;
 use rank::Rank;
@@ -238,9 +238,12 @@ impl World {
         let (seeds, result) = self.restore(job, seeds, asked)?;
         let each = size_of::<J::Task>().max(1);
         let bag_limit = self.bag_limit.unwrap_or_else(|| ((1 << 30) / each).max(1 << 10));
-        self.link.begin(self.policy.stealing, self.policy.parcel_bytes).map_err(Error::Window)?;
+        self.begin(self.policy.stealing, self.policy.parcel_bytes)?;
         let began = Instant::now();
-        let balancer = Balancer::new(self.policy.clone(), rank, &self.nodes);
+        let (delay, seed) = asked.delays.unwrap_or_default();
+        self.link.delay(delay, seed);
+        let policy = Policy { seed: self.policy.seed ^ seed, ..self.policy.clone() };
+        let balancer = Balancer::new(policy, rank, &self.nodes);
         let checkpoint = asked.checkpoint.as_ref().map(|(path, every, about)| Checkpoint {
             path,
             every: *every,
@@ -253,19 +256,24 @@ impl World {
         let (result, mut balancer, tasks) = at_work.work(pool, seeds, result);
         let outcome = self.gather(job, &mut balancer, result, tasks, ranks);
         match outcome {
-            Ok(result) => {
-                self.link.end();
-                Ok(result.map(|(result, ranks)| Outcome {
-                    result,
-                    elapsed: began.elapsed(),
-                    ranks: ranks.into_values().collect(),
-                }))
-            }
+            Ok(result) => Ok(result.map(|(result, ranks)| Outcome {
+                result,
+                elapsed: began.elapsed(),
+                ranks: ranks.into_values().collect(),
+            })),
             Err(failure) => {
                 self.broken = true;
                 Err(failure.into())
             }
         }
+    }
+
+    /// Waits for all ranks, each of which has a window then, if they are wanted.
+    fn begin(&mut self, stealing: Stealing, parcel_bytes: usize) -> Result<(), Error> {
+        self.link.begin(stealing, parcel_bytes).map_err(|Windowless { rank, message, alone }| {
+            self.broken |= alone;
+            Error::Window { rank, message }
+        })
     }
 
     /// What a job begins with: its seeds, or what a checkpoint holds. Collective, if there may be one.
@@ -318,5 +326,6 @@ impl Drop for World {
             self.abort(1);
         }
         self.link.drain();
+        self.link.free();
     }
 }

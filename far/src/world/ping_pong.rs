@@ -42,7 +42,7 @@ impl World {
             let message = "a ping-pong takes two ranks".to_owned();
             return Err(Failure::Other { rank, message }.into());
         }
-        self.link.begin(Stealing::Messages, 0).map_err(Error::Window)?;
+        self.begin(Stealing::Messages, 0)?;
         let (mut ways, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
         if rank <= 1 {
             for size in [8, bytes] {
