@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_deque::split::{PAYLOAD, PushError, layout};
 use poach_runtime::{Worker, current_thread_index, foreign};
@@ -90,7 +91,11 @@ pub(crate) fn run_body(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_run_stolen(task: *mut poach_slot, worker: *mut poach_worker) {
     // SAFETY: the runtime calls it with a slot that it has stolen.
-    let word = unsafe { (*task).task };
+    let word = unsafe { &raw mut (*task).task };
+    // SAFETY: as above; while the task runs, both sides access the word by atomic operations alone.
+    let word = unsafe { AtomicUsize::from_ptr(word) };
+    // Relaxed: the steal has acquired the push. The owner may take the mark off at the same time, by `poach_fork_pop`.
+    let word = word.load(Ordering::Relaxed);
     // SAFETY: the word is the address of a `poach_task`, since this is called through one, and perhaps the mark.
     let descriptor = unsafe { &*((word & !POACH_PRESENT) as *const poach_task) };
     let Some(body) = descriptor.body else { fatal("a poach_task has no body") };

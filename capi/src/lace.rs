@@ -4,11 +4,13 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_uint, c_void};
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use poach_runtime::foreign::{self, Wake};
 use poach_runtime::{
     Stats, ThreadPool, broadcast, check, current_num_threads, current_thread_index, yield_now,
 };
@@ -38,26 +40,40 @@ static HERE: AtomicPtr<Here> = AtomicPtr::new(ptr::null_mut());
 
 /// What the next pool's threads have as call stacks; 0: the default.
 static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
-static BARRIER: Barrier = Barrier { state: Mutex::new((0, 0)), passed: Condvar::new() };
+/// Where workers meet that are in no frame.
+static BARRIER: Barrier = Barrier::new();
 
-/// Where all workers wait for each other: how many have come, and which time it is.
-struct Barrier {
-    state: Mutex<(usize, u64)>,
-    passed: Condvar,
+thread_local! {
+    /// Where the workers of this thread's innermost `TOGETHER` meet; null if there is none.
+    static MEETING: Cell<*const Barrier> = const { Cell::new(ptr::null()) };
 }
 
+/// Where all workers wait for each other: those who have come. Whoever waits takes part in frames that begin meanwhile.
+struct Barrier(Mutex<Vec<Wake>>);
+
 impl Barrier {
+    const fn new() -> Barrier {
+        Barrier(Mutex::new(Vec::new()))
+    }
+
     fn wait(&self, workers: usize) {
-        let mut state = lock(&self.state);
-        state.0 += 1;
-        if state.0 >= workers {
-            *state = (0, state.1.wrapping_add(1));
-            self.passed.notify_all();
-        } else {
-            let time = state.1;
-            let waits = |state: &mut (usize, u64)| state.1 == time;
-            drop(self.passed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner));
-        }
+        foreign::wait(|wake| {
+            let mut here = lock(&self.0);
+            here.push(wake);
+            if here.len() >= workers {
+                // They may come again while these are woken.
+                let all = mem::take(&mut *here);
+                drop(here);
+                drop(all);
+            }
+        });
+    }
+
+    /// Runs `f` with this as the place where `lace_barrier` waits.
+    fn within(&self, f: impl FnOnce()) {
+        let outer = MEETING.replace(self);
+        f();
+        MEETING.set(outer);
     }
 }
 
@@ -185,16 +201,17 @@ pub unsafe extern "C" fn poach_lace_newframe(body: poach_body, context: *mut c_v
     drop(frame);
 }
 
-/// `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together.
+/// `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together. Whoever has run it works for the
+/// others, and takes part in frames of theirs, until all have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_together(body: poach_body, context: *mut c_void) {
     let frame = Frame::begin();
     let run = |pool: &ThreadPool, run: &Run<'_>| {
         pool.interrupt(|| {
+            let (start, barrier) = (Barrier::new(), Barrier::new());
             broadcast(|at| {
-                BARRIER.wait(at.num_threads());
-                poach_runtime::worker(run);
-                BARRIER.wait(at.num_threads());
+                start.wait(at.num_threads());
+                barrier.within(|| poach_runtime::worker(run));
             });
         });
     };
@@ -234,12 +251,15 @@ unsafe fn enter_frame(
     with_run(body, context, |run| frame(&pool(), run));
 }
 
-/// `lace_barrier`: waits until all workers have come here.
+/// `lace_barrier`: waits until all workers have come here, each in its call of the innermost `TOGETHER`'s task, which has a barrier of its own. It takes
+/// part in frames that begin meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_barrier() {
     check_frames();
     if current_thread_index().is_some() {
-        BARRIER.wait(current_num_threads());
+        // SAFETY: null, or that of a `TOGETHER` whose call on this thread is under way.
+        let barrier = unsafe { MEETING.get().as_ref() }.unwrap_or(&BARRIER);
+        barrier.wait(current_num_threads());
     }
 }
 

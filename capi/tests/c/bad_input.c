@@ -201,10 +201,9 @@ int main(int count, char **arguments)
         poach_pool *own;
         int right = poach_run(pool, empty, NULL) == POACH_FORKED && poach_pool_new(NULL, &own) == POACH_OK &&
                     poach_run(own, empty, NULL) == POACH_OK && poach_pool_end(own) == POACH_OK;
-        _exit(right ? 0 : 1);
+        leave_child(right);
     }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(was_right(child));
 
     OK(poach_pool_end(pool));
     CHECK(poach_pool_end(pool) == POACH_CLOSED);

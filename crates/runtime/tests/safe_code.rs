@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use poach_runtime::{JoinHandle, Priority, Scope, ThreadBuilder, ThreadPool};
+use poach_runtime::{JoinHandle, Priority, Scope, ThreadBuilder, ThreadPool, foreign};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -218,6 +218,40 @@ fn a_thread_that_ends_may_call_the_pool_from_its_destructors() {
         let last = AtTheEnd(tell, Arc::clone(&pool));
         thread::spawn(move || LAST.set(Some(last))).join().unwrap();
         assert_eq!(told.recv().unwrap(), 42);
+        is_whole(&pool);
+    });
+}
+
+#[test]
+fn a_foreign_wait_ends_however_its_wake_does() {
+    alone("a_foreign_wait_ends_however_its_wake_does", || {
+        // On a plain thread: dropped at once, by another thread, by a panic of what was to keep it.
+        foreign::wait(drop);
+        foreign::wait(|wake| _ = thread::spawn(move || drop(wake)));
+        assert!(catch_unwind(|| foreign::wait(|_wake| panic_any(5))).is_err());
+        let pool = pool(3);
+        // Workers that wait for each other take part in an interrupt meanwhile, and in a broadcast of its frame's.
+        let here: Mutex<Vec<foreign::Wake>> = Mutex::default();
+        let seen = AtomicUsize::new(0);
+        pool.broadcast(|at| {
+            if at.index() == 0 {
+                poach_runtime::interrupt(|| {
+                    poach_runtime::broadcast(|_| seen.fetch_add(1, Ordering::Relaxed))
+                });
+            }
+            foreign::wait(|wake| {
+                assert_eq!(format!("{wake:?}"), "Wake");
+                let mut here = here.lock().unwrap();
+                here.push(wake);
+                if here.len() == at.num_threads() {
+                    here.clear();
+                }
+            });
+        });
+        assert_eq!(seen.load(Ordering::Relaxed), 3);
+        let slot =
+            pool.install(|| poach_runtime::worker(|worker| foreign::slot_of(&worker).addr()));
+        assert_ne!(slot.get(), 0);
         is_whole(&pool);
     });
 }

@@ -66,8 +66,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ran += programs.all(compilers[0], &How { flags, under: Some(VALGRIND), ..archive })?;
         let raced = thread_sanitized(&root, &target)?;
         let flags = "-g -O1 -fsanitize=thread";
+        let raced_archive = How { flags, library: Library::Thread, under: None };
         for &compiler in &compilers {
-            ran += raced.all(compiler, &How { flags, ..archive })?;
+            ran += raced.all(compiler, &raced_archive)?;
         }
     }
     eprintln!(
@@ -190,6 +191,10 @@ fn thread_sanitized(root: &Path, target: &Path) -> Result<Programs> {
     headers(root, &prefix)?;
     fs::create_dir_all(prefix.join("lib"))?;
     copy(&own.join(TARGET).join("debug/libpoach_capi.a"), &prefix.join("lib/libpoach.a"))?;
+    // The compilers' own run-time library may be older than what Rust's code calls.
+    let sysroot = Step::program("rustc").args(["+nightly", "--print", "sysroot"]).output();
+    let runtime = format!("lib/rustlib/{TARGET}/lib/librustc-nightly_rt.tsan.a");
+    copy(&Path::new(sysroot.trim()).join(runtime), &prefix.join("lib/libtsan.a"))?;
     let mut programs = Programs::of(root, target, &prefix)?;
     // It loads the shared library, which is not built so.
     programs.sources.retain(|source| !source.ends_with("dlclose.c"));
@@ -262,6 +267,8 @@ struct How<'a> {
 enum Library {
     Shared,
     Static,
+    /// The static one that was built for `ThreadSanitizer`, with Rust's run-time library of it.
+    Thread,
 }
 
 /// The programs of `capi/tests/c`.
@@ -308,19 +315,30 @@ impl Programs {
         let include = self.prefix.join("include");
         let lace = if name.starts_with("lace2") { "poach/lace2" } else { "poach/lace" };
         let lib = self.prefix.join("lib");
-        let step = Step::program(compiler)
+        let object = program.with_extension("o");
+        Step::program(compiler)
             .args(standard.split(' '))
             .args(WARNINGS.split(' '))
             .args(how.flags.split(' '))
             .args(["-D_GNU_SOURCE", "-I", text(&include)?, "-I", text(&include.join(lace))?])
-            .args([text(source)?, "-o", text(&program)?]);
+            .args(["-c", text(source)?, "-o", text(&object)?])
+            .run("a program does not compile")?;
+        let step = Step::program(compiler).args([text(&object)?, "-o", text(&program)?]);
+        let archive = lib.join("libpoach.a");
         let step = match how.library {
-            Library::Shared => {
-                step.args([&format!("-L{}", lib.display()), "-lpoach", "-lpthread", "-ldl"])
-            }
-            Library::Static => step.args([text(&lib.join("libpoach.a"))?]).args(SYSTEM),
+            Library::Shared => step.args(how.flags.split(' ')).args([
+                &format!("-L{}", lib.display()),
+                "-lpoach",
+                "-lpthread",
+                "-ldl",
+            ]),
+            Library::Static => step.args(how.flags.split(' ')).args([text(&archive)?]).args(SYSTEM),
+            Library::Thread => step
+                .args([text(&archive)?, "-Wl,--whole-archive", text(&lib.join("libtsan.a"))?])
+                .args(["-Wl,--no-whole-archive", "-Wl,--export-dynamic", "-lrt"])
+                .args(SYSTEM),
         };
-        step.run("a program does not compile")?;
+        step.run("a program cannot be linked")?;
         let run = match how.under {
             None => Step::program(text(&program)?),
             Some(under) => {
@@ -333,6 +351,8 @@ impl Programs {
         // A child of `fork` makes pools of its own in one of the tests.
         run.env("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0")
             .env("LD_LIBRARY_PATH", text(&lib)?)
+            // What is to end with a message does not read this much debug information first, which takes minutes under `ThreadSanitizer`.
+            .env("RUST_BACKTRACE", "0")
             .run("a program does not pass")
     }
 }

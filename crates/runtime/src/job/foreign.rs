@@ -6,13 +6,16 @@
 //!
 //! A worker is the address of the first free slot of its stack: a [`Worker`] is that, and nothing else.
 
+use std::fmt;
 use std::ptr::NonNull;
 
 use poach_deque::split::{self, Popped, PushError};
 use poach_memory::Machine;
 
+use super::current::Local;
 use super::fork::wait_until_done;
 use super::token::{Head, Worker};
+use crate::scheduler::latch::Signal;
 
 /// What a [`Worker`] is the address of.
 pub type Slot = split::Slot<Machine>;
@@ -72,4 +75,55 @@ pub unsafe fn pop_at_floor(slot: NonNull<Slot>) -> bool {
         unsafe { head.retire() };
     }
     popped == Popped::Own
+}
+
+/// Ends the wait of the thread that got it from [`wait`], when it is dropped, on any thread.
+pub struct Wake(Signal);
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wake")
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Gives `begin` a [`Wake`] and waits until that has been dropped: a barrier's wait, for example. Blocks. A worker takes no task
+/// meanwhile, but answers an [`interrupt`](crate::interrupt()) or a [`broadcast`](crate::broadcast()), so that it may take part in those of
+/// whom it waits for.
+///
+/// What was done before the drop is seen after the wait. A `Wake` that is forgotten ([`core::mem::forget`]) makes the thread wait for ever.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use poach_runtime::foreign;
+///
+/// // All workers meet: the last one to come wakes the others.
+/// let pool = poach_runtime::ThreadPool::builder().threads(3).build()?;
+/// let here = Mutex::new(Vec::new());
+/// pool.broadcast(|at| {
+///     foreign::wait(|wake| {
+///         let mut here = here.lock().unwrap();
+///         here.push(wake);
+///         if here.len() == at.num_threads() {
+///             here.clear();
+///         }
+///     })
+/// });
+/// # Ok::<(), poach_runtime::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// If `begin` does. In a process forked since; on a worker's thread such a wait ends the process.
+pub fn wait(begin: impl FnOnce(Wake)) {
+    Local::with(|local| {
+        let signal = Signal::new(local);
+        begin(Wake(signal.clone()));
+        signal.wait_still(local);
+    });
 }

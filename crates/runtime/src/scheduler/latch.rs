@@ -79,6 +79,15 @@ impl Signal {
 
     /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
     pub(crate) fn wait_or_begin(&self, local: Option<&Local>, begin: &dyn Fn(&Local) -> bool) {
+        self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
+    }
+
+    /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an [`interrupt`](crate::interrupt()) makes.
+    pub(crate) fn wait_still(&self, local: Option<&Local>) {
+        self.wait_by(local, Local::wait_still);
+    }
+
+    fn wait_by(&self, local: Option<&Local>, by: impl FnOnce(&Local, &dyn Fn() -> bool)) {
         // In a child process nobody comes.
         self.0.fork_guard.check();
         match (&self.0.waiter, local) {
@@ -89,7 +98,7 @@ impl Signal {
                 }
             }
             (Waiter::Worker(..), Some(local)) => {
-                local.wait_for_call(&|| self.is_set(), &|| begin(local));
+                by(local, &|| self.is_set());
             }
             (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }

@@ -19,6 +19,7 @@ mod system {
     use std::io;
     use std::ptr;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -94,12 +95,18 @@ mod system {
         static NEXT: Cell<usize> = const { Cell::new(0) };
     }
 
+    /// How many mappings were given back. The system unmaps a stack before it maps another in its place; this orders both for the memory model,
+    /// and for ThreadSanitizer, which does not see the system calls.
+    static UNMAPPED: AtomicUsize = AtomicUsize::new(0);
+
     /// So many bytes, at an address of the system's choice: the one that is asked for, if that is free.
     fn map(at: usize, length: usize) -> io::Result<*mut u8> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         let at = ptr::without_provenance_mut(at);
         // SAFETY: an address of the system's own choice, where nothing is mapped.
         let mapped = unsafe { mmap_anonymous(at, length, access, flags) };
+        // Acquire: pairs with `unmap`.
+        UNMAPPED.load(Ordering::Acquire);
         Ok(mapped?.cast())
     }
 
@@ -107,6 +114,8 @@ mod system {
     ///
     /// Whole pages of a mapping that nobody uses any more.
     unsafe fn unmap(start: *mut u8, length: usize) {
+        // Release: what was done to the stack comes first; pairs with `map`.
+        UNMAPPED.fetch_add(1, Ordering::Release);
         // SAFETY: by this function's contract. Should the system refuse, they stay reserved.
         _ = unsafe { munmap(start.cast(), length) };
     }

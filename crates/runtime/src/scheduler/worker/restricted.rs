@@ -87,6 +87,11 @@ impl Local {
         if !self.is_still() {
             return self.wait_for_any(done, begin);
         }
+        self.wait_still(done);
+    }
+
+    /// Waits until `done`, and takes nothing but calls and mail.
+    pub(crate) fn wait_still(&self, done: &dyn Fn() -> bool) {
         if self.guest.is_some() {
             self.hand_over();
         }
