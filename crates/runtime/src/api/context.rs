@@ -22,7 +22,8 @@ impl Yield {
 /// Runs one task, of this worker's own or of another's, if there is one. `None` on a thread that is no
 /// worker.
 ///
-/// For a task that waits for something that another task of the pool will do. Returns when the task has
+/// For a task that waits for something that another task of the pool will do. It may be any task, also one that waits for the very task that
+/// calls this, which then waits for ever: where tasks wait for each other, [join](crate::JoinHandle::join) their handles. Returns when the task has
 /// ended, which stands on top of this one: with half of the worker's call stack in use it runs none, but once in a thousand
 /// times, and says [`Idle`](Yield::Idle). A point at which the worker can be [interrupted](crate::interrupt()).
 ///
