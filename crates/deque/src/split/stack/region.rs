@@ -96,7 +96,7 @@ mod system {
     }
 
     /// How many mappings were given back. The system unmaps a stack before it maps another in its place; this orders both for the memory model,
-    /// and for ThreadSanitizer, which does not see the system calls.
+    /// and for `ThreadSanitizer`, which does not see the system calls.
     static UNMAPPED: AtomicUsize = AtomicUsize::new(0);
 
     /// So many bytes, at an address of the system's choice: the one that is asked for, if that is free.
