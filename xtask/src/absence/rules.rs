@@ -31,8 +31,10 @@ pub(crate) const RULES: [Rule; 10] = [
         name: "words-come-from-memory",
         advice: "a queue's shared words are `Memory::Word`, `Pointer` and `Cell`, so that a model \
                  can stand in for them",
+        // Its counter orders the system's mappings, and belongs to no queue.
         concerns: |path| {
-            path.starts_with("crates/deque/src/") || path.starts_with("crates/pool/src/")
+            (path.starts_with("crates/deque/src/") || path.starts_with("crates/pool/src/"))
+                && path != "crates/deque/src/split/stack/region.rs"
         },
         tests_too: false,
         found: |tokens| {
