@@ -413,12 +413,15 @@ void poach_lace_run(poach_body body, void *context);
 void poach_lace_newframe(poach_body body, void *context);
 
 /*
- `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together.
+ `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together. Whoever has run it works for the
+ others, and takes part in frames of theirs, until all have.
  */
-void poach_lace_together(poach_body body, void *context);
+void poach_lace_together(poach_body body,
+                         void *context);
 
 /*
- `lace_barrier`: waits until all workers have come here.
+ `lace_barrier`: waits until all workers have come here, each in its call of the innermost `TOGETHER`'s task, which has a barrier of its own. It takes
+ part in frames that begin meanwhile.
  */
 void poach_lace_barrier(void);
 
