@@ -140,7 +140,7 @@ fn commands(text: &str) -> Result<Vec<Line>> {
     for event in Parser::new(text) {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(kind))) => {
-                inside = &*kind == "console"
+                inside = &*kind == "console";
             }
             Event::End(TagEnd::CodeBlock) => inside = false,
             Event::Text(block) if inside => {
@@ -206,7 +206,7 @@ mod tests {
     fn a_page_that_nobody_lists_is_an_error() {
         let guide = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
-            crate::published::write(&guide.path().join(file), text).unwrap()
+            crate::published::write(&guide.path().join(file), text).unwrap();
         };
         write("pages/SUMMARY.md", "- [One](one.md)\n");
         write("pages/one.md", "# One\n");
