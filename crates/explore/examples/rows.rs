@@ -46,7 +46,9 @@ fn fits(case: &Case, report: &Report) -> bool {
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
     if names.is_empty() {
-        QUEUES.iter().for_each(|queue| println!("{}", queue.name));
+        for queue in QUEUES {
+            println!("{}", queue.name);
+        }
         return ExitCode::SUCCESS;
     }
     let rows = cases(true).into_iter().chain(scenes());
