@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use poach_runtime::{BuildError, Builder, MAX_THREADS, ThreadPool, Waiting, Worker};
 
@@ -84,7 +84,7 @@ fn watch_forks() {
         }
         // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Registered several times, the
         // handler counts a fork several times, which is as good.
-        static WATCHED: AtomicBool = AtomicBool::new(false);
+        static WATCHED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
         // Acquire: whoever sees it set knows that the handler is registered; pairs with the store below.
         if !WATCHED.load(Ordering::Acquire) {
             // SAFETY: the handler is a function that touches one atomic word.
