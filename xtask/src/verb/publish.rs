@@ -1,6 +1,6 @@
 //! `cargo xtask publish --dry`: whoever has the packages, and nothing else of this repository, can use Poach.
 //!
-//! All that may be published is packed, in the order in which one depends on the other. The packages are laid beside
+//! All that may be published is packed. The packages are laid beside
 //! what they depend on, as cargo vendors it, and in an empty home, with this directory as the only source of packages
 //! and without a network, `poach` is installed and run, and two programs that name `poach` as a dependency are built
 //! and run: with the program's feature, as `cargo add poach` writes it, and without. So what is missing in a package
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Publish nothing: pack, install from the packages, run.
     #[arg(long)]
     dry: bool,
-    /// Ask the package index, too, whether each name is free or ours already.
+    /// Ask the package index, too, whether each name is free: before the first release.
     #[arg(long)]
     names: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         );
     }
     let workspace = Workspace::load()?;
-    let packages = workspace.published()?;
+    let packages = workspace.published();
     if options.names {
         ask_for_names(&packages)?;
     }
@@ -150,17 +150,16 @@ fn build_a_user(home: &Path, work: &Path, version: &str, name: &str, features: &
 
 /// Whether the index has no package of these names; with `cargo info`, which asks it.
 fn ask_for_names(packages: &[String]) -> Result<()> {
-    let mut taken = Vec::new();
+    // Asked for with a registry named, cargo does not look into the workspace.
+    let answer = |package: &str| Step::cargo("info --registry crates-io").args([package]).output();
+    // No answer means that there is no such package only where the index can be asked.
+    ensure!(!answer("serde").is_empty(), "the package index cannot be asked for names");
+    let (mut taken, mut free) = (Vec::new(), Vec::new());
     for package in packages {
-        // Asked for with a registry named, cargo does not look into the workspace.
-        let answer = Step::cargo("info --registry crates-io").args([package]).output();
-        let ours = answer.contains("The Poach maintainers") || answer.contains("workspace");
-        if answer.is_empty() {
-            eprintln!("publish: {package} is free");
-        } else if !ours {
-            taken.push(package.as_str());
-        }
+        let names = if answer(package).is_empty() { &mut free } else { &mut taken };
+        names.push(package.as_str());
     }
-    ensure!(taken.is_empty(), "names that somebody else has: {}", taken.join(", "));
+    eprintln!("publish: free are {}", free.join(", "));
+    ensure!(taken.is_empty(), "these are on the index already: {}", taken.join(", "));
     Ok(())
 }
