@@ -10,8 +10,32 @@ use std::{env, fs};
 mod names;
 
 /// The crates whose versions a document states.
-const PEERS: [&str; 6] =
-    ["chili", "crossbeam-deque", "crossbeam-queue", "rayon", "rayon-core", "st3"];
+const PEERS: [&str; 10] = [
+    "chili",
+    "concurrent-queue",
+    "crossbeam-channel",
+    "crossbeam-deque",
+    "crossbeam-queue",
+    "flume",
+    "kanal",
+    "rayon",
+    "rayon-core",
+    "st3",
+];
+
+/// What the program that measures is built from: whether it is as its commit says.
+const SOURCES: [&str; 10] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "crates/bench",
+    "crates/coherent",
+    "crates/deque",
+    "crates/measure",
+    "crates/memory",
+    "crates/pool",
+    "crates/runtime",
+    "crates/scan",
+];
 
 fn main() {
     let root =
@@ -19,6 +43,7 @@ fn main() {
     let compiler = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     tell("POACH_RUSTC", &printed(&compiler, &["--version"], &root));
     tell("POACH_COMMIT", &printed("git", &["rev-parse", "--short=12", "HEAD"], &root));
+    tell("POACH_DIRTY", &difference(&root));
     tell("POACH_PROFILE", &env::var("PROFILE").unwrap_or_default());
     tell("POACH_PEERS", &peers(&root.join("Cargo.lock")));
 
@@ -57,6 +82,27 @@ fn name_words(root: &Path) {
 
 fn tell(name: &str, value: &str) {
     println!("cargo::rustc-env={name}={value}");
+}
+
+/// A hash of what the sources have that the commit has not; nothing if they are as committed.
+fn difference(root: &Path) -> String {
+    for source in SOURCES {
+        if root.join(source).exists() {
+            println!("cargo::rerun-if-changed={}", root.join(source).display());
+        }
+    }
+    let output =
+        Command::new("git").args(["diff", "HEAD", "--"]).args(SOURCES).current_dir(root).output();
+    let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    let text = text.unwrap_or_default();
+    if text.is_empty() {
+        return String::new();
+    }
+    // FNV-1a: it tells two states of a working directory apart, and proves nothing.
+    let hash = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 /// What a command prints on its first line, or nothing.

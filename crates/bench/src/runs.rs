@@ -11,8 +11,13 @@ pub fn directory(root: &Path, machine: &Machine) -> PathBuf {
     root.join(name(since.as_secs(), machine))
 }
 
-fn name(seconds: u64, machine: &Machine) -> String {
+/// The day (UTC) of a moment in seconds since 1970: `2026-11-21`.
+pub fn day(seconds: u64) -> String {
     let (year, month, day) = date(seconds / 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+fn name(seconds: u64, machine: &Machine) -> String {
     let mut cpu = String::new();
     for letter in machine.cpu.chars().filter(char::is_ascii) {
         if letter.is_ascii_alphanumeric() {
@@ -22,7 +27,7 @@ fn name(seconds: u64, machine: &Machine) -> String {
         }
     }
     let cpu = if cpu.is_empty() { machine.arch.as_str() } else { cpu.trim_end_matches('-') };
-    format!("{year:04}-{month:02}-{day:02}-{cpu}-{}-cores", machine.cores)
+    format!("{}-{cpu}-{}-cores", day(seconds), machine.cores)
 }
 
 /// The Gregorian date so many days after 1970-01-01, counted year by year and month by month.

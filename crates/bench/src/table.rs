@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::words::{figure, workers};
-use crate::{Better, Document, Row};
+use crate::{Document, Row};
 
 /// A line under the heading, and blanks between the columns.
 const STYLE: TableStyle =
@@ -74,12 +74,9 @@ fn table(document: &Document, suite: &str, width: u16) -> Table {
     table
 }
 
-/// How many times as good as the baseline a row is, by its median.
+/// How many times as good a row is as what it is beside, by its median.
 fn ratio(document: &Document, row: &Row) -> String {
-    let Some(base) = document.baseline(row) else { return String::new() };
-    let ratio = match row.better {
-        Better::Lower => base.median / row.median,
-        Better::Higher => row.median / base.median,
-    };
-    if ratio.is_finite() { format!("{ratio:.2}") } else { String::new() }
+    let gain = document.beside(row).and_then(|base| row.gain(base));
+    gain.filter(|gain| gain.value.is_finite())
+        .map_or_else(String::new, |gain| format!("{:.2}", gain.value))
 }

@@ -69,14 +69,19 @@ fn the_systems_of_a_workload_take_turns() {
             }
         })
         .unwrap();
-    // A round to warm up and three that count; the brittle one leaves when it fails.
-    let alpha = ["alpha sequential", "alpha split", "alpha brittle"];
-    let mut expected: Vec<&str> = Vec::new();
-    for round in 0..4 {
-        expected.extend(&alpha[..if round < 3 { 3 } else { 2 }]);
+    // A round to warm up, in the order of the suite, and three that count, each in an order of its own; the brittle one leaves
+    // when it fails.
+    let alpha = ["alpha brittle", "alpha sequential", "alpha split"];
+    let order = order.lock().unwrap();
+    assert_eq!(order[..3], ["alpha sequential", "alpha split", "alpha brittle"]);
+    for (from, there) in [(3, &alpha[..]), (6, &alpha), (9, &alpha[1..])] {
+        let mut round = order[from..from + there.len()].to_vec();
+        round.sort_unstable();
+        assert_eq!(round, there);
     }
-    expected.extend(["beta split", "beta panics", "beta split", "beta split", "beta split"]);
-    assert_eq!(*order.lock().unwrap(), expected);
+    let beta = ["beta split", "beta panics", "beta split", "beta split", "beta split"];
+    assert_eq!(order[11..], beta);
+    assert_eq!(session.document().rows[0].rounds, [0, 1, 2]);
 }
 
 #[test]
@@ -169,6 +174,15 @@ fn another_machine_or_size_cannot_be_taken_up() {
     other.machine.cpu = "abacus".to_owned();
     let error = Session::resume(plan(), other).unwrap_err().to_string();
     assert!(error.contains("another machine or build (abacus"), "{error}");
+    let mut other = session.document();
+    other.machine.commit = "0123456789ab".to_owned();
+    other.machine.dirty = String::new();
+    let error = Session::resume(plan(), other).unwrap_err().to_string();
+    assert!(error.contains("commit 0123456789ab) than this one"), "{error}");
+    let mut other = session.document();
+    other.machine.dirty = "fedc".to_owned();
+    let error = Session::resume(plan(), other).unwrap_err().to_string();
+    assert!(error.contains("with changes fedc) than this one"), "{error}");
     let error = Session::resume(Plan::full(), session.document()).unwrap_err().to_string();
     assert!(error.contains("input size `quick`, and this one `full`"), "{error}");
 }
@@ -193,7 +207,7 @@ fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
     }
 
     let value: serde_json::Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
-    assert_eq!(value["schema"], 1);
+    assert_eq!(value["schema"], 2);
     assert!(value["machine"].is_object());
     let row = &value["rows"][0];
     for field in ["suite", "workload", "system", "unit"] {
@@ -205,6 +219,45 @@ fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
     assert!(row["samples"].is_array() && row["counters"].is_object());
 }
 
+/// The runs that were made before the second version of the form.
+#[test]
+fn earlier_documents_are_still_read() {
+    let runs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs");
+    // A crate from a registry comes without them.
+    for run in std::fs::read_dir(runs).into_iter().flatten().flatten() {
+        let document = Document::load(&run.path().join("samples.json")).unwrap();
+        assert!(!document.rows.is_empty(), "{}", run.path().display());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!figure::write(&document, directory.path()).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_document_says_which_commands_took_its_samples() {
+    let session = Session::new(plan());
+    session.begin("poach bench first");
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let whole = session.document();
+    let commands = |document: &Document| -> Vec<(String, u64)> {
+        document.commands.iter().map(|c| (c.line.clone(), c.samples)).collect()
+    };
+    let samples = whole.rows.iter().map(|row| row.samples.len() as u64).sum();
+    assert_eq!(commands(&whole), [("poach bench first".to_owned(), samples)]);
+    assert!((0.0..=100.0).contains(&whole.commands[0].steal_percent));
+    // What takes no sample made no row; and rounds of another command are other rounds.
+    let mut part = whole.clone();
+    part.rows.retain(|row| row.workload == "beta");
+    let session = Session::resume(plan(), part).unwrap();
+    session.begin("poach bench nothing");
+    assert_eq!(session.document().commands, whole.commands);
+    session.begin("poach bench second");
+    session.run(&MadeUp, &|_| {}).unwrap();
+    let again = session.document();
+    assert_eq!(commands(&again)[1].0, "poach bench second");
+    let row = again.row("made-up", "alpha", "split", 2).unwrap();
+    assert_eq!(row.rounds, [1_000_000, 1_000_001, 1_000_002]);
+}
+
 #[test]
 fn a_file_that_is_no_document_is_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -214,9 +267,9 @@ fn a_file_that_is_no_document_is_named() {
     std::fs::write(&path, "{\"schema\": 1").unwrap();
     assert!(load().contains("is not a document of `poach bench`"), "{}", load());
     let mut newer = Session::new(plan()).document();
-    newer.schema = 2;
+    newer.schema = 3;
     std::fs::write(&path, newer.to_json().unwrap()).unwrap();
-    assert!(load().contains("has schema 2, and this program knows 1"), "{}", load());
+    assert!(load().contains("has schema 3, and this program knows 1 to 2"), "{}", load());
     let nowhere = directory.path().join("none/samples.json");
     let error = format!("{:#}", newer.save(&nowhere).unwrap_err());
     assert!(error.contains("could not write") && error.contains("none"), "{error}");
@@ -285,6 +338,7 @@ fn when_the_time_is_up_each_case_still_has_a_sample() {
 fn more_workers_than_processors_is_run_and_said() {
     let plan = Plan { workers: vec![1, 100_000], ..plan() };
     let session = Session::new(plan);
+    session.begin("poach bench <made-up>");
     session.run(&MadeUp, &|_| {}).unwrap();
     let document = session.document();
     assert!(document.row("made-up", "alpha", "split", 100_000).unwrap().oversubscribed);
@@ -293,7 +347,7 @@ fn more_workers_than_processors_is_run_and_said() {
     assert!(text.contains("100000*") && text.contains("more workers than the"), "{text}");
 
     let directory = tempfile::tempdir().unwrap();
-    let written = figure::write(&document, "poach bench <made-up>", directory.path()).unwrap();
+    let written = figure::write(&document, directory.path()).unwrap();
     let names: Vec<_> =
         written.iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     let expected = [

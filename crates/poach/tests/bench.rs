@@ -55,7 +55,7 @@ fn one_json_document_with_the_samples() {
     let output = bench(&[&SMALL[..], &["--json"]].concat());
     assert!(output.status.success(), "{}", error(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], 2);
     assert_eq!(document["complete"], true);
     let rows = document["rows"].as_array().expect("rows");
     let systems: Vec<_> = rows.iter().map(|row| row["system"].as_str().unwrap()).collect();

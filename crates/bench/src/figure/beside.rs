@@ -7,9 +7,10 @@ use anyhow::Result;
 
 use super::bars::Axis;
 use super::claims::claims;
+use super::common::Svg;
 use super::papers::{FIGURES, PaperFigure, Shows};
 use super::{bars, curve};
-use crate::{Document, Row, geometric_mean};
+use crate::{Document, Ratio, Row, geometric_mean};
 
 /// One of the papers' figures as a table.
 pub(super) struct Beside {
@@ -59,18 +60,17 @@ impl PaperFigure {
         document.row(&row.suite, &row.workload, self.baseline, workers)
     }
 
-    /// What the figure shows of a row: p10, median and p90, or what takes their place.
+    /// What the figure shows of a row, between the ends of its whisker.
     fn values(&self, document: &Document, row: &Row) -> Option<[f64; 3]> {
-        let all = [row.p10, row.median, row.p90];
         match self.shows {
             Shows::Ratios | Shows::Times => {
-                let base = self.base(document, row)?.median;
-                (base > 0.0).then(|| all.map(|value| value / base))
+                let Ratio { low, value, high } = row.over(self.base(document, row)?)?;
+                Some([low, value, high])
             }
             Shows::SpeedUps => {
-                let one = document.row(&row.suite, &row.workload, &row.system, 1)?.median;
-                let [p10, median, p90] = all;
-                (row.workers > 1).then(|| [p90, median, p10].map(|value| one / value))
+                let one = document.row(&row.suite, &row.workload, &row.system, 1)?;
+                let Ratio { low, value, high } = row.gain(one)?;
+                (row.workers > 1).then_some([low, value, high])
             }
             Shows::Stolen => {
                 let (stolen, tasks) = (row.counters.get("stolen")?, row.counters.get("tasks")?);
@@ -162,7 +162,7 @@ impl PaperFigure {
     }
 
     /// The figure as SVG, one for each number of workers, or a curve over them.
-    pub(super) fn draw(&self, document: &Document) -> Result<Vec<(String, String)>> {
+    pub(super) fn draw(&self, document: &Document) -> Result<Vec<(String, Svg)>> {
         let mut figures = Vec::new();
         if !self.is_in(document) {
             return Ok(figures);
@@ -173,18 +173,24 @@ impl PaperFigure {
         workers.sort_unstable();
         workers.dedup();
         if self.name == "lace-6" {
-            let svg = curve::draw(&part, self.suite, &workers)?;
+            let svg = curve::each(&part, self.suite, self.title)?;
             figures.extend(svg.map(|svg| (format!("{}.svg", self.name), svg)));
             return Ok(figures);
         }
         let axis = match self.shows {
-            Shows::Ratios | Shows::Times => format!("time, as a multiple of `{}`", self.baseline),
-            Shows::SpeedUps => "speed-up over one worker".to_owned(),
-            Shows::Stolen => "stolen tasks, percent".to_owned(),
+            Shows::Ratios | Shows::Times => {
+                format!("Time, as a multiple of `{}`: lower is better.", self.baseline)
+            }
+            Shows::SpeedUps => "Speed-up over one worker: higher is better.".to_owned(),
+            Shows::Stolen => "Stolen tasks, percent of all.".to_owned(),
             Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
         };
         let ratio = matches!(self.shows, Shows::Ratios | Shows::Times);
-        let axis = Axis { name: &axis, ratio };
+        let note = match self.shows {
+            Shows::Stolen | Shows::Counters(_) => "Medians of counters; they have no whiskers.",
+            _ => bars::INTERVAL,
+        };
+        let axis = Axis { name: &axis, ratio, note };
         if self.shows == Shows::SpeedUps {
             workers.retain(|&count| count > 1);
         }
@@ -289,13 +295,14 @@ mod tests {
         {
             (row.suite, row.workload) = ("simulate".to_owned(), "lace-fib".to_owned());
             (row.system, row.workers) = (system.to_owned(), workers);
-            (row.p10, row.median, row.p90) = (seconds / 2.0, seconds, seconds * 2.0);
+            row.median = seconds;
+            row.samples = vec![seconds / 2.0, seconds, seconds * 2.0];
             rows.push(row.clone());
         }
         document.rows = rows;
         let figure = PaperFigure::find("lace-8").unwrap();
         let last = &document.rows[2];
-        assert_eq!(figure.values(&document, last), Some([8.0, 16.0, 32.0]));
+        assert_eq!(figure.values(&document, last), Some([16.0; 3]));
         assert_eq!(figure.values(&document, &document.rows[1]), None);
         assert_eq!(
             figure.value(&document, last).unwrap(),
@@ -304,7 +311,7 @@ mod tests {
         let drawn = figure.draw(&document).unwrap();
         let names: Vec<&str> = drawn.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["lace-8-48-workers.svg"]);
-        assert!(drawn[0].1.contains("speed-up over one worker"));
+        assert!(drawn[0].1.wide.contains("Speed-up over one worker"));
     }
 
     #[test]
@@ -325,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ratio_has_no_line_at_one_and_nothing_is_no_figure() {
-        let axis = Axis { name: "stolen", ratio: false };
+        let axis = Axis { name: "stolen", ratio: false, note: "note" };
         let draw = |height: f64| {
             let values = |_: &Row| Some([height; 3]);
             bars::draw_values(&document(), "fork-join", 2, "title", axis, &values).unwrap()
@@ -335,7 +342,7 @@ mod tests {
         let values = |_: &Row| Some([7.0; 3]);
         let with = bars::draw_values(&document(), "fork-join", 2, "title", ratio, &values);
         let lines = |svg: &str| svg.matches("<polyline").count();
-        assert_eq!(lines(&with.unwrap().unwrap()), lines(&draw(7.0).unwrap()) + 1);
+        assert_eq!(lines(&with.unwrap().unwrap().wide), lines(&draw(7.0).unwrap().wide) + 1);
     }
 
     #[test]

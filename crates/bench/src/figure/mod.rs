@@ -9,6 +9,7 @@ mod heat;
 mod page;
 mod papers;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ use crate::{Document, Row};
 /// # Errors
 ///
 /// If a file cannot be written, with its path.
-pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(document: &Document, directory: &Path) -> Result<Vec<PathBuf>> {
     let mut figures: Vec<Drawn> = Vec::new();
     for suite in distinct(document.rows.iter().map(|row| row.suite.as_str())) {
         let rows: Vec<&Row> = document.rows.iter().filter(|row| row.suite == suite).collect();
@@ -63,31 +64,65 @@ pub fn write(document: &Document, command: &str, directory: &Path) -> Result<Vec
         Ok(())
     };
     for drawn in &figures {
-        put(&drawn.name, &drawn.svg)?;
+        put(&drawn.name, &drawn.svg.wide)?;
     }
-    put("summary.txt", &summary(document, command))?;
-    put("index.html", &page::render(document, command, &figures))?;
+    put("summary.txt", &summary(document))?;
+    put("index.html", &page::render(document, &figures))?;
     Ok(written)
 }
 
-/// The run as text: what it was made on and with, its tables, and the papers' beside them.
-fn summary(document: &Document, command: &str) -> String {
+/// What a run was made on and with: terms, and what there is to say of each.
+fn facts(document: &Document) -> Vec<(&'static str, String)> {
     let machine = &document.machine;
-    let peers = machine.peers.iter().map(|(name, version)| format!("{name} {version}"));
-    format!(
-        "command  {command}\nmachine  {}, {} processors, {} MiB, {}, {}\nbuild    commit {}, {}, \
-         {}\npeers    {}\ninputs   {}\n\n{}\n{}",
-        machine.cpu,
-        machine.cores,
-        machine.memory_bytes >> 20,
-        machine.arch,
-        machine.os,
-        machine.commit,
-        machine.rustc,
-        machine.profile,
-        peers.collect::<Vec<_>>().join(", "),
-        document.size,
-        crate::table::render(document, 120),
-        text(document)
-    )
+    let peers: Vec<String> =
+        machine.peers.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let siblings = match machine.threads_per_core {
+        0 => String::new(),
+        1 => ", each said to be a core of its own".to_owned(),
+        count => format!(", {count} on a core"),
+    };
+    let mut facts: Vec<(&str, String)> = document
+        .commands
+        .iter()
+        .map(|command| {
+            let [before, after] = command.load;
+            let said = format!(
+                "{} ({}; {} samples; load {before:.2}, then {after:.2}; {:.1} % of the processors' time went to other guests)",
+                command.line,
+                crate::runs::day(command.began),
+                command.samples,
+                command.steal_percent
+            );
+            ("command", said)
+        })
+        .collect();
+    let processor = [machine.cpu.as_str(), &machine.model];
+    let processor: Vec<&str> = processor.into_iter().filter(|part| !part.is_empty()).collect();
+    facts.extend([
+        (
+            "machine",
+            format!(
+                "{}, {} processors{siblings}, {} MiB, {}",
+                processor.join(", "),
+                machine.cores,
+                machine.memory_bytes >> 20,
+                machine.arch
+            ),
+        ),
+        ("system", machine.os.clone()),
+        ("build", format!("{}, {}, {}", machine.source(), machine.rustc, machine.profile)),
+        ("peers", peers.join(", ")),
+        ("inputs", document.size.clone()),
+    ]);
+    facts
+}
+
+/// The run as text: what it was made on and with, its tables, and the papers' beside them.
+fn summary(document: &Document) -> String {
+    let mut summary = String::new();
+    for (term, said) in facts(document) {
+        // Writing to a string does not fail.
+        let _ = writeln!(summary, "{term:8} {said}");
+    }
+    format!("{summary}\n{}\n{}", crate::table::render(document, 120), text(document))
 }

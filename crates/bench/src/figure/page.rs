@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::beside;
 use super::claims::claims;
-use super::common::{Drawn, distinct};
+use super::common::{Drawn, Svg, distinct};
 use crate::words::{figure, workers};
 use crate::{Document, Row};
 
@@ -30,30 +30,26 @@ th{font-weight:600}.n{text-align:right;white-space:nowrap}td{white-space:nowrap}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft)}
 .paper{background:var(--card);border-radius:8px;padding:.5rem .8rem;margin:.6rem 0}
 .paper p{margin:.15rem 0}.paper b,.soft{color:var(--soft);font-weight:400}.bad{color:#d0402b}
-@media(max-width:44rem){svg{max-width:none}body{font-size:15px}dl{display:block}dd{margin:0 0 .4rem}}
+.narrow{display:none}
+@media(max-width:44rem){.wide{display:none}.narrow{display:block}body{font-size:15px}dl{display:block}dd{margin:0 0 .4rem}}
 ";
 
 /// The page as HTML; the figures are in it, so the one file can be kept or sent.
-pub(super) fn render(document: &Document, command: &str, figures: &[Drawn]) -> String {
+pub(super) fn render(document: &Document, figures: &[Drawn]) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
-    let _ = write(&mut page, document, command, figures);
+    let _ = write(&mut page, document, figures);
     page
 }
 
-fn write(
-    page: &mut String,
-    document: &Document,
-    command: &str,
-    figures: &[Drawn],
-) -> std::fmt::Result {
+fn write(page: &mut String, document: &Document, figures: &[Drawn]) -> std::fmt::Result {
     write!(
         page,
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\">\n<title>poach bench</title>\n\
          <style>{STYLE}</style></head>\n<body>\n<h1>poach bench</h1>\n"
     )?;
-    facts(page, document, command)?;
+    facts(page, document)?;
     for beside in beside::all(document) {
         writeln!(page, "<h2 id=\"{}\">{}</h2>", beside.figure.name, escape(beside.figure.title))?;
         page.push_str("<div class=\"paper\">\n");
@@ -114,19 +110,9 @@ fn write(
 }
 
 /// What the run was made on and with, and what went wrong with it.
-fn facts(page: &mut String, document: &Document, command: &str) -> std::fmt::Result {
-    let machine = &document.machine;
-    let peers: Vec<String> =
-        machine.peers.iter().map(|(name, version)| format!("{name} {version}")).collect();
+fn facts(page: &mut String, document: &Document) -> std::fmt::Result {
     page.push_str("<dl>\n");
-    for (term, text) in [
-        ("command", command.to_owned()),
-        ("machine", format!("{}, {} processors, {}", machine.cpu, machine.cores, machine.arch)),
-        ("system", machine.os.clone()),
-        ("build", format!("commit {}, {}, {}", machine.commit, machine.rustc, machine.profile)),
-        ("peers", peers.join(", ")),
-        ("inputs", document.size.clone()),
-    ] {
+    for (term, text) in super::facts(document) {
         writeln!(page, "<dt>{term}</dt><dd>{}</dd>", escape(&text))?;
     }
     page.push_str("</dl>\n");
@@ -150,15 +136,18 @@ fn facts(page: &mut String, document: &Document, command: &str) -> std::fmt::Res
         writeln!(
             page,
             "<p class=\"soft\">* more workers than the {} processors of this machine</p>",
-            machine.cores
+            document.machine.cores
         )?;
     }
     Ok(())
 }
 
 fn framed(page: &mut String, drawn: &Drawn) -> std::fmt::Result {
-    let (name, svg) = (escape(&drawn.name), &drawn.svg);
-    writeln!(page, "<figure id=\"{name}\"><div class=\"scroll\">\n{svg}\n</div></figure>")
+    let (name, Svg { wide, narrow }) = (escape(&drawn.name), &drawn.svg);
+    writeln!(
+        page,
+        "<figure id=\"{name}\"><div class=\"wide\">\n{wide}\n</div><div class=\"narrow\">\n{narrow}\n</div></figure>"
+    )
 }
 
 fn line(row: &Row) -> String {

@@ -7,16 +7,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Better, Case, Sample};
+use super::machine::Load;
 use super::machine::Machine;
-use super::statistics::Summary;
+use super::statistics::{Ratio, Summary, ratio};
 
-/// The version of the document's form, its field `schema`.
-pub const SCHEMA: u32 = 1;
+/// The version of the document's form, its field `schema`. The second has the rounds of samples, the commands, and more
+/// of the machine; documents of the first are read as well.
+pub const SCHEMA: u32 = 2;
 
 /// Everything that a run measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,10 +32,28 @@ pub struct Document {
     pub size: String,
     /// Whether every sample that was asked for was taken, or failed.
     pub complete: bool,
+    /// The commands that took the samples.
+    #[serde(default)]
+    pub commands: Vec<Command>,
     /// A row for each case, in the order in which they ran.
     pub rows: Vec<Row>,
     /// What could not be measured, and why.
     pub failures: Vec<Failure>,
+}
+
+/// A command that took samples, and what else the machine did meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// As one would write it.
+    pub line: String,
+    /// When it began, in seconds since 1970 (UTC).
+    pub began: u64,
+    /// How many samples it took.
+    pub samples: u64,
+    /// The system's load average over a minute, when it began and when it ended.
+    pub load: [f64; 2],
+    /// Of the processors' time, the percentage that the hypervisor gave to others meanwhile.
+    pub steal_percent: f64,
 }
 
 /// One workload under one system with so many workers.
@@ -52,6 +73,12 @@ pub struct Row {
     pub better: Better,
     /// Each sample, in the order in which they were taken.
     pub samples: Vec<f64>,
+    /// The round in which each was taken: those of one workload with the same number were taken one after the other.
+    #[serde(default)]
+    pub rounds: Vec<u64>,
+    /// How many times the workload ran for each sample, which is their mean: a sample is at least a tenth of a second of work.
+    #[serde(default)]
+    pub repetitions: Vec<u32>,
     /// The least sample.
     pub min: f64,
     /// The sample in the middle.
@@ -90,6 +117,7 @@ impl Document {
             machine: Machine::here(),
             size: size.to_owned(),
             complete: false,
+            commands: Vec::new(),
             rows: Vec::new(),
             failures: Vec::new(),
         }
@@ -100,17 +128,21 @@ impl Document {
         self.rows.iter().find(|row| row.is(suite, workload, system, workers))
     }
 
-    /// What the other systems' times are taken as a multiple of: the sequential program if there is one, else
-    /// the first system with as many workers.
-    pub fn baseline(&self, row: &Row) -> Option<&Row> {
-        let mut same = self
-            .rows
-            .iter()
-            .filter(|other| (&other.suite, &other.workload) == (&row.suite, &row.workload));
-        same.clone()
-            .find(|other| other.system == "sequential")
-            .or_else(|| same.find(|other| other.workers == row.workers))
-            .filter(|base| base.unit == row.unit)
+    /// The sequential program of a row's workload.
+    pub fn sequential(&self, row: &Row) -> Option<&Row> {
+        self.row(&row.suite, &row.workload, "sequential", 1).filter(|base| base.unit == row.unit)
+    }
+
+    /// What a row is beside: the sequential program if there is one, else the first system with as many workers, which is
+    /// a baseline for bars that name it, and none for a speed-up.
+    pub fn beside(&self, row: &Row) -> Option<&Row> {
+        let first = || {
+            self.rows.iter().find(|other| {
+                (&other.suite, &other.workload, other.workers)
+                    == (&row.suite, &row.workload, row.workers)
+            })
+        };
+        self.sequential(row).or_else(first).filter(|base| base.unit == row.unit)
     }
 
     /// How many samples there are of a case.
@@ -118,13 +150,39 @@ impl Document {
         self.rows.iter().find(|row| row.is_case(suite, case)).map_or(0, |row| row.samples.len())
     }
 
-    pub(crate) fn add(&mut self, suite: &str, case: &CaseName, sample: Sample) {
+    /// Adds a sample that was taken in that round, as the mean of so many repetitions.
+    pub(crate) fn add(
+        &mut self,
+        suite: &str,
+        case: &CaseName,
+        sample: Sample,
+        (round, repetitions): (u64, u32),
+    ) {
         let at = self.rows.iter().position(|row| row.is_case(suite, case));
         let at = at.unwrap_or_else(|| {
             self.rows.push(Row::new(suite, case, self.machine.cores));
             self.rows.len() - 1
         });
-        self.rows[at].add(sample);
+        self.rows[at].add(sample, round, repetitions);
+        if let Some(command) = self.commands.last_mut() {
+            command.samples += 1;
+        }
+    }
+
+    /// Brings the rows of a workload into the order of its cases, whatever the order of their first samples was.
+    pub(crate) fn arrange(&mut self, suite: &str, cases: &[&CaseName]) {
+        let rank = |row: &Row| cases.iter().position(|case| row.is_case(suite, case));
+        let (places, mut rows): (Vec<usize>, Vec<Row>) = self
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| rank(row).is_some())
+            .map(|(at, row)| (at, row.clone()))
+            .unzip();
+        rows.sort_by_key(rank);
+        for (at, row) in places.into_iter().zip(rows) {
+            self.rows[at] = row;
+        }
     }
 
     pub(crate) fn fail(&mut self, suite: &str, case: &CaseName, error: &anyhow::Error) {
@@ -153,6 +211,19 @@ impl Document {
             }
         }
         causes
+    }
+
+    /// Notes that a command begins.
+    pub(crate) fn begin(&mut self, line: &str) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.commands.retain(|command| command.samples > 0);
+        let load = Load::now().average;
+        self.commands.push(Command {
+            line: line.to_owned(),
+            began: since.as_secs(),
+            load: [load; 2],
+            ..Command::default()
+        });
     }
 
     /// The document as JSON.
@@ -192,8 +263,8 @@ impl Document {
         let document: Document = serde_json::from_str(&text)
             .with_context(|| format!("{} is not a document of `poach bench`", path.display()))?;
         ensure!(
-            document.schema == SCHEMA,
-            "{} has schema {}, and this program knows {SCHEMA}",
+            (1..=SCHEMA).contains(&document.schema),
+            "{} has schema {}, and this program knows 1 to {SCHEMA}",
             path.display(),
             document.schema
         );
@@ -229,6 +300,14 @@ pub(crate) struct CaseName {
 }
 
 impl CaseName {
+    pub(crate) fn unit(&self) -> &'static str {
+        self.unit
+    }
+
+    pub(crate) fn better(&self) -> Better {
+        self.better
+    }
+
     pub(crate) fn of(case: &Case) -> Self {
         CaseName {
             workload: case.workload,
@@ -251,6 +330,8 @@ impl Row {
             unit: case.unit.to_owned(),
             better: case.better,
             samples: Vec::new(),
+            rounds: Vec::new(),
+            repetitions: Vec::new(),
             min: 0.0,
             median: 0.0,
             p10: 0.0,
@@ -272,8 +353,25 @@ impl Row {
         self.is(suite, case.workload, &case.system, case.workers)
     }
 
-    fn add(&mut self, sample: Sample) {
+    /// How this row compares with another: its median over the other's. Samples that were taken in the same rounds are
+    /// compared round by round.
+    pub fn over(&self, base: &Row) -> Option<Ratio> {
+        let paired = !self.rounds.is_empty()
+            && self.rounds.len() == self.samples.len()
+            && self.rounds == base.rounds;
+        ratio(&self.samples, &base.samples, paired)
+    }
+
+    /// How many times as good as another row this one is.
+    pub fn gain(&self, base: &Row) -> Option<Ratio> {
+        let ratio = self.over(base).filter(|ratio| ratio.low > 0.0)?;
+        Some(if self.better == Better::Lower { ratio.inverse() } else { ratio })
+    }
+
+    fn add(&mut self, sample: Sample, round: u64, repetitions: u32) {
         self.samples.push(sample.value);
+        self.rounds.push(round);
+        self.repetitions.push(repetitions);
         for (name, value) in sample.counters {
             self.counter_samples.entry(name).or_default().push(value);
         }

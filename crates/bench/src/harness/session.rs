@@ -1,12 +1,15 @@
 //! A session runs a suite: for each workload it prepares every system, then takes one sample of each,
-//! round by round.
+//! round by round, in an order that is shuffled anew for each round, so that no system always follows the same other. The
+//! order depends on the workload and the round alone.
+//!
+//! With the full inputs a sample is the mean of as many repetitions as take a tenth of a second of work.
 //!
 //! Interleaving is within a workload, so that the inputs and pools of one workload at a time are in
 //! memory. The first sample of each case warms it up and is thrown away. The document is behind a
 //! lock that is held only to add a sample: another thread may take a whole copy at any time, which is
 //! how a run cut short leaves what it had.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
-use super::case::{Case, Request, Sample, Sampler, Size, Suite};
+use super::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 use super::document::{CaseName, Document};
+use super::machine::Load;
 use super::peer::Peer;
 
 /// What to run, and how often.
@@ -160,13 +164,20 @@ pub struct Session {
     plan: Plan,
     document: Mutex<Document>,
     stopped: AtomicBool,
+    /// What the machine had done when it began.
+    began: Load,
 }
 
 impl Session {
     /// A session with an empty document.
     pub fn new(plan: Plan) -> Self {
         let document = Document::new(plan.size.name());
-        Session { plan, document: Mutex::new(document), stopped: AtomicBool::new(false) }
+        Self::of(plan, document)
+    }
+
+    fn of(plan: Plan, document: Document) -> Self {
+        let stopped = AtomicBool::new(false);
+        Session { plan, document: Mutex::new(document), stopped, began: Load::now() }
     }
 
     /// A session that takes up `earlier`: only the samples that it lacks are taken.
@@ -179,12 +190,11 @@ impl Session {
         let fresh = Document::new(plan.size.name());
         ensure!(
             earlier.machine == fresh.machine,
-            "the earlier run is of another machine or build ({}, commit {}) than this one ({}, \
-             commit {})",
+            "the earlier run is of another machine or build ({}, {}) than this one ({}, {})",
             earlier.machine.cpu,
-            earlier.machine.commit,
+            earlier.machine.source(),
             fresh.machine.cpu,
-            fresh.machine.commit
+            fresh.machine.source()
         );
         ensure!(
             earlier.size == fresh.size,
@@ -194,13 +204,26 @@ impl Session {
         );
         earlier.complete = false;
         earlier.failures.clear();
-        let document = Mutex::new(earlier);
-        Ok(Session { plan, document, stopped: AtomicBool::new(false) })
+        earlier.schema = fresh.schema;
+        Ok(Self::of(plan, earlier))
+    }
+
+    /// Notes the command whose samples are taken from now on, as one would write it.
+    pub fn begin(&self, command: &str) {
+        self.lock().begin(command);
     }
 
     /// A whole copy of the document as it is now. Any thread may ask.
     pub fn document(&self) -> Document {
-        self.lock().clone()
+        let mut document = self.lock().clone();
+        if let Some(command) = document.commands.last_mut() {
+            let now = Load::now();
+            command.load[1] = now.average;
+            command.steal_percent = now.steal_percent(self.began);
+        }
+        // One that found all samples taken made no row.
+        document.commands.retain(|command| command.samples > 0);
+        document
     }
 
     /// Has [`run`](Session::run) return after the sample that it is taking. Any thread may ask.
@@ -237,7 +260,7 @@ impl Session {
                 let left = end.saturating_duration_since(Instant::now());
                 Instant::now() + left.div_f64((groups.len() + 1) as f64)
             });
-            self.run_workload(suite.name(), group, deadline, watch);
+            self.run_workload(suite.name(), workload, group, deadline, watch);
             if self.is_stopped() {
                 return Ok(());
             }
@@ -250,6 +273,7 @@ impl Session {
     fn run_workload(
         &self,
         suite: &str,
+        workload: &str,
         group: Vec<Case>,
         deadline: Option<Instant>,
         watch: &dyn Fn(Event),
@@ -257,16 +281,24 @@ impl Session {
         let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let mut running: Vec<Running> =
             group.into_iter().map(|case| self.prepare(suite, case, &late, watch)).collect();
+        // Rounds of another run are other rounds, though they have the same place in a row.
+        let run = self.lock().commands.len().saturating_sub(1) as u64 * ROUNDS_OF_A_RUN;
         for round in 0..self.plan.rounds {
-            for case in &mut running {
+            for at in order(workload, round, running.len()) {
+                let case = &mut running[at];
                 let enough = round < case.taken || (late() && case.taken.max(round) > 0);
                 if !enough
                     && !self.is_stopped()
-                    && let Some(sample) = self.sample(suite, case, watch)
+                    && let Some((sample, repetitions)) = self.sample(suite, case, watch)
                 {
-                    self.lock().add(suite, &case.name, sample);
+                    let of = (run + round as u64, repetitions);
+                    self.lock().add(suite, &case.name, sample, of);
                 }
                 watch(Event::Sampled);
+            }
+            if round == 0 {
+                let names: Vec<&CaseName> = running.iter().map(|case| &case.name).collect();
+                self.lock().arrange(suite, &names);
             }
         }
     }
@@ -294,16 +326,19 @@ impl Session {
         running
     }
 
-    /// Takes one sample of a case; one that fails is noted, and ends the case.
-    fn sample(&self, suite: &str, case: &mut Running, watch: &dyn Fn(Event)) -> Option<Sample> {
+    /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails is noted, and ends the
+    /// case.
+    fn sample(
+        &self,
+        suite: &str,
+        case: &mut Running,
+        watch: &dyn Fn(Event),
+    ) -> Option<(Sample, u32)> {
         let sampler = case.sampler.as_mut()?;
         let CaseName { workload, system, workers, .. } = &case.name;
         watch(Event::Sampling(workload, system.clone(), *workers));
-        let sample = caught(sampler).and_then(|sample| {
-            ensure!(sample.value.is_finite(), "its sample is {}, which is no figure", sample.value);
-            Ok(sample)
-        });
-        match sample {
+        let least = if case.name.computed { Duration::ZERO } else { least(self.plan.size) };
+        match repeated(sampler, &case.name, least) {
             Ok(sample) => Some(sample),
             Err(error) => {
                 case.sampler = None;
@@ -312,6 +347,70 @@ impl Session {
             }
         }
     }
+}
+
+/// More than a run has rounds.
+const ROUNDS_OF_A_RUN: u64 = 1_000_000;
+
+/// The least work that a sample is the measure of. Small inputs are for a first look, and for tests: one run of each.
+fn least(size: Size) -> Duration {
+    let tenth = Duration::from_millis(100);
+    size.pick(Duration::ZERO, Duration::ZERO, tenth, tenth)
+}
+
+/// Samples until `least` is reached, ten times that have passed with what is not timed, or [`REPETITIONS`]; their mean.
+fn repeated(sampler: &mut Sampler, name: &CaseName, least: Duration) -> Result<(Sample, u32)> {
+    /// A limit, for samples that take no time.
+    const REPETITIONS: usize = 10_000;
+    let began = Instant::now();
+    let mut work = Duration::ZERO;
+    let mut samples: Vec<Sample> = Vec::new();
+    loop {
+        let start = Instant::now();
+        let sample = caught(&mut *sampler)?;
+        ensure!(sample.value.is_finite(), "its sample is {}, which is no figure", sample.value);
+        // Of a case in seconds its own time counts, without what prepares and checks it.
+        let own = (name.unit() == Unit::SECONDS.name)
+            .then(|| Duration::try_from_secs_f64(sample.value).ok())
+            .flatten();
+        work += own.unwrap_or_else(|| start.elapsed());
+        samples.push(sample);
+        if work >= least || began.elapsed() >= 10 * least || samples.len() >= REPETITIONS {
+            break;
+        }
+    }
+    let count = samples.len();
+    Ok((mean(samples, name.better()), count as u32))
+}
+
+/// The mean of samples of the same work: of rates that is the harmonic one, as if all of it had been timed at once.
+fn mean(mut samples: Vec<Sample>, better: Better) -> Sample {
+    if samples.len() == 1 {
+        return samples.remove(0);
+    }
+    let count = samples.len() as f64;
+    let value = match better {
+        Better::Lower => samples.iter().map(|sample| sample.value).sum::<f64>() / count,
+        Better::Higher => count / samples.iter().map(|sample| sample.value.recip()).sum::<f64>(),
+    };
+    let mut counters: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for (name, value) in samples.into_iter().flat_map(|sample| sample.counters) {
+        let (sum, times) = counters.entry(name).or_default();
+        (*sum, *times) = (*sum + value, *times + 1.0);
+    }
+    let counters = counters.into_iter().map(|(name, (sum, times))| (name, sum / times)).collect();
+    Sample { value, counters }
+}
+
+/// The order in which the cases of a workload are sampled in a round: any of them is as likely as any other.
+fn order(workload: &str, round: usize, cases: usize) -> Vec<usize> {
+    // FNV-1a, so that two workloads have two orders.
+    let seed = workload.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut order: Vec<usize> = (0..cases).collect();
+    fastrand::Rng::with_seed(seed ^ round as u64).shuffle(&mut order);
+    order
 }
 
 /// Runs a part of a case; its panic is an error like any other.
@@ -341,4 +440,54 @@ fn by_workload(cases: Vec<Case>) -> VecDeque<(&'static str, Vec<Case>)> {
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_has_an_order_of_its_own_that_is_the_same_in_every_run() {
+        let orders: Vec<_> = (0..40).map(|round| order("fib", round, 5)).collect();
+        for (round, order_) in orders.iter().enumerate() {
+            let mut sorted = order_.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+            assert_eq!(*order_, order("fib", round, 5));
+        }
+        // Each case comes first in some round, and last in another.
+        for case in 0..5 {
+            assert!(orders.iter().any(|order| order[0] == case), "{case}");
+            assert!(orders.iter().any(|order| order[4] == case), "{case}");
+        }
+        assert_ne!(order("fib", 0, 20), order("queens", 0, 20));
+    }
+
+    fn sampler(value: f64) -> Sampler {
+        let mut steals = 0.0;
+        Box::new(move || {
+            steals += 1.0;
+            Ok(Sample::from(value).count("steals", steals))
+        })
+    }
+
+    #[test]
+    fn a_sample_is_the_mean_of_as_many_repetitions_as_make_a_tenth_of_a_second() {
+        let name = CaseName::of(&Case::timed("fib", "split", 1, || Ok(())));
+        let (sample, count) = repeated(&mut sampler(0.03), &name, least(Size::Full)).unwrap();
+        assert_eq!((count, sample.counters["steals"]), (4, 2.5));
+        assert!((sample.value - 0.03).abs() < 1e-12);
+        for size in [Size::Tiny, Size::Quick] {
+            assert_eq!(repeated(&mut sampler(1e-9), &name, least(size)).unwrap().1, 1);
+        }
+        assert_eq!(repeated(&mut sampler(7.0), &name, least(Size::Full)).unwrap().1, 1);
+    }
+
+    #[test]
+    fn a_mean_of_rates_is_that_of_the_whole_work() {
+        // A million in a second and a million in half a second: two in one and a half.
+        let samples = vec![Sample::from(1.0), Sample::from(2.0)];
+        assert!((mean(samples.clone(), Better::Higher).value - 4.0 / 3.0).abs() < 1e-12);
+        assert!((mean(samples, Better::Lower).value - 1.5).abs() < 1e-12);
+    }
 }

@@ -309,6 +309,9 @@ enum Message {
 
 fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let Run { suite, session, out, figure: paper } = run;
+    // As whoever repeats it would write it, wherever the program lies here.
+    let written = iter::once("poach".to_owned()).chain(std::env::args().skip(1));
+    session.begin(&written.collect::<Vec<_>>().join(" "));
     let (sender, messages) = mpsc::channel();
     let interrupt = sender.clone();
     // A receiver that is gone means that the program is ending already.
@@ -331,10 +334,7 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let document = session.document();
     if let Some(directory) = out {
         document.save(&directory.join(SAMPLES))?;
-        // As whoever repeats it would write it, wherever the program lies here.
-        let arguments = std::env::args().skip(1);
-        let command = iter::once("poach".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ");
-        figure::write(&document, &command, directory)?;
+        figure::write(&document, directory)?;
     }
     if arguments.json {
         print(document.to_json()?.as_bytes())?;
