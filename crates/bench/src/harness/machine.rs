@@ -6,6 +6,9 @@ use std::thread::available_parallelism;
 
 use serde::{Deserialize, Serialize};
 
+/// Of a build that is as its commit says this is nothing.
+const DIRTY: &str = env!("POACH_DIRTY");
+
 /// The machine and the build. What could not be found out is an empty text or a zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -66,7 +69,7 @@ impl Machine {
             rustc: env!("POACH_RUSTC").to_owned(),
             profile: env!("POACH_PROFILE").to_owned(),
             commit: env!("POACH_COMMIT").to_owned(),
-            dirty: env!("POACH_DIRTY").to_owned(),
+            dirty: DIRTY.to_owned(),
             peers: peers(env!("POACH_PEERS")),
         }
     }
