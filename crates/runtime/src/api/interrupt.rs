@@ -33,6 +33,9 @@
 //! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
 //! of their own. While step 3 waits, those who have come wait in the frame's main loop.
 //!
+//! The last one to leave a frame leaves it to the registry that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
+//! them anew took most of the time of a short one.
+//!
 //! Nobody who is called can have left: a pool's workers end only when no detached task is left (see
 //! `registry`), and the interrupt is called by such a task, or by one that something with a borrow of
 //! the pool waits for. A spare worker comes and goes under the lock that the roll call takes.
@@ -50,7 +53,7 @@ use crate::pool::allocate::{PoolConfig, TaskStacks, allocate};
 use crate::pool::build_error::BuildError;
 use crate::pool::global;
 use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::{Registry, Spawns};
+use crate::scheduler::registry::{Frame, Registry, Spawns};
 use crate::scheduler::victim_order::Plan;
 
 /// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end
@@ -68,7 +71,8 @@ use crate::scheduler::victim_order::Plan;
 /// A thread that a pool was made to use ([`use_current_thread`](crate::Builder::use_current_thread)) is
 /// waited for until it comes to a cooperation point; so is a worker that blocks.
 ///
-/// Costs a task stack and a queue for each worker (address space, not touched), and a message to each.
+/// Costs a message to each worker; the first time, and at each new depth of interrupts in interrupts, a task stack and a queue for each as well (address
+/// space, not touched), which stay with the pool for the next one.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -146,13 +150,25 @@ pub(crate) fn interrupt_from<R: Send>(
 fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
     let registry = &local.registry;
     registry.check_usable();
-    let frame = match Interruption::new(registry) {
-        Ok(frame) => frame,
-        Err(error) => panic!("an interrupt's frame could not be made: {error}"),
-    };
-    while !registry.spares.begin_interrupt(|spares| frame.call_all(registry, local.index, spares)) {
+    let frame = loop {
+        let mut made = None;
+        let begun = registry.spares.begin_interrupt(|spares| {
+            made = Some(
+                Interruption::new(registry)
+                    .inspect(|frame| frame.call_all(registry, local.index, spares)),
+            );
+        });
+        match made {
+            Some(Ok(frame)) => break frame,
+            Some(Err(error)) => {
+                registry.spares.end_interrupt();
+                registry.sleep.wake_all();
+                panic!("an interrupt's frame could not be made: {error}");
+            }
+            None => debug_assert!(!begun, "whoever has the turn makes a frame"),
+        }
         local.wait_for_any(&|| !registry.spares.is_interrupted(), &|| false);
-    }
+    };
     let result = frame.visit(local.index, |visit| {
         visit.wait_for_any(&|| frame.is_complete(), &|| false);
         let result = catch(f);
@@ -160,6 +176,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         visit.main_loop();
         result
     });
+    frame.finish();
     registry.sleep.open_places();
     registry.spares.end_interrupt();
     // Line P1 of sleep/README.md was the end; those who wait for their turn may be anywhere.
@@ -180,6 +197,17 @@ struct Interruption {
 
 impl Interruption {
     fn new(parent: &Arc<Registry>) -> Result<Arc<Interruption>, BuildError> {
+        let frame = match parent.kept_frame() {
+            Some(frame) => frame,
+            None => Interruption::allocate(parent)?,
+        };
+        let Frame { registry, owners } = frame;
+        let (owners, missing) = (Mutex::new(owners), Word::new(0));
+        Ok(Arc::new(Interruption { registry, owners, missing }))
+    }
+
+    #[cold]
+    fn allocate(parent: &Arc<Registry>) -> Result<Frame, BuildError> {
         let (registry, owners) = allocate(
             &Plan::anywhere(parent.workers.len()),
             PoolConfig {
@@ -191,11 +219,15 @@ impl Interruption {
             Arc::clone(&parent.handlers),
             Some(Arc::clone(parent)),
         )?;
-        Ok(Arc::new(Interruption {
-            registry,
-            owners: Mutex::new(owners.into_iter().map(Some).collect()),
-            missing: Word::new(0),
-        }))
+        Ok(Frame { registry, owners: owners.into_iter().map(Some).collect() })
+    }
+
+    /// Nobody of this thread needs it any more. The last one leaves it to the next interrupt.
+    fn finish(self: Arc<Self>) {
+        if let Some(Interruption { registry, owners, .. }) = Arc::into_inner(self) {
+            let owners = owners.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Registry::keep_frame(Frame { registry, owners });
+        }
     }
 
     /// The roll call, under the lock of the spares.
@@ -221,7 +253,7 @@ impl Interruption {
     }
 
     /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is finished.
-    fn answer(&self, index: usize, caller: usize) {
+    fn answer(self: Arc<Self>, index: usize, caller: usize) {
         self.visit(index, |visit| {
             // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`. It is
             // line P1 of sleep/README.md.
@@ -229,6 +261,7 @@ impl Interruption {
             self.registry.sleep.wake(caller);
             visit.main_loop();
         });
+        self.finish();
     }
 
     /// Line S5.
@@ -248,6 +281,46 @@ impl Interruption {
                 visitor.nesting_depth.stack.set(below.nesting_depth.stack.get());
             }
         });
-        visitor.enter(f)
+        let result = visitor.enter(f);
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners[index] = Some(visitor.into_spawns());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    fn nested(depth: usize) -> usize {
+        if depth == 0 {
+            return 0;
+        }
+        interrupt(|| crate::join(|| nested(depth - 1), || 1)).0 + 1
+    }
+
+    #[test]
+    fn frames_are_kept_for_the_next_interrupt_and_end_with_their_pool() {
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let registry = Arc::downgrade(pool.registry());
+        for _ in 0..50 {
+            assert_eq!(pool.install(|| nested(3)), 3);
+        }
+        // The last worker may be leaving it yet.
+        let kept = loop {
+            match pool.registry().kept_frame() {
+                Some(frame) => break frame,
+                None => thread::yield_now(),
+            }
+        };
+        assert!(kept.registry.serves(pool.registry()));
+        assert!(kept.registry.kept_frame().is_some(), "with the frames that it keeps itself");
+        drop(kept);
+        drop(pool);
+        assert!(registry.upgrade().is_none(), "a frame that is kept keeps nothing");
     }
 }

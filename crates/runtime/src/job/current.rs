@@ -31,7 +31,7 @@ impl Local {
         });
     }
 
-    /// The bottom of a worker's stack. Called once for each worker, for the one Local that it has; the thread that
+    /// The bottom of a worker's stack. Called once for each Local, of which a worker has one at a time; the thread that
     /// has the Local is the stack's owner.
     pub(crate) fn bottom(registry: &Registry, index: usize) -> Head {
         // SAFETY: one thread at a time owns the stack, by this function's contract; and its Local keeps the

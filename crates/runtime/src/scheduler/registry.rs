@@ -12,7 +12,7 @@
 //! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
 //! looks are line S5 of sleep/README.md.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use poach_deque::split::{Stack, Stealer};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
@@ -117,6 +117,15 @@ pub(crate) struct WaitPolicy {
     pub(crate) order: SpawnOrder,
 }
 
+/// A registry with nobody in it, and its workers' own ends of their queues: what an interrupt needs.
+pub(crate) struct Frame {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) owners: Vec<Option<Spawns>>,
+}
+
+/// So many frames are kept: while the last worker leaves one, the next interrupt may have begun.
+const FRAMES: usize = 2;
+
 pub(crate) struct Registry {
     pub(crate) workers: Box<[Remote]>,
     /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
@@ -139,6 +148,8 @@ pub(crate) struct Registry {
     pub(crate) wait_policy: WaitPolicy,
     /// The registry whose workers have been interrupted and work for this one.
     parent: Option<Arc<Registry>>,
+    /// What interrupts of this one have left for the next. Locked on its workers' threads alone.
+    frames: Mutex<Vec<Frame>>,
     pub(crate) fork_guard: ForkGuard,
     pub(crate) recordings: Recordings,
     /// The names of the threads, by their workers' indices; of a frame none.
@@ -164,6 +175,7 @@ impl Registry {
             spares: Spares::new(spares),
             wait_policy: parts.wait_policy,
             parent: parts.parent,
+            frames: Mutex::new(Vec::new()),
             fork_guard: ForkGuard::here(),
             recordings: Recordings::new(),
             names: OnceLock::new(),
@@ -175,6 +187,37 @@ impl Registry {
     #[inline]
     pub(crate) fn serves(&self, pool: &Registry) -> bool {
         std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
+    }
+
+    /// A frame that an interrupt of this registry has left, for the next one.
+    pub(crate) fn kept_frame(self: &Arc<Self>) -> Option<Frame> {
+        let mut frame = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        Arc::get_mut(&mut frame.registry)?.parent = Some(Arc::clone(self));
+        Some(frame)
+    }
+
+    /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that it keeps itself, for the next interrupt
+    /// of the same registry; unless somebody else still knows it, or something is left of what was done in it.
+    pub(crate) fn keep_frame(mut frame: Frame) {
+        let complete = frame.owners.iter().all(Option::is_some);
+        let Some(registry) = Arc::get_mut(&mut frame.registry) else { return };
+        // Relaxed, here and below: nobody else has it.
+        let counts = [&*registry.detached, &*registry.awaitable, &registry.dropping];
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        let left = registry.has_injected()
+            || registry.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
+            || !registry.sleep.is_deserted();
+        if !complete || left || counts != [0; 3] {
+            return;
+        }
+        registry.closing.store(0, Ordering::Relaxed);
+        registry.spares = Spares::new(registry.first_guest() - registry.threads);
+        // Kept frames do not keep the registry that keeps them.
+        let Some(parent) = registry.parent.take() else { return };
+        let mut frames = parent.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        if frames.len() < FRAMES {
+            frames.push(frame);
+        }
     }
 
     /// Hands a task to the pool from outside, or from a worker whose own queue is full.

@@ -93,6 +93,11 @@ impl Local {
         }
     }
 
+    /// The end of this worker, whose queue another may have.
+    pub(crate) fn into_spawns(self) -> Spawns {
+        self.spawns
+    }
+
     /// Pushes a spawned task onto this worker's queue.
     #[inline]
     pub(crate) fn spawn(&self, task: Task) {

@@ -271,6 +271,15 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         !(look_again() && self.take_out(worker))
     }
 
+    /// Whether no worker searches or sleeps, and no guest is in: as at the beginning.
+    pub(crate) fn is_deserted(&self) -> bool {
+        let count = |word: &M::Word| word.load(Ordering::Relaxed);
+        count(&self.searching) == 0
+            && count(&self.napping) == 0
+            && count(&self.guests) == 0
+            && !self.idle.any(ANY)
+    }
+
     /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
     /// requests before it asks: one that was seen asleep sees them before it pushes.
     #[cold]
