@@ -74,6 +74,13 @@ extern lace_newframe_t poach_lace_frames;
 #define lace_barrier() poach_lace_barrier()
 #define lace_sleep_us(microseconds) poach_lace_sleep(microseconds)
 #define lace_gethrtime() poach_lace_time()
+/* Scratch memory: of the calling thread, whichever worker is named. */
+#define lace_set_scratch_size(bytes) poach_lace_set_scratch_size(bytes)
+/* The system commits pages as they are used. */
+#define lace_set_scratch_band(bytes) ((void)(bytes))
+#define lace_scratch_alloc(worker, bytes) ((void)(worker), poach_lace_scratch_alloc(bytes))
+#define lace_scratch_mark(worker) ((void)(worker), poach_lace_scratch_mark())
+#define lace_scratch_reset(worker, mark) ((void)(worker), poach_lace_scratch_reset(mark))
 /* The counters are always on. */
 #define lace_count_reset() poach_lace_count_reset()
 #define lace_count_report() lace_count_report_file(stdout)
@@ -85,6 +92,12 @@ POACH_INLINE unsigned int lace_not_negative_(long long workers)
         abort();
     }
     return (unsigned int)workers;
+}
+
+/* So many bytes, or as many as there cannot be. */
+POACH_INLINE size_t lace_scratch_bytes_(size_t size, size_t count)
+{
+    return count > SIZE_MAX / size ? SIZE_MAX : size * count;
 }
 
 POACH_INLINE int lace_frames_under_way_(void)

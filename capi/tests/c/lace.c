@@ -198,6 +198,29 @@ static void *outside(void *unused)
     return unused;
 }
 
+/* Each task resets what it has taken, whoever runs it. */
+TASK_1(long, scratches, long, depth)
+{
+    void *mark = LACE_SCRATCH_MARK();
+    uint32_t *mine = LACE_SCRATCH_ARRAY(uint32_t, 25 + (size_t)depth);
+    CHECK((uintptr_t)mine % 16 == 0);
+    for (long at = 0; at < 25 + depth; at++) mine[at] = (uint32_t)depth;
+    long below = 0;
+    if (depth > 0) {
+        SPAWN(scratches, depth - 1);
+        below += CALL(scratches, depth - 1);
+        below += SYNC(scratches);
+    }
+    for (long at = 0; at < 25 + depth; at++) CHECK(mine[at] == (uint32_t)depth);
+    char *next = (char *)LACE_SCRATCH_ALLOC(1);
+    CHECK(next >= (char *)(mine + 25 + depth));
+    LACE_SCRATCH_RESET(mark);
+    CHECK(lace_scratch_mark(lace_get_worker()) == mark || mark == NULL);
+    CHECK(lace_scratch_alloc(lace_get_worker(), 1) == (void *)mine);
+    lace_scratch_reset(lace_get_worker(), mark);
+    return below + 1;
+}
+
 static void with(unsigned workers)
 {
     lace_start(workers, 0);
@@ -217,6 +240,7 @@ static void with(unsigned workers)
     CHECK(taken() == lace_workers());
     arrived = 0;
     TOGETHER(meets, 50);
+    CHECK(RUN(scratches, 10) == 2047);
     RUN(frames, 5);
     CHECK(taken() == 1 + 5 * lace_workers());
     lace_suspend();
@@ -247,6 +271,8 @@ int main(void)
 {
     lace_set_verbosity(0);
     lace_set_stacksize(16 << 20);
+    lace_set_scratch_size(1 << 20);
+    lace_set_scratch_band(1 << 16);
     CHECK(lace_get_stacksize() == 16 << 20);
     for (unsigned workers = 0; workers <= 4; workers++) {
         with(workers);

@@ -118,6 +118,12 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
 #define LACE_ME LACE_VARS
 #define __lace_worker __lace_dq_head
 
+/* Scratch memory, in a task; `worker` of the functions' spelling is what lace_get_worker() has, or __lace_worker. */
+#define LACE_SCRATCH_ALLOC(bytes) lace_scratch_alloc(__lace_worker, bytes)
+#define LACE_SCRATCH_ARRAY(type, count) ((type *)lace_scratch_alloc(__lace_worker, lace_scratch_bytes_(sizeof(type), (count))))
+#define LACE_SCRATCH_MARK() lace_scratch_mark(__lace_worker)
+#define LACE_SCRATCH_RESET(mark) lace_scratch_reset(__lace_worker, mark)
+
 #define TASK_IS_STOLEN(task) (__atomic_load_n(&(task)->status, __ATOMIC_RELAXED) != 0)
 #define TASK_IS_COMPLETED(task) (__atomic_load_n(&(task)->status, __ATOMIC_ACQUIRE) & 1)
 #define TASK_RESULT(task) (&(task)->d[0])

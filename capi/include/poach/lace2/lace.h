@@ -25,20 +25,12 @@ typedef struct lace_worker {
 /* Starting. */
 #define lace_start(workers, dqsize, stacksize)                                                  \
     (poach_lace_set_stacksize(stacksize), poach_lace_start(lace_not_negative_((long long)(workers)), (dqsize)))
-#define lace_set_scratch_size(bytes) poach_lace_set_scratch_size(bytes)
-/* The system commits pages as they are used. */
-#define lace_set_scratch_band(bytes) ((void)(bytes))
 
 /* Asking. */
 #define lace_worker_count() poach_lace_workers()
 #define lace_worker_id() ((int)poach_current_index())
 #define lace_get_worker() ((lace_worker *)poach_lace_worker())
 #define lace_get_head() (lace_get_worker()->head)
-
-/* Scratch memory. */
-#define lace_scratch_alloc(worker, bytes) ((void)(worker), poach_lace_scratch_alloc(bytes))
-#define lace_scratch_mark(worker) ((void)(worker), poach_lace_scratch_mark())
-#define lace_scratch_reset(worker, mark) ((void)(worker), poach_lace_scratch_reset(mark))
 
 /* All workers. Each task can be stolen at any time: a thief asks its owner. */
 #define lace_make_all_shared() ((void)0)
