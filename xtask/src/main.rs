@@ -40,6 +40,14 @@ enum Verb {
     Cross,
     /// The library and the program compile with the oldest compiler that `Cargo.toml` states.
     Oldest,
+    /// The library and the program compile with the oldest version of each dependency that `Cargo.toml` allows.
+    Minimal,
+    /// The tests run on an emulated 64-bit Arm.
+    Aarch64(verb::emulated::Options),
+    /// The tests of words and queues run on an emulated machine that keeps the high byte first (s390x).
+    BigEndian(verb::emulated::Options),
+    /// The tests run as Windows programs under Wine.
+    Wine(verb::emulated::Options),
     /// The unit and behaviour tests of the crates that hold `unsafe` run under Miri.
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
@@ -68,9 +76,11 @@ enum Verb {
     Guide(verb::guide::Options),
     /// The packages are packed, and from them alone the program is installed and run, and the library used.
     Publish(verb::publish::Options),
+    /// The commit and the tag of a release, once what a release promises holds.
+    Release(verb::release::Options),
     /// The wheel for Python builds, installs into scratch environments, and its tests and types pass there.
     Python(verb::python::Options),
-    /// The quick verbs, one after the other: fmt, lint, dependencies, docs, cross, oldest.
+    /// The quick verbs, one after the other: fmt, lint, dependencies, docs, cross, oldest, minimal.
     Ci,
 }
 
@@ -83,6 +93,10 @@ fn main() -> ExitCode {
         Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),
         Verb::Oldest => verb::oldest::run(),
+        Verb::Minimal => verb::minimal::run(),
+        Verb::Aarch64(options) => verb::emulated::run(&verb::emulated::AARCH64, &options),
+        Verb::BigEndian(options) => verb::emulated::run(&verb::emulated::BIG_ENDIAN, &options),
+        Verb::Wine(options) => verb::emulated::run(&verb::emulated::WINE, &options),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),
@@ -97,6 +111,7 @@ fn main() -> ExitCode {
         Verb::Capi(options) => verb::capi::run(&options),
         Verb::Guide(options) => verb::guide::run(&options),
         Verb::Publish(options) => verb::publish::run(&options),
+        Verb::Release(options) => verb::release::run(&options),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),
     };

@@ -56,6 +56,12 @@ impl Step {
         self
     }
 
+    /// In this directory, where that is not the root of the workspace.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
     /// A variable of its environment.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);

@@ -1,7 +1,8 @@
 //! What is in the workspace, as cargo tells it: so a new crate, model or stress test is checked
 //! from the day it is there, and no list has to be kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use cargo_metadata::semver::Version;
@@ -17,6 +18,24 @@ pub(crate) fn root() -> PathBuf {
 /// Where cargo puts what it builds.
 pub(crate) fn target_directory() -> Result<PathBuf> {
     Ok(Workspace::load()?.0.target_directory.into_std_path_buf())
+}
+
+/// Copies the files of the workspace that git knows of.
+pub(crate) fn copy(root: &Path, copy: &Path) -> Result<()> {
+    let output = Command::new("git").arg("ls-files").current_dir(root).output()?;
+    for path in String::from_utf8_lossy(&output.stdout).lines() {
+        let (from, to) = (root.join(path), copy.join(path));
+        let Ok(new) = std::fs::read(&from) else { continue };
+        // What is the same is left alone: cargo goes by the time of the last change.
+        if std::fs::read(&to).is_ok_and(|old| old == new) {
+            continue;
+        }
+        if let Some(directory) = to.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        std::fs::write(&to, new)?;
+    }
+    Ok(())
 }
 
 /// The packages of the workspace.

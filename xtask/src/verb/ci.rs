@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{cross, dependencies, docs, fmt, lint, oldest};
+use super::{cross, dependencies, docs, fmt, lint, minimal, oldest};
 
 pub(crate) fn run() -> Result<()> {
     fmt::run()?;
@@ -10,5 +10,6 @@ pub(crate) fn run() -> Result<()> {
     dependencies::run()?;
     docs::run()?;
     cross::run()?;
-    oldest::run()
+    oldest::run()?;
+    minimal::run()
 }

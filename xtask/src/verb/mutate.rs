@@ -200,7 +200,7 @@ fn judge(
                 let (queue, journal) = (&queue, &journal);
                 scope.spawn(move || -> Result<()> {
                     let copy = scratch.join(format!("copy-{job}"));
-                    copy_workspace(root, &copy)?;
+                    workspace::copy(root, &copy)?;
                     let target = scratch.join(format!("target-{job}"));
                     loop {
                         let next = queue.lock().expect("nobody panics with it").next();
@@ -221,24 +221,6 @@ fn judge(
             .collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker returns"))
     })
-}
-
-/// Copies what git knows of.
-fn copy_workspace(root: &Path, copy: &Path) -> Result<()> {
-    let output = Command::new("git").arg("ls-files").current_dir(root).output()?;
-    for path in String::from_utf8_lossy(&output.stdout).lines() {
-        let (from, to) = (root.join(path), copy.join(path));
-        let Ok(new) = std::fs::read(&from) else { continue };
-        // What is the same is left alone: cargo goes by the time of the last change.
-        if std::fs::read(&to).is_ok_and(|old| old == new) {
-            continue;
-        }
-        if let Some(directory) = to.parent() {
-            std::fs::create_dir_all(directory)?;
-        }
-        std::fs::write(&to, new)?;
-    }
-    Ok(())
 }
 
 /// Runs the commands one after the other until one fails.

@@ -19,10 +19,10 @@ use crate::workspace::{Workspace, root, target_directory};
 pub(crate) struct Options {
     /// Publish nothing: pack, install from the packages, run.
     #[arg(long)]
-    dry: bool,
+    pub(super) dry: bool,
     /// Ask the package index, too, whether each name is free: before the first release.
     #[arg(long)]
-    names: bool,
+    pub(super) names: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{Case, Journal, Outcome, copy_workspace, fingerprint, wait};
+use super::{Case, Journal, Outcome, fingerprint, wait};
 use crate::mutate::Mutant;
 use crate::mutate::together::{Woven, module, weave};
 use crate::workspace;
@@ -20,7 +20,7 @@ use crate::workspace;
 /// How often what does not compile is left out before the rest counts as broken.
 const ROUNDS: usize = 12;
 /// A test that takes longer tries no mutants.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(60);
 /// What a test may take beyond twenty times what it took before.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -235,7 +235,7 @@ pub(super) fn judge(
     }
     let copy = scratch.join("together");
     let target = workspace::target_directory()?;
-    copy_workspace(root, &copy)?;
+    workspace::copy(root, &copy)?;
     let left_out = build(&copy, &target, cases)?;
     let tests = tests(&copy, &target, cases, scratch)?;
     for (place, case) in cases.iter().enumerate() {

@@ -1,0 +1,130 @@
+//! `cargo xtask aarch64`, `big-endian` and `wine`: the tests run on platforms that this machine is not.
+//!
+//! Debian's cross compilers link the test programs, and an emulator runs each. What is emulated is the instruction set or the system,
+//! never the memory: a processor of total store order underneath shows no weak ordering. For that there are loom and `poach check
+//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use crate::run::{Step, need_program, need_target};
+use crate::workspace::Workspace;
+
+/// A platform, and how its programs are made and run here.
+pub(crate) struct Platform {
+    /// The verb.
+    name: &'static str,
+    target: &'static str,
+    /// The program that links, and the Debian packages that it comes with.
+    linker: (&'static str, &'static str),
+    /// The command that runs a program, and the Debian packages that it comes with.
+    runner: (&'static str, &'static str),
+    /// Directories of the crates whose tests run.
+    crates: &'static [&'static str],
+    /// Programs of tests, or tests in one as `program::test`, that are left out; the reason.
+    left_out: &'static [(&'static str, &'static str)],
+}
+
+const THREADS_OF_ITS_OWN: (&str, &str) = (
+    "poach-memory early",
+    "the emulator has threads of its own, so the process is not alone before `main`",
+);
+
+pub(crate) const AARCH64: Platform = Platform {
+    name: "aarch64",
+    target: "aarch64-unknown-linux-gnu",
+    linker: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    runner: ("qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
+    crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
+    left_out: &[THREADS_OF_ITS_OWN],
+};
+
+pub(crate) const BIG_ENDIAN: Platform = Platform {
+    name: "big-endian",
+    target: "s390x-unknown-linux-gnu",
+    linker: ("s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu libc6-dev-s390x-cross"),
+    runner: ("qemu-s390x -L /usr/s390x-linux-gnu", "qemu-user"),
+    crates: &["crates/memory", "crates/deque"],
+    left_out: &[THREADS_OF_ITS_OWN],
+};
+
+pub(crate) const WINE: Platform = Platform {
+    name: "wine",
+    target: "x86_64-pc-windows-gnu",
+    linker: ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"),
+    runner: ("wine", "wine wine64"),
+    crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
+    left_out: &[],
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only this package.
+    #[arg(long, short)]
+    package: Option<String>,
+    /// Only this program of tests; `lib` is the package's own.
+    #[arg(long, value_name = "NAME")]
+    test: Option<String>,
+}
+
+pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
+    let workspace = Workspace::load()?;
+    let mut packages = workspace.libraries(platform.crates);
+    if let Some(only) = &options.package {
+        packages.retain(|package| package == only);
+        ensure!(!packages.is_empty(), "{only} is not a package of {}", platform.crates.join(", "));
+    }
+    need_target(platform.target)?;
+    need_program(platform.linker.0, "--version", platform.linker.1)?;
+    let runner = platform.runner.0.split(' ').next().unwrap_or_default();
+    need_program(runner, "--version", platform.runner.1)?;
+    let variable = platform.target.to_uppercase().replace('-', "_");
+    let tests = workspace.tests("");
+    let mut table = Vec::new();
+    for package in &packages {
+        let mut programs = vec!["lib"];
+        let of_package = tests.iter().filter(|test| test.package == *package);
+        programs.extend(of_package.map(|test| test.name.as_str()));
+        for program in programs {
+            if options.test.as_deref().is_some_and(|only| only != program) {
+                continue;
+            }
+            let label = format!("{package} {program}");
+            // The models are of a simulated machine, the same on each platform.
+            let model = program.starts_with("model_").then_some("a model of a simulated machine");
+            let reason = platform.left_out.iter().find(|(name, _)| *name == label);
+            if let Some(reason) = model.or(reason.map(|(_, reason)| *reason)) {
+                table.push((label, Err(reason)));
+                continue;
+            }
+            let chosen = if program == "lib" { vec!["--lib"] } else { vec!["--test", program] };
+            let single = format!("{label}::");
+            let skipped =
+                platform.left_out.iter().filter_map(|(name, _)| name.strip_prefix(&single));
+            let began = Instant::now();
+            let passed = Step::cargo("test --target")
+                .args([platform.target, "--package", package])
+                .args(chosen)
+                .args(["--"])
+                .args(skipped.flat_map(|test| ["--skip", test]))
+                .env(&format!("CARGO_TARGET_{variable}_LINKER"), platform.linker.0)
+                .env(&format!("CARGO_TARGET_{variable}_RUNNER"), platform.runner.0)
+                .run_tests(&format!("a test fails on {}", platform.target))?;
+            table.push((label, Ok((passed, began.elapsed().as_secs()))));
+        }
+    }
+    eprintln!("\n{:36} {:>7} {:>7}", "", "passed", "seconds");
+    for (label, row) in &table {
+        match row {
+            Ok((passed, seconds)) => eprintln!("{label:36} {passed:7} {seconds:7}"),
+            Err(reason) => eprintln!("{label:36} left out: {reason}"),
+        }
+    }
+    for (test, reason) in platform.left_out.iter().filter(|(name, _)| name.contains("::")) {
+        eprintln!("{test} left out: {reason}");
+    }
+    let all: u64 = table.iter().filter_map(|(_, row)| row.as_ref().ok()).map(|row| row.0).sum();
+    eprintln!("{}: {all} tests passed as programs of {}", platform.name, platform.target);
+    Ok(())
+}
