@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use poach_deque::split::Exposure;
+use poach_deque::split::{Exposure, NoTask};
 use poach_deque::{Split, Steal};
 use poach_memory::{Machine, Memory};
 
@@ -27,6 +27,20 @@ fn thieves_take_the_oldest_of_what_is_shared() {
     assert_eq!(owner.pop(), Some(9));
     assert_eq!(thief.len(), 2);
     assert_eq!(thief.steal(), Steal::Success(5));
+}
+
+#[test]
+fn a_thief_is_told_of_private_tasks() {
+    let owner = Split::new();
+    let thief = owner.thief();
+    (0..10).for_each(|task| owner.push(task));
+    assert_eq!(thief.steal(), Steal::Empty);
+    assert_eq!(thief.try_steal(), Err(NoTask::Private));
+    // It has asked.
+    assert!(owner.poll());
+    assert_eq!(thief.try_steal(), Ok(0));
+    while owner.pop().is_some() {}
+    assert_eq!(thief.try_steal(), Err(NoTask::Empty));
 }
 
 #[test]

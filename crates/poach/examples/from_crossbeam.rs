@@ -1,5 +1,6 @@
 //! What a crossbeam user writes first: producers and consumers, and a deque of one's own.
 
+use poach::deque::split::NoTask;
 use poach::deque::{Split, Steal};
 use poach::pool::TaskPool;
 
@@ -21,8 +22,8 @@ pub(crate) fn main() {
     (0..10).for_each(|task| owner.push(task));
     let thief = owner.thief();
     assert_eq!(thief.steal(), Steal::Empty);
-    // What `Empty` does not tell, where the system has a process-wide barrier.
-    println!("private work: {}", thief.has_private_tasks());
+    // What `Empty` does not tell.
+    assert_eq!(thief.try_steal(), Err(NoTask::Private));
     assert!(owner.share());
     assert_eq!(thief.steal(), Steal::Success(0));
     println!("{sum}");

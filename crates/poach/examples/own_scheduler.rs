@@ -4,8 +4,8 @@
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use poach::deque::split::{Exposure, Stealer};
-use poach::deque::{Split, Steal};
+use poach::deque::Split;
+use poach::deque::split::{Exposure, NoTask, Stealer};
 
 type Task = Box<dyn FnOnce() -> u32 + Send>;
 
@@ -33,19 +33,18 @@ impl Pool {
     fn thief(&self, victim: &Stealer<Task>) -> u32 {
         let mut sum = 0;
         while !self.is_done() {
-            match victim.steal() {
-                Steal::Success(task) => sum += self.run(task),
-                Steal::Retry => std::hint::spin_loop(),
-                // Nothing is *shared*. What is private the owner shares at its next push or pop, since this has left a request; one
-                // that does not come back to its queue can be made to, where the system has a process-wide barrier.
-                Steal::Empty | Steal::Abort => {
-                    if !victim.has_private_tasks() || victim.expose() == Exposure::Refused {
-                        let left = self.left.lock().unwrap();
-                        if *left != 0 && victim.is_empty() {
-                            // A push that shares in answer to a request notifies nobody.
-                            let nap = std::time::Duration::from_millis(1);
-                            drop(self.bell.wait_timeout(left, nap).unwrap());
-                        }
+            match victim.try_steal() {
+                Ok(task) => sum += self.run(task),
+                Err(NoTask::Lost) => std::hint::spin_loop(),
+                // Private work: the owner shares it at its next push or pop, since this has left a request; one that does not come back to
+                // its queue can be made to, where the system has a process-wide barrier.
+                Err(NoTask::Private) if victim.expose() != Exposure::Refused => {}
+                Err(NoTask::Private | NoTask::Empty) => {
+                    let left = self.left.lock().unwrap();
+                    if *left != 0 && victim.is_empty() {
+                        // A push that shares in answer to a request notifies nobody.
+                        let nap = std::time::Duration::from_millis(1);
+                        drop(self.bell.wait_timeout(left, nap).unwrap());
                     }
                 }
             }

@@ -68,9 +68,10 @@ pub use poach_runtime::{
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, each with its
-/// fence policies.
+/// fence policies. Its examples have the name of its own crate, `poach_deque`, in the place of `poach::deque`.
 pub use poach_deque as deque;
-/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool).
+/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool). Its examples have the name of its own crate, `poach_pool`, in
+/// the place of `poach::pool`.
 pub use poach_pool as pool;
 
 #[cfg(doctest)]

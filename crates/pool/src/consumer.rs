@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -181,6 +182,10 @@ impl<T: Send> Consumer<T> {
         shared.admission.tasks.sleep(deadline, || self.look())
     }
 }
+
+// As the pool.
+impl<T: Send> UnwindSafe for Consumer<T> {}
+impl<T: Send> RefUnwindSafe for Consumer<T> {}
 
 impl<T: Send> Drop for Consumer<T> {
     fn drop(&mut self) {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use poach_memory::Machine;
@@ -144,6 +145,10 @@ fn put_guarded<T: Send>(
     drop(putting);
     Ok(())
 }
+
+// As the pool.
+impl<T: Send> UnwindSafe for Producer<T> {}
+impl<T: Send> RefUnwindSafe for Producer<T> {}
 
 impl<T: Send> Drop for Producer<T> {
     fn drop(&mut self) {

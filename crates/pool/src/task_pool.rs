@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::admission::{Admission, Room, Side};
@@ -131,11 +132,11 @@ impl<T: Send> TaskPool<T> {
     /// std::thread::scope(|scope| {
     ///     let mut consumer = pool.consumer().unwrap();
     ///     let taken = scope.spawn(move || consumer.iter().count());
-    ///     let produced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    ///     let produced = std::panic::catch_unwind(|| {
     ///         let _closes = pool.close_guard();
     ///         pool.producer().unwrap().put(1).unwrap();
     ///         panic!("and is not closed by hand");
-    ///     }));
+    ///     });
     ///     assert!(produced.is_err());
     ///     assert_eq!(taken.join().unwrap(), 1);
     /// });
@@ -164,6 +165,10 @@ impl<T: Send> TaskPool<T> {
         self.shared.admission.room.as_ref().map(Room::capacity)
     }
 }
+
+// What a panic leaves of a pool is whole: see "Foreign code" in the crate's page.
+impl<T: Send> UnwindSafe for TaskPool<T> {}
+impl<T: Send> RefUnwindSafe for TaskPool<T> {}
 
 impl<T: Send> Default for TaskPool<T> {
     fn default() -> Self {

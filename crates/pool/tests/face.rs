@@ -273,3 +273,18 @@ fn a_pool_is_of_both_sides() {
     drop((clone, consumer));
     assert_eq!(producer.put(2), Err(PutError::Closed(2)));
 }
+
+/// As channels' ends do, without `AssertUnwindSafe`.
+#[test]
+fn handles_go_through_a_panic() {
+    let pool = TaskPool::new();
+    let mut consumer = pool.consumer().unwrap();
+    let produced = std::panic::catch_unwind(|| {
+        let _closes = pool.close_guard();
+        pool.producer().unwrap().put(1).unwrap();
+        panic!("in the midst of it");
+    });
+    assert!(produced.is_err() && pool.is_closed());
+    let taken = std::panic::catch_unwind(move || (consumer.get(), consumer.get()));
+    assert_eq!(taken.unwrap(), (Ok(1), Err(Closed)));
+}

@@ -2,7 +2,7 @@
 //!
 //! The runtime of Poach: [`join`], [`scope`] and [`spawn`] on a [`ThreadPool`] whose workers steal
 //! from each other, and the worker-passing form, [`Worker::join`], which costs a fork a few plain
-//! stores.
+//! stores. Programs name it through `poach`, which re-exports all of it; so do the examples here.
 //!
 //! | module | what is in it |
 //! |---|---|

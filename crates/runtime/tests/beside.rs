@@ -2,10 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
 use std::thread::sleep;
 use std::time::Duration;
 
-use poach_runtime::{JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn, spawn_fifo};
+use poach_runtime::{
+    JoinError, JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn, spawn_fifo,
+};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -157,5 +161,36 @@ fn a_tree_of_handles() {
             assert_eq!(pool.install(|| nodes(DEPTH)), (2 << DEPTH) - 1);
             assert_eq!(tree.join().unwrap(), (2 << DEPTH) - 1);
         });
+    });
+}
+
+/// Handles that come by a channel, so that no rule keeps what is waited for from below the one that waits.
+#[test]
+fn who_waits_for_a_task_below_it_is_told() {
+    let told = |error: JoinError| {
+        let payload = error.into_panic();
+        let message = payload.downcast_ref::<&str>().copied().unwrap_or_default();
+        assert!(message.contains("below it on its own call stack"), "{message:?}");
+    };
+    alone("who_waits_for_a_task_below_it_is_told", || {
+        for waiting in WAITS {
+            let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+            let (send, handle) = channel::<JoinHandle<()>>();
+            let below = pool.spawn(move || {
+                let above = spawn(move || handle.recv().unwrap().join().unwrap());
+                told(above.join().unwrap_err());
+            });
+            send.send(below).unwrap();
+            // The task for itself.
+            let (send, handle) = channel::<JoinHandle<()>>();
+            let (ended, end) = channel();
+            let itself = pool.spawn(move || {
+                let handle = handle.recv().unwrap();
+                let wait = catch_unwind(AssertUnwindSafe(|| handle.join()));
+                ended.send(wait.is_err()).unwrap();
+            });
+            send.send(itself).unwrap();
+            assert_eq!(end.recv(), Ok(true));
+        }
     });
 }

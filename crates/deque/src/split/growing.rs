@@ -138,6 +138,25 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
         let head = self.owner.head.load(Ordering::Acquire);
         (head as u32).wrapping_sub(first).cast_signed().max(0).cast_unsigned()
     }
+
+    /// Whether a thief sees no task, neither shared nor private.
+    fn seems_empty(&self) -> bool {
+        // Relaxed: an estimate, and no task is touched for it.
+        let head = self.owner.head.load(Ordering::Relaxed);
+        (head as u32).wrapping_sub(self.thieves.sharing.bounds.tail()).cast_signed() <= 0
+    }
+}
+
+/// Why a [`try_steal`](Stealer::try_steal) has no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoTask {
+    /// The queue was seen empty: no task is shared, and none is private.
+    Empty,
+    /// Nothing is shared, and the owner has tasks that only it can take. It shares them at its next push, pop or [poll](Split::poll);
+    /// a thief that does not wait for that [exposes](Stealer::expose) them.
+    Private,
+    /// Another thread was in the way: trying again at once may succeed.
+    Lost,
 }
 
 /// The owner of a split deque.
@@ -441,6 +460,41 @@ impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
     #[cold]
     pub fn has_private_tasks(&self) -> bool {
         self.shared.thieves.sharing.has_private_tasks(|first| self.shared.private_from(first))
+    }
+
+    /// [`steal`](Thief::steal), which tells what is private from nothing at all: a scheduler whose thieves sleep asks this.
+    ///
+    /// `NoTask::Private` is an estimate, as [`len`](Thief::len) is. So is `NoTask::Empty`, until this thief has asked, made a process-wide
+    /// barrier, and asked again ([writing a scheduler](crate#writing-a-scheduler)). It looks at a word that the owner writes at each push and
+    /// pop, and costs the owner a cache miss there; `steal` does not.
+    ///
+    /// ```
+    /// use poach_deque::Split;
+    /// use poach_deque::split::NoTask;
+    ///
+    /// let owner: Split<u32> = Split::new();
+    /// let thief = owner.thief();
+    /// assert_eq!(thief.try_steal(), Err(NoTask::Empty));
+    /// owner.push(1);
+    /// owner.push(2);
+    /// // The first look has left a request, so that the first push shared its task.
+    /// assert_eq!(thief.try_steal(), Ok(1));
+    /// assert_eq!(thief.try_steal(), Err(NoTask::Private));
+    /// assert!(owner.share());
+    /// assert_eq!(thief.try_steal(), Ok(2));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoTask`]. But for `Lost` the owner has been [asked](Stealer::request) to share.
+    pub fn try_steal(&self) -> Result<T, NoTask> {
+        match self.steal() {
+            Steal::Success(task) => Ok(task),
+            Steal::Retry | Steal::Abort => Err(NoTask::Lost),
+            // What has been shared since `steal` looked is counted too: it is there.
+            Steal::Empty if self.shared.seems_empty() => Err(NoTask::Empty),
+            Steal::Empty => Err(NoTask::Private),
+        }
     }
 
     #[inline]

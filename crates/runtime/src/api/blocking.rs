@@ -24,15 +24,16 @@ use crate::scheduler::spares::Loan;
 /// number of threads.
 ///
 /// ```
-/// let pool = poach_runtime::ThreadPool::builder().threads(1).spares(1).build()?;
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(1).spares(1).build()?;
 /// let (send, receive) = std::sync::mpsc::channel();
 /// let answer = pool.install(move || {
-///     let _ = poach_runtime::spawn(move || send.send(42));
+///     let _ = poach::spawn(move || send.send(42));
 ///     // The only regular worker waits for what a worker of its pool must send.
-///     poach_runtime::blocking(|| receive.recv())
+///     poach::blocking(|| receive.recv())
 /// });
 /// assert_eq!(answer, Ok(42));
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Panics

@@ -98,8 +98,9 @@ where
 /// Spare workers are not reached.
 ///
 /// ```
-/// let squares = poach_runtime::broadcast(|context| context.index() * context.index());
-/// assert_eq!(squares.len(), poach_runtime::current_num_threads());
+/// # use poach_runtime as poach;
+/// let squares = poach::broadcast(|context| context.index() * context.index());
+/// assert_eq!(squares.len(), poach::current_num_threads());
 /// assert!(squares.iter().enumerate().all(|(i, &square)| square == i * i));
 /// ```
 ///
@@ -117,9 +118,10 @@ pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R
 /// When they run it: see [`broadcast`]. A panic goes to the pool's panic handler.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let (send, receive) = std::sync::mpsc::channel();
-/// poach_runtime::spawn_broadcast(move |context| send.send(context.index()).unwrap());
-/// assert_eq!(receive.iter().count(), poach_runtime::current_num_threads());
+/// poach::spawn_broadcast(move |context| send.send(context.index()).unwrap());
+/// assert_eq!(receive.iter().count(), poach::current_num_threads());
 /// ```
 pub fn spawn_broadcast(f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
     Local::with(|local| match local {

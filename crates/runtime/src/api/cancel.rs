@@ -13,10 +13,11 @@ use crate::api::scope::{Scope, scope};
 /// [`try_scope`](CancellationToken::try_scope) opens both at once. Clones are the same token.
 ///
 /// ```
-/// use poach_runtime::{CancellationToken, Cancelled};
+/// # use poach_runtime as poach;
+/// use poach::{CancellationToken, Cancelled};
 ///
 /// let token = CancellationToken::new();
-/// let search = poach_runtime::spawn({
+/// let search = poach::spawn({
 ///     let token = token.clone();
 ///     move || -> Result<u64, Cancelled> {
 ///         for n in 0.. {
@@ -96,7 +97,8 @@ impl CancellationToken {
     /// it](Scope::spawn_unless) and has not started does not start, and what has can ask.
     ///
     /// ```
-    /// use poach_runtime::CancellationToken;
+    /// # use poach_runtime as poach;
+    /// use poach::CancellationToken;
     ///
     /// let result = CancellationToken::new().try_scope(|s, token| {
     ///     for _ in 0..2 {

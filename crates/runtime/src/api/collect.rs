@@ -13,7 +13,8 @@ use super::parallel::{Loop, enter, par_reduce};
 /// Each run of neighbouring items that one worker takes fills a vector, and these are joined.
 ///
 /// ```
-/// let lengths = poach_runtime::par_map(&["to", "be", "or", "not"], |word| word.len());
+/// # use poach_runtime as poach;
+/// let lengths = poach::par_map(&["to", "be", "or", "not"], |word| word.len());
 /// assert_eq!(lengths, [2, 2, 2, 3]);
 /// ```
 ///
@@ -27,7 +28,8 @@ pub fn par_map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec
 /// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random generator, a connection.
 ///
 /// ```
-/// let texts = poach_runtime::par_map_init(&[1, 2, 3], String::new, |buffer, n| {
+/// # use poach_runtime as poach;
+/// let texts = poach::par_map_init(&[1, 2, 3], String::new, |buffer, n| {
 ///     buffer.clear();
 ///     (0..*n).for_each(|_| buffer.push('x'));
 ///     buffer.len()
@@ -61,10 +63,11 @@ fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) 
 /// [`par_for`](crate::par_for()), with a state for each run of neighbouring indices, made by `init`.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// let sum = AtomicU64::new(0);
-/// poach_runtime::par_for_init(0..100_u64, Vec::new, |seen, i| {
+/// poach::par_for_init(0..100_u64, Vec::new, |seen, i| {
 ///     seen.push(i);
 ///     sum.fetch_add(i, Ordering::Relaxed);
 /// });
@@ -90,7 +93,8 @@ pub fn par_for_init<I: Index, S: Send>(
 /// lowest index if there are several.
 ///
 /// ```
-/// let result = poach_runtime::try_par_for(0..1000, |i| if i == 700 { Err(i) } else { Ok(()) });
+/// # use poach_runtime as poach;
+/// let result = poach::try_par_for(0..1000, |i| if i == 700 { Err(i) } else { Ok(()) });
 /// assert_eq!(result, Err(700));
 /// ```
 ///
@@ -111,7 +115,8 @@ pub fn try_par_for<I: Index, E: Send>(
 /// [`par_map`], until one of the calls returns an error, as [`try_par_for`].
 ///
 /// ```
-/// let numbers = poach_runtime::try_par_map(&["1", "2", "x"], |text| text.parse::<u32>());
+/// # use poach_runtime as poach;
+/// let numbers = poach::try_par_map(&["1", "2", "x"], |text| text.parse::<u32>());
 /// assert!(numbers.is_err());
 /// ```
 ///
@@ -137,9 +142,10 @@ pub fn try_par_map<T: Sync, R: Send, E: Send>(
 /// [`par_reduce`], until `fold` or `combine` returns an error, as [`try_par_for`].
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let sum = |range| {
 ///     let add = |a: u8, b: u8| a.checked_add(b).ok_or("too much");
-///     poach_runtime::try_par_reduce(range, || 0, add, add)
+///     poach::try_par_reduce(range, || 0, add, add)
 /// };
 /// assert_eq!(sum(0..20), Ok(190));
 /// assert_eq!(sum(0..40), Err("too much"));
@@ -187,11 +193,12 @@ pub fn try_par_reduce<I: Index, R: Send, E: Send>(
 /// looped over with [`par_map`] or [`par_chunks`](crate::par_chunks). Its `next` must not wait for tasks of the pool. In no order.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let words = AtomicUsize::new(0);
 /// let text = "to be\nor not\nto be";
-/// poach_runtime::par_bridge(text.lines(), |line| {
+/// poach::par_bridge(text.lines(), |line| {
 ///     words.fetch_add(line.split_whitespace().count(), Ordering::Relaxed);
 /// });
 /// assert_eq!(words.into_inner(), 6);

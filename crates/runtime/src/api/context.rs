@@ -28,17 +28,18 @@ impl Yield {
 /// times, and says [`Idle`](Yield::Idle). A point at which the worker can be [interrupted](crate::interrupt()).
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use poach_runtime::{ThreadPool, Yield, yield_now};
+/// use poach::{ThreadPool, Yield, yield_now};
 ///
 /// let pool = ThreadPool::builder().threads(1).build()?;
 /// assert_eq!(yield_now(), None);
 /// pool.install(|| {
 ///     assert_eq!(yield_now(), Some(Yield::Idle));
-///     drop(poach_runtime::spawn(|| ()));
+///     drop(poach::spawn(|| ()));
 ///     assert_eq!(yield_now(), Some(Yield::Executed));
 /// });
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
     Local::with(|local| local.map(|local| Yield::of(local.run_any())))
@@ -59,9 +60,10 @@ pub fn yield_local() -> Option<Yield> {
 /// The number of workers of this thread's pool, or of the global one. Spare ones do not count.
 ///
 /// ```
-/// let pool = poach_runtime::ThreadPool::builder().threads(3).build()?;
-/// assert_eq!(pool.install(poach_runtime::current_num_threads), 3);
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(3).build()?;
+/// assert_eq!(pool.install(poach::current_num_threads), 3);
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn current_num_threads() -> usize {
     Local::with(|local| match local {

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 /// better than the forking one, as a sort of a slice in place or a loop that the compiler vectorises.
 ///
 /// ```
-/// use poach_runtime::{Grain, join};
+/// # use poach_runtime as poach;
+/// use poach::{Grain, join};
 ///
 /// fn sum(numbers: &[u64], grain: &Grain) -> u64 {
 ///     if numbers.len() <= grain.units() {

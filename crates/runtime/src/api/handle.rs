@@ -38,6 +38,10 @@ impl<R> Handle<'_, R> {
             if local.is_some_and(|local| self.packet.run_on(local)) {
                 return;
             }
+            assert!(
+                local.is_none() || !self.packet.is_below(),
+                "a task waits for one that stands below it on its own call stack, and could never end"
+            );
             let signal = Signal::new(local);
             if let Some(old) = self.packet.wait_by(Waiter::Thread(signal.clone())) {
                 drop(old);
@@ -100,7 +104,8 @@ impl<R> JoinHandle<R> {
     ///
     /// Tasks may wait for tasks beside them, in chains and graphs: while any task runs whose handle nobody waits by yet, a wait begins nothing but what it
     /// needs and what the caller has spawned, so that no task begins on top of one that it waits for. A handle that a task has from a channel or a lock, not from its closure, is
-    /// not covered: then the task that it waits for may stand below it, and both wait for ever.
+    /// not covered: the task that it waits for may then stand below it on its own call stack, and this panics; or two tasks may each stand on top of the one that the
+    /// other waits for, on two workers, and wait for ever.
     ///
     /// # Errors
     ///
@@ -108,7 +113,8 @@ impl<R> JoinHandle<R> {
     ///
     /// # Panics
     ///
-    /// In a process forked since the task was spawned. If the outcome was taken already, by polling.
+    /// In a process forked since the task was spawned. If the outcome was taken already, by polling. If the task is the caller, or waits for it below it
+    /// on the same call stack, so that it could never end.
     pub fn join(self) -> Result<R, JoinError> {
         self.0.join()
     }
@@ -137,6 +143,7 @@ impl<R> JoinHandle<R> {
 /// Never blocks; polled by a worker, it does not work meanwhile.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::{pin::pin, sync::Arc, task, thread};
 ///
 /// /// The smallest executor: one future, one thread.
@@ -157,7 +164,7 @@ impl<R> JoinHandle<R> {
 ///     }
 /// }
 ///
-/// assert_eq!(block_on(poach_runtime::spawn(|| 6 * 7)).unwrap(), 42);
+/// assert_eq!(block_on(poach::spawn(|| 6 * 7)).unwrap(), 42);
 /// ```
 ///
 /// # Panics
@@ -181,7 +188,8 @@ impl<R> fmt::Debug for JoinHandle<R> {
 /// A [`JoinHandle`] whose drop [cancels](JoinHandle::cancel) the task, if it has not started; one that has started goes on.
 ///
 /// ```
-/// use poach_runtime::ThreadPool;
+/// # use poach_runtime as poach;
+/// use poach::ThreadPool;
 ///
 /// let pool = ThreadPool::builder().threads(1).build()?;
 /// let (release, wait) = std::sync::mpsc::channel::<()>();
@@ -190,7 +198,7 @@ impl<R> fmt::Debug for JoinHandle<R> {
 /// drop(idle);
 /// drop(release);
 /// assert!(busy.join().unwrap().is_err());
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 #[must_use = "dropping the handle cancels the task"]
 pub struct CancelOnDrop<R>(JoinHandle<R>);

@@ -75,16 +75,17 @@ use crate::scheduler::victim_order::Plan;
 /// space, not touched), which stay with the pool for the next one.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 ///
-/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+/// let pool = poach::ThreadPool::builder().threads(2).build()?;
 /// let (done, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
 /// pool.install(|| {
-///     poach_runtime::join(
+///     poach::join(
 ///         || {
-///             let still = poach_runtime::interrupt(|| {
+///             let still = poach::interrupt(|| {
 ///                 let before = rounds.load(SeqCst);
-///                 poach_runtime::join(|| (), || ()); // with both workers
+///                 poach::join(|| (), || ()); // with both workers
 ///                 rounds.load(SeqCst) == before // the other half stands still
 ///             });
 ///             done.store(true, SeqCst);
@@ -93,12 +94,12 @@ use crate::scheduler::victim_order::Plan;
 ///         || {
 ///             while !done.load(SeqCst) {
 ///                 rounds.fetch_add(1, SeqCst);
-///                 poach_runtime::check();
+///                 poach::check();
 ///             }
 ///         },
 ///     );
 /// });
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Panics

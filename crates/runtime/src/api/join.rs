@@ -14,12 +14,13 @@ use crate::pool::{ThreadPool, global};
 /// [`Builder::callers_work`](crate::Builder::callers_work)). What a worker does while a thief runs `b`: see [`Waiting`](crate::Waiting).
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// fn sum(numbers: &[u64]) -> u64 {
 ///     if numbers.len() <= 1000 {
 ///         return numbers.iter().sum();
 ///     }
 ///     let (left, right) = numbers.split_at(numbers.len() / 2);
-///     let (a, b) = poach_runtime::join(|| sum(left), || sum(right));
+///     let (a, b) = poach::join(|| sum(left), || sum(right));
 ///     a + b
 /// }
 ///
@@ -45,8 +46,9 @@ where
 /// wherever it is called.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::LazyLock;
-/// use poach_runtime::{ThreadPool, join_or};
+/// use poach::{ThreadPool, join_or};
 ///
 /// static SOLVER: LazyLock<ThreadPool> =
 ///     LazyLock::new(|| ThreadPool::builder().threads(2).build().unwrap());
@@ -137,10 +139,11 @@ impl FnContext {
 /// has been stolen knows that somebody is idle: a reason to split further.
 ///
 /// ```
-/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
-/// let migrated = pool.install(|| poach_runtime::join_context(|a| a.migrated(), |b| b.migrated()));
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(1).build()?;
+/// let migrated = pool.install(|| poach::join_context(|a| a.migrated(), |b| b.migrated()));
 /// assert_eq!(migrated, (false, false)); // there is nobody to steal
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Panics

@@ -28,10 +28,11 @@ const PART: usize = 8;
 /// a [`join`](crate::join()): what its pool's [`Waiting`](crate::Waiting) says.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let sum = AtomicUsize::new(0);
-/// poach_runtime::par_for(0..1000, |i| {
+/// poach::par_for(0..1000, |i| {
 ///     sum.fetch_add(i, Ordering::Relaxed);
 /// });
 /// assert_eq!(sum.into_inner(), 499_500);
@@ -52,9 +53,10 @@ pub fn par_for<I: Index>(range: Range<I>, f: impl Fn(I) + Sync) {
 /// folding a run and combining agree.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
 /// let largest =
-///     poach_runtime::par_reduce(0..1000, || 0.0, |max, i| numbers[i].max(max), f64::max);
+///     poach::par_reduce(0..1000, || 0.0, |max, i| numbers[i].max(max), f64::max);
 /// assert_eq!(largest, 999.0);
 /// ```
 ///
@@ -75,8 +77,9 @@ pub fn par_reduce<I: Index, R: Send>(
 /// chunk may be shorter.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let text = b"to be or not to be".as_slice();
-/// poach_runtime::par_chunks(text, 3, |number, chunk| {
+/// poach::par_chunks(text, 3, |number, chunk| {
 ///     assert_eq!(chunk, &text[3 * number..][..3]);
 /// });
 /// ```
@@ -96,8 +99,9 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + S
 /// parallel. The last chunk may be shorter.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let mut numbers = vec![0; 1000];
-/// poach_runtime::par_chunks_mut(&mut numbers, 64, |number, chunk| chunk.fill(number));
+/// poach::par_chunks_mut(&mut numbers, 64, |number, chunk| chunk.fill(number));
 /// assert_eq!((numbers[63], numbers[64], numbers[999]), (0, 1, 15));
 /// ```
 ///
@@ -176,8 +180,9 @@ impl Worker<'_> {
     /// [`scope`](crate::scope) on this worker, without looking for it.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// let mut parts = [0; 4];
-    /// poach_runtime::worker(|mut w| {
+    /// poach::worker(|mut w| {
     ///     w.scope(|s| parts.iter_mut().for_each(|part| s.spawn(|_| *part = 1)));
     /// });
     /// assert_eq!(parts, [1; 4]);
@@ -197,8 +202,9 @@ impl Worker<'_> {
     /// [`par_for`] from this worker.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// let squares: Vec<_> = (0..100).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
-    /// poach_runtime::worker(|mut w| {
+    /// poach::worker(|mut w| {
     ///     w.par_for(0..100_u32, |i| squares[i as usize].store(i * i, std::sync::atomic::Ordering::Relaxed));
     /// });
     /// assert_eq!(squares.into_iter().map(|square| square.into_inner()).sum::<u32>(), 328_350);

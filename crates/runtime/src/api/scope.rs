@@ -39,8 +39,9 @@ pub struct ScopeFifo<'scope> {
 /// that the caller holds. A thread from outside takes those alone that it has spawned itself.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let mut squares = vec![0; 100];
-/// poach_runtime::scope(|s| {
+/// poach::scope(|s| {
 ///     for (i, square) in squares.iter_mut().enumerate() {
 ///         s.spawn(move |_| *square = i * i);
 ///     }
@@ -70,11 +71,12 @@ where
 /// worker's own and takes a lock for it, which nobody else wants unless tasks are stolen just then.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let seen = std::sync::Mutex::new(Vec::new());
-/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// let pool = poach::ThreadPool::builder().threads(1).build()?;
 /// // Handed over, so that the pool's one thread runs all of it: `pool.scope_fifo` would make this thread one more worker.
 /// pool.install(|| {
-///     poach_runtime::scope_fifo(|s| {
+///     poach::scope_fifo(|s| {
 ///         for i in 0..5 {
 ///             let seen = &seen;
 ///             s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
@@ -82,7 +84,7 @@ where
 ///     })
 /// });
 /// assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Panics
@@ -103,9 +105,10 @@ where
 /// [`Send`]. The tasks run on this thread's pool, or on the global one.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let log = std::rc::Rc::new(std::cell::Cell::new(0)); // not Send
 /// let mut parts = [0; 2];
-/// poach_runtime::in_place_scope(|s| {
+/// poach::in_place_scope(|s| {
 ///     for part in &mut parts {
 ///         s.spawn(move |_| *part = 21);
 ///         log.set(log.get() + 1);

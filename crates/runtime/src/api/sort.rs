@@ -22,8 +22,9 @@ const SMALL: usize = 1 << 12;
 /// Sorts, perhaps in parallel; equal items keep their order.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let mut numbers: Vec<u64> = (0..10_000).map(|n| n * 7919 % 10_007).collect();
-/// poach_runtime::par_sort(&mut numbers);
+/// poach::par_sort(&mut numbers);
 /// assert!(numbers.is_sorted());
 /// ```
 ///
@@ -58,8 +59,9 @@ pub fn par_sort_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K +
 /// Sorts, perhaps in parallel, in place; equal items may change their order.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let mut numbers: Vec<u64> = (0..10_000).map(|n| n * 7919 % 10_007).collect();
-/// poach_runtime::par_sort_unstable(&mut numbers);
+/// poach::par_sort_unstable(&mut numbers);
 /// assert!(numbers.is_sorted());
 /// ```
 ///

@@ -16,7 +16,8 @@ use crate::scheduler::sleep::Caller;
 /// Dropping the handle lets the task go: it runs all the same. The pool's drop waits for it.
 ///
 /// ```
-/// let answer = poach_runtime::spawn(|| 6 * 7);
+/// # use poach_runtime as poach;
+/// let answer = poach::spawn(|| 6 * 7);
 /// assert_eq!(answer.join().unwrap(), 42);
 /// ```
 pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
@@ -30,17 +31,18 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 /// a pop.
 ///
 /// ```
-/// let pool = poach_runtime::ThreadPool::builder().threads(1).build()?;
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(1).build()?;
 /// let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
 /// pool.install(|| {
 ///     for i in 0..3 {
 ///         let seen = seen.clone();
-///         drop(poach_runtime::spawn_fifo(move || seen.lock().unwrap().push(i)));
+///         drop(poach::spawn_fifo(move || seen.lock().unwrap().push(i)));
 ///     }
 /// });
 /// drop(pool); // waits for them
 /// assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     in_current(|registry| spawn_fifo_in(registry, f))
@@ -50,7 +52,8 @@ pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> 
 /// for it first, the high ones before the normal ones.
 ///
 /// ```
-/// use poach_runtime::{Priority, spawn_at};
+/// # use poach_runtime as poach;
+/// use poach::{Priority, spawn_at};
 ///
 /// assert_eq!(spawn_at(Priority::High, || 6 * 7).join().unwrap(), 42);
 /// ```
@@ -68,14 +71,15 @@ pub fn spawn_at<R: Send + 'static>(
 /// for it; [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// let (send, receive) = std::sync::mpsc::channel();
-/// let pool = poach_runtime::ThreadPool::builder()
+/// let pool = poach::ThreadPool::builder()
 ///     .threads(1)
 ///     .on_panic(move |payload| send.send(*payload.downcast::<&str>().unwrap()).unwrap())
 ///     .build()?;
 /// pool.spawn_detached(|| panic!("nobody waits"));
 /// assert_eq!(receive.recv(), Ok("nobody waits"));
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Panics

@@ -15,7 +15,8 @@ pub(crate) type Head = split::Head<Machine, DequeEvents>;
 /// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
 ///
 /// ```
-/// use poach_runtime::Worker;
+/// # use poach_runtime as poach;
+/// use poach::Worker;
 ///
 /// fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
 ///     if n < 2 {
@@ -25,21 +26,23 @@ pub(crate) type Head = split::Head<Machine, DequeEvents>;
 ///     a + b
 /// }
 ///
-/// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+/// let pool = poach::ThreadPool::builder().threads(2).build()?;
 /// assert_eq!(pool.run(|worker| fib(worker, 20)), 6765);
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// A token belongs to its thread, and to the innermost join:
 ///
 /// ```compile_fail,E0499
-/// # fn f(mut outer: poach_runtime::Worker<'_>) {
+/// # use poach_runtime as poach;
+/// # fn f(mut outer: poach::Worker<'_>) {
 /// outer.join(|_| outer.join(|_| (), |_| ()), |_| ());
 /// # }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// # fn f(worker: poach_runtime::Worker<'_>) {
+/// # use poach_runtime as poach;
+/// # fn f(worker: poach::Worker<'_>) {
 /// std::thread::scope(|s| s.spawn(move || worker));
 /// # }
 /// ```

@@ -161,14 +161,15 @@ impl ThreadPool {
     /// belong to one moment. What a task did before its result came to this thread is in.
     ///
     /// ```
-    /// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
     /// let before = pool.stats();
-    /// pool.install(|| poach_runtime::scope(|s| (0..10).for_each(|_| s.spawn(|_| ()))));
+    /// pool.install(|| poach::scope(|s| (0..10).for_each(|_| s.spawn(|_| ()))));
     /// let stats = pool.stats().since(&before);
     /// // The ten, and what was installed.
     /// assert_eq!(stats.total().tasks, 11);
     /// println!("{stats}");
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
         let of = |worker: &Remote| WorkerStats::of(&worker.watch.counters);

@@ -89,8 +89,9 @@ impl<'h> Builder<'h> {
     /// [`shutdown`](ThreadPool::shutdown) waits all the same.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// use std::sync::{Arc, Mutex};
-    /// use poach_runtime::ThreadPool;
+    /// use poach::ThreadPool;
     ///
     /// let pool = ThreadPool::builder().threads(1).join_on_drop(false).build()?;
     /// let lock = Arc::new(Mutex::new(0));
@@ -101,7 +102,7 @@ impl<'h> Builder<'h> {
     /// drop(pool); // would wait for the task, which waits for the lock
     /// drop(held);
     /// assert_eq!(done.recv(), Ok(1));
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn join_on_drop(mut self, yes: bool) -> Self {
         self.joins_on_drop = yes;
@@ -137,9 +138,10 @@ impl<'h> Builder<'h> {
     /// Linux only; elsewhere [`build`](Builder::build) answers [`BuildError::Topology`].
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// # #[cfg(target_os = "linux")]
-    /// # fn main() -> Result<(), poach_runtime::BuildError> {
-    /// use poach_runtime::{Placement, ThreadPool};
+    /// # fn main() -> Result<(), poach::BuildError> {
+    /// use poach::{Placement, ThreadPool};
     ///
     /// // Two workers on different nodes, if there are two; else under different caches; else on
     /// // different cores.
@@ -196,12 +198,13 @@ impl<'h> Builder<'h> {
     /// [`Waiting::Random`].
     ///
     /// ```
-    /// use poach_runtime::{ThreadPool, Waiting};
+    /// # use poach_runtime as poach;
+    /// use poach::{ThreadPool, Waiting};
     ///
     /// // Joins hold locks here, so nothing foreign may run on top of them.
     /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
     /// assert_eq!(pool.join(|| 6, || 7), (6, 7));
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.wait_policy.waiting = waiting;
@@ -228,14 +231,15 @@ impl<'h> Builder<'h> {
     /// [`scope_fifo`](crate::scope_fifo) and [`spawn_fifo`](crate::spawn_fifo).
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// use std::sync::Mutex;
-    /// use poach_runtime::{SpawnOrder, ThreadPool};
+    /// use poach::{SpawnOrder, ThreadPool};
     ///
     /// let pool = ThreadPool::builder().threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
     /// // On the pool's one thread; `pool.scope` does the same on this one.
     /// pool.install(|| {
-    ///     poach_runtime::scope(|s| {
+    ///     poach::scope(|s| {
     ///         for i in 0..5 {
     ///             let seen = &seen;
     ///             s.spawn(move |_| seen.lock().unwrap().push(i));
@@ -243,7 +247,7 @@ impl<'h> Builder<'h> {
     ///     })
     /// });
     /// assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn spawn_order(mut self, order: SpawnOrder) -> Self {
         self.wait_policy.order = order;

@@ -75,12 +75,13 @@ pub(super) fn set(
 /// [`build_global`](Builder::build_global), it starts no thread.
 ///
 /// ```
-/// use poach_runtime::{ThreadPool, current_num_threads, set_global_builder};
+/// # use poach_runtime as poach;
+/// use poach::{ThreadPool, current_num_threads, set_global_builder};
 ///
 /// set_global_builder(|| ThreadPool::builder().threads(3).name(|i| format!("solver {i}")))?;
 /// assert_eq!(current_num_threads(), 3);
 /// assert!(set_global_builder(ThreadPool::builder).is_err()); // too late
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
 /// # Errors

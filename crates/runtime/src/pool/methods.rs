@@ -83,7 +83,8 @@ impl ThreadPool {
     /// [`in_place_scope`](crate::in_place_scope) with tasks for this pool.
     ///
     /// ```
-    /// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
     /// let here = std::thread::current().id();
     /// let mut sum = 0;
     /// pool.in_place_scope(|s| {
@@ -91,7 +92,7 @@ impl ThreadPool {
     ///     s.spawn(|_| sum += 42);
     /// });
     /// assert_eq!(sum, 42);
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
     /// # Panics
@@ -213,21 +214,22 @@ impl ThreadPool {
     /// spawns from now on is dropped too.
     ///
     /// ```
-    /// use poach_runtime::ThreadPool;
+    /// # use poach_runtime as poach;
+    /// use poach::ThreadPool;
     ///
     /// let pool = ThreadPool::builder().threads(1).build()?;
     /// let (send, started) = std::sync::mpsc::channel();
     /// // Busy until the pool is being shut down: from then on what it spawns is dropped.
     /// let busy = pool.spawn(move || {
     ///     send.send(()).unwrap();
-    ///     while poach_runtime::spawn(|| ()).join().is_ok() {}
+    ///     while poach::spawn(|| ()).join().is_ok() {}
     /// });
     /// let waiting = pool.spawn(|| ());
     /// started.recv().unwrap();
     /// pool.shutdown_now();
     /// assert!(busy.join().is_ok());
     /// assert!(waiting.join().unwrap_err().is_cancelled());
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn shutdown_now(mut self) {
         self.joins_on_drop = true;

@@ -10,7 +10,7 @@ mod methods;
 pub(crate) mod threads;
 
 use std::fmt;
-use std::panic;
+use std::panic::{self, RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle as ThreadHandle;
 
@@ -45,6 +45,10 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
+// A panic of foreign code leaves a pool as it was: see the table in `job/unwind`.
+impl UnwindSafe for ThreadPool {}
+impl RefUnwindSafe for ThreadPool {}
+
 impl ThreadPool {
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.registry
@@ -59,15 +63,16 @@ impl ThreadPool {
     /// [spare](Builder::spares) worker and each place of a [guest](Builder::callers_work). How long an array is that has an element for each.
     ///
     /// ```
-    /// let pool = poach_runtime::ThreadPool::builder().threads(2).spares(1).build()?;
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).spares(1).build()?;
     /// let calls: Vec<_> = (0..pool.index_limit()).map(|_| std::sync::Mutex::new(0)).collect();
     /// pool.scope(|s| {
     ///     for _ in 0..10 {
-    ///         s.spawn(|_| *calls[poach_runtime::current_thread_index().unwrap()].lock().unwrap() += 1);
+    ///         s.spawn(|_| *calls[poach::current_thread_index().unwrap()].lock().unwrap() += 1);
     ///     }
     /// });
     /// assert_eq!(calls.iter().map(|calls| *calls.lock().unwrap()).sum::<i32>(), 10);
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn index_limit(&self) -> usize {
         self.registry.workers.len()

@@ -162,8 +162,9 @@ impl<'h> Builder<'h> {
     /// [`pin`](Builder::pin), `build` waits until all of them run.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// let mut threads = Vec::new();
-    /// let pool = poach_runtime::ThreadPool::builder()
+    /// let pool = poach::ThreadPool::builder()
     ///     .threads(2)
     ///     .spawn_handler(|worker| {
     ///         let name = worker.name().unwrap_or("worker").to_owned();
@@ -176,7 +177,7 @@ impl<'h> Builder<'h> {
     /// for thread in threads {
     ///     thread.join().unwrap();
     /// }
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
     /// An error that it returns is a [`BuildError::Spawn`], and the threads already started end.
@@ -192,11 +193,12 @@ impl<'h> Builder<'h> {
     /// call: `wrapper` is called on each and must call [`ThreadBuilder::run`]. Waits for the threads.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// use std::cell::Cell;
     ///
     /// thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
     /// let seed = 42;
-    /// let seen = poach_runtime::ThreadPool::builder().threads(2).build_scoped(
+    /// let seen = poach::ThreadPool::builder().threads(2).build_scoped(
     ///     |worker| {
     ///         SEED.set(seed); // borrowed
     ///         worker.run();
@@ -204,7 +206,7 @@ impl<'h> Builder<'h> {
     ///     |pool| pool.broadcast(|_| SEED.get()),
     /// )?;
     /// assert_eq!(seen, [42, 42]);
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
     /// # Errors

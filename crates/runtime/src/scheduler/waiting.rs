@@ -40,7 +40,8 @@
 //! will wait for begins later than *t*, or has ended, and that holds of what those wait for, too. So nobody comes from *t*, by waits and by what stands on top of what
 //! waits, to what stands below *t*. What the task in hand has pushed cannot wait for what was begun
 //! before it but by a handle that it was given when it was made, and those are of tasks that were there before: older ones, which are not on this stack above
-//! the one in hand. (A handle that comes by a channel, or a lock, is not covered.)
+//! the one in hand. (A handle that comes by a channel, or a lock, is not covered. Where what it waits for stands below it on the same thread, the wait panics: a
+//! task knows the thread that has begun it.)
 //!
 //! A worker counts an awaitable task before it begins it, and what stands on a call stack has begun there, or was stolen later from where
 //! it began. So relaxed accesses do. A wait that takes nothing sleeps for a millisecond at a time, and where no other worker runs anything and no task begins, it takes one

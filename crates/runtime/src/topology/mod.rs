@@ -60,9 +60,10 @@ pub enum Distance {
 /// The processors that may be used, and how far apart they are.
 ///
 /// ```
+/// # use poach_runtime as poach;
 /// # #[cfg(target_os = "linux")]
-/// # fn main() -> Result<(), poach_runtime::TopologyError> {
-/// use poach_runtime::Topology;
+/// # fn main() -> Result<(), poach::TopologyError> {
+/// use poach::Topology;
 ///
 /// let topology = Topology::read()?;
 /// let first = topology.processors()[0];

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 /// Why a spawned task has no result: it panicked, or was cancelled before it started.
 ///
 /// ```
-/// use poach_runtime::ThreadPool;
+/// # use poach_runtime as poach;
+/// use poach::ThreadPool;
 ///
 /// let pool = ThreadPool::builder().threads(1).build()?;
 /// let (start, wait) = std::sync::mpsc::channel::<()>();
@@ -21,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 /// let error = pool.spawn(|| panic!("no bread")).join().unwrap_err();
 /// assert_eq!(error.to_string(), "the task panicked: no bread");
 /// assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "no bread");
-/// # Ok::<(), poach_runtime::BuildError>(())
+/// # Ok::<(), poach::BuildError>(())
 /// ```
 pub struct JoinError(Reason);
 

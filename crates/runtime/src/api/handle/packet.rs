@@ -11,7 +11,9 @@
 
 use std::any::Any;
 use std::mem;
+use std::num::NonZeroUsize;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
@@ -75,6 +77,8 @@ pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn cancel(&self) -> bool;
     /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
+    /// Whether the task is under way on the calling thread, below the caller.
+    fn is_below(&self) -> bool;
     /// Whether the task has not ended, and whether its end wakes this one.
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
     /// The outcome of the task that has ended.
@@ -95,6 +99,8 @@ struct Inner<R, F, H> {
     job: Option<(F, H)>,
     /// While the task runs, has a handle, and nobody waits by it.
     awaitable: Option<Awaitable>,
+    /// The thread that has begun it.
+    runner: Option<Here>,
 }
 
 enum State<R> {
@@ -105,6 +111,18 @@ enum State<R> {
     Taken,
     /// The handle is gone, and the task has not ended.
     Detached,
+}
+
+/// A thread, while it is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Here(NonZeroUsize);
+
+impl Here {
+    /// The calling thread.
+    fn get() -> Here {
+        thread_local!(static HERE: u8 = const { 0 });
+        HERE.with(|here| Here(NonNull::from(here).addr()))
+    }
 }
 
 pub(crate) enum Waiter {
@@ -125,7 +143,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         let fork_guard = context.registry().fork_guard;
         let job = Some((closure, context));
         let waiter = Waiter::Nobody;
-        let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
+        let inner = Inner { state: State::Pending, waiter, job, awaitable: None, runner: None };
         let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
     }
@@ -194,6 +212,15 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
 }
 
 impl<R, F, H> Inner<R, F, H> {
+    /// Takes the closure out for the calling thread to run.
+    fn begin(&mut self) -> Option<(F, H)> {
+        let job = self.job.take();
+        if job.is_some() {
+            self.runner = Some(Here::get());
+        }
+        job
+    }
+
     fn is_pending(&self) -> bool {
         matches!(self.state, State::Pending)
     }
@@ -213,7 +240,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         let begun = {
             let mut inner = self.lock();
             let lets = |(_, context): &(F, H)| local.begins(context.registry(), H::IN_ORDER);
-            if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
+            if inner.job.as_ref().is_some_and(lets) { inner.begin() } else { None }
         };
         let Some((closure, context)) = begun else {
             return false;
@@ -235,6 +262,11 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         drop(inner.awaitable.take());
         // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure would not leave it.
         if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }
+    }
+
+    fn is_below(&self) -> bool {
+        let inner = self.lock();
+        inner.is_pending() && inner.runner == Some(Here::get())
     }
 
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool) {
@@ -284,7 +316,7 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
         let packet = self.0.take()?;
         let (job, is_detached) = {
             let mut inner = packet.lock();
-            let job = inner.job.take();
+            let job = inner.begin();
             let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
             if nobody_waits && let Some((_, context)) = &job {
                 inner.awaitable = Some(context.registry().may_be_awaited());

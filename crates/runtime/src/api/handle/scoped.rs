@@ -18,6 +18,10 @@ impl<R> ScopedJoinHandle<'_, R> {
     /// # Errors
     ///
     /// [`JoinError`]: the task panicked, or was cancelled before it started.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
     pub fn join(self) -> Result<R, JoinError> {
         self.0.join()
     }
@@ -44,8 +48,9 @@ impl<'scope> Scope<'scope> {
     /// [`spawn`](Scope::spawn), with a handle to the task's result. Allocates.
     ///
     /// ```
+    /// # use poach_runtime as poach;
     /// let text = String::from("to be or not to be");
-    /// let words = poach_runtime::scope(|s| {
+    /// let words = poach::scope(|s| {
     ///     let (first, second) = text.split_at(9);
     ///     let words = |part: &str| part.split_whitespace().count();
     ///     let handle = s.spawn_handle(move || words(first));

@@ -76,9 +76,10 @@ impl ThreadPool {
     /// What does not fit any more is left out, and [counted](Timeline::missed).
     ///
     /// ```
-    /// let pool = poach_runtime::ThreadPool::builder().threads(2).build()?;
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
     /// let recording = pool.record(1000).unwrap();
-    /// pool.install(|| poach_runtime::join(|| 1, || 2));
+    /// pool.install(|| poach::join(|| 1, || 2));
     /// let trace = recording.stop();
     /// let spans = trace.workers().iter().map(|worker| worker.spans().len());
     /// assert!(spans.sum::<usize>() >= 1, "somebody ran the join");
@@ -86,7 +87,7 @@ impl ThreadPool {
     /// let for_perfetto = trace.chrome_json();
     /// # assert!(picture.to_string().contains("poach-1"));
     /// # assert!(for_perfetto.to_string().contains("poach-1"));
-    /// # Ok::<(), poach_runtime::BuildError>(())
+    /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
     /// # Errors
