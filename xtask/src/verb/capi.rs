@@ -24,7 +24,7 @@ pub(crate) struct Options {
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const WARNINGS: &str = "-Wall -Wextra -Werror";
+const WARNINGS: &str = "-Wall -Wextra -Wpedantic -Wconversion -Werror";
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -309,8 +309,8 @@ impl Programs {
         // Lace's interface needs GNU's variadic macros, as Lace's own header does.
         let (compiler, standard) = match (is_c, name.starts_with("lace")) {
             (true, true) => (c, "-std=gnu11"),
-            (true, false) => (c, "-std=c11 -Wpedantic"),
-            (false, _) => (cpp, "-std=c++17 -Wpedantic"),
+            (true, false) => (c, "-std=c11"),
+            (false, _) => (cpp, "-std=c++17"),
         };
         let include = self.prefix.join("include");
         let lace = if name.starts_with("lace2") { "poach/lace2" } else { "poach/lace" };

@@ -147,6 +147,22 @@ POACH_INLINE void lace_leave_(lace_worker *here)
 #define LACE_EACH_13(M, T, A, ...) M(T, A) LACE_EACH_12(M, __VA_ARGS__)
 #define LACE_EACH_14(M, T, A, ...) M(T, A) LACE_EACH_13(M, __VA_ARGS__)
 #define LACE_ALONE_0(...) void
+/* A struct has a field, in ISO C. */
+#define LACE_NONE_0 char none;
+#define LACE_NONE_1
+#define LACE_NONE_2
+#define LACE_NONE_3
+#define LACE_NONE_4
+#define LACE_NONE_5
+#define LACE_NONE_6
+#define LACE_NONE_7
+#define LACE_NONE_8
+#define LACE_NONE_9
+#define LACE_NONE_10
+#define LACE_NONE_11
+#define LACE_NONE_12
+#define LACE_NONE_13
+#define LACE_NONE_14
 #define LACE_ALONE_1(T, A) T A
 #define LACE_ALONE_2(T, A, ...) T A LACE_EACH_1(LACE_PARAMETER_, __VA_ARGS__)
 #define LACE_ALONE_3(T, A, ...) T A LACE_EACH_2(LACE_PARAMETER_, __VA_ARGS__)
@@ -165,7 +181,7 @@ POACH_INLINE void lace_leave_(lace_worker *here)
 /* A task, whose descriptor is one object wherever it is declared: ENTER is what its thief, the function NAME and NEWFRAME call on a worker, EACH what TOGETHER calls on each. */
 #define LACE_TASK_OF(R, N, ...) LACE_TASK_OF_(R, N, __VA_ARGS__)
 #define LACE_TASK_OF_(R, N, NAME, ...)                                                                                \
-typedef struct { LACE_EACH_##N(LACE_FIELD_, ##__VA_ARGS__) } NAME##_ARGUMENTS;                                        \
+typedef struct { LACE_EACH_##N(LACE_FIELD_, ##__VA_ARGS__) LACE_NONE_##N } NAME##_ARGUMENTS;                                   \
 typedef union { NAME##_ARGUMENTS arguments; R result; } NAME##_DATA;                                                  \
 R NAME##_CALL(lace_worker * LACE_EACH_##N(LACE_PARAMETER_, ##__VA_ARGS__));                                           \
 static inline LACE_UNUSED void NAME##_ENTER(poach_worker *worker, void *context)                                      \
@@ -256,7 +272,7 @@ static inline LACE_UNUSED void NAME##_TOGETHER(LACE_ALONE_##N(__VA_ARGS__))     
 /* The same where there is no result. */
 #define LACE_TASK_VOID(R, N, ...) LACE_TASK_VOID_(R, N, __VA_ARGS__)
 #define LACE_TASK_VOID_(R, N, NAME, ...)                                                                              \
-typedef struct { LACE_EACH_##N(LACE_FIELD_, ##__VA_ARGS__) } NAME##_ARGUMENTS;                                        \
+typedef struct { LACE_EACH_##N(LACE_FIELD_, ##__VA_ARGS__) LACE_NONE_##N } NAME##_ARGUMENTS;                                   \
 typedef union { NAME##_ARGUMENTS arguments; } NAME##_DATA;                                                            \
 void NAME##_CALL(lace_worker * LACE_EACH_##N(LACE_PARAMETER_, ##__VA_ARGS__));                                        \
 static inline LACE_UNUSED void NAME##_ENTER(poach_worker *worker, void *context)                                      \
