@@ -77,7 +77,7 @@ pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn cancel(&self) -> bool;
     /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
-    /// Whether the task is under way on the calling thread, below the caller.
+    /// Whether the task is under way on the calling thread, below the caller, who is the first to wait for it.
     fn is_below(&self) -> bool;
     /// Whether the task has not ended, and whether its end wakes this one.
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
@@ -97,10 +97,8 @@ struct Inner<R, F, H> {
     waiter: Waiter,
     /// The closure and its context, until the task begins.
     job: Option<(F, H)>,
-    /// While the task runs, has a handle, and nobody waits by it.
-    awaitable: Option<Awaitable>,
-    /// The thread that has begun it.
-    runner: Option<Here>,
+    /// While the task runs, has a handle, and nobody waits by it; and the thread that runs it.
+    awaitable: Option<(Awaitable, Here)>,
 }
 
 enum State<R> {
@@ -143,7 +141,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         let fork_guard = context.registry().fork_guard;
         let job = Some((closure, context));
         let waiter = Waiter::Nobody;
-        let inner = Inner { state: State::Pending, waiter, job, awaitable: None, runner: None };
+        let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
         let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
     }
@@ -212,15 +210,6 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
 }
 
 impl<R, F, H> Inner<R, F, H> {
-    /// Takes the closure out for the calling thread to run.
-    fn begin(&mut self) -> Option<(F, H)> {
-        let job = self.job.take();
-        if job.is_some() {
-            self.runner = Some(Here::get());
-        }
-        job
-    }
-
     fn is_pending(&self) -> bool {
         matches!(self.state, State::Pending)
     }
@@ -240,7 +229,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         let begun = {
             let mut inner = self.lock();
             let lets = |(_, context): &(F, H)| local.begins(context.registry(), H::IN_ORDER);
-            if inner.job.as_ref().is_some_and(lets) { inner.begin() } else { None }
+            if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
         };
         let Some((closure, context)) = begun else {
             return false;
@@ -265,8 +254,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     }
 
     fn is_below(&self) -> bool {
-        let inner = self.lock();
-        inner.is_pending() && inner.runner == Some(Here::get())
+        matches!(&self.lock().awaitable, Some((_, runner)) if *runner == Here::get())
     }
 
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool) {
@@ -316,10 +304,10 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
         let packet = self.0.take()?;
         let (job, is_detached) = {
             let mut inner = packet.lock();
-            let job = inner.begin();
+            let job = inner.job.take();
             let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
             if nobody_waits && let Some((_, context)) = &job {
-                inner.awaitable = Some(context.registry().may_be_awaited());
+                inner.awaitable = Some((context.registry().may_be_awaited(), Here::get()));
             }
             (job, matches!(inner.state, State::Detached))
         };
