@@ -117,6 +117,8 @@ int main(int count, char **arguments)
     /* A child has none of the parent's workers, and may start its own; the parent keeps its own. */
     lace_start(2, 0);
     CHECK(RUN(same, 5) == 5);
+    /* Both workers have begun: a thread that begins may hold the lock of clang's AddressSanitizer, for ever in the child. */
+    TOGETHER(nothing);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
