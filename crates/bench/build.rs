@@ -27,14 +27,14 @@ const PEERS: [&str; 10] = [
 const SOURCES: [&str; 10] = [
     "Cargo.lock",
     "Cargo.toml",
-    "crates/bench",
-    "crates/coherent",
-    "crates/deque",
-    "crates/measure",
-    "crates/memory",
-    "crates/pool",
-    "crates/runtime",
-    "crates/scan",
+    "crates/bench/src",
+    "crates/coherent/src",
+    "crates/deque/src",
+    "crates/measure/src",
+    "crates/memory/src",
+    "crates/pool/src",
+    "crates/runtime/src",
+    "crates/scan/src",
 ];
 
 fn main() {

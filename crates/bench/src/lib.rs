@@ -58,6 +58,7 @@ mod matmul;
 mod mergesort;
 mod nbody;
 mod pool;
+mod processor;
 mod programs;
 mod promise;
 mod quad;
@@ -72,6 +73,7 @@ mod simulate;
 mod strassen;
 mod tree_sum;
 mod uts;
+mod walk;
 pub mod words;
 
 pub use cores::{Cores, why};
@@ -89,8 +91,10 @@ pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Ratio, Summary, geometric_mean, percentile, ratio};
 pub use pool::Pool;
+pub use processor::Processor;
 pub use runtime::Runtime;
 pub use simulate::{Costs, Simulate, Topology};
+pub use walk::Walk;
 
 /// Every suite there is.
 pub fn suites() -> Vec<Box<dyn Suite>> {
@@ -100,8 +104,10 @@ pub fn suites() -> Vec<Box<dyn Suite>> {
         Box::new(ForkJoin),
         Box::new(Graphs),
         Box::new(Pool),
+        Box::new(Processor),
         Box::new(Runtime),
         Box::<Simulate>::default(),
+        Box::new(Walk),
     ]
 }
 

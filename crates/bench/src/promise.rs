@@ -56,6 +56,12 @@ pub(crate) fn unfenced() -> Result<ChaseLev<u64, Unfenced>, CapacityError> {
     ChaseLev::with_capacity(policy, 2048)
 }
 
+/// No fence, for the pools of `fork-join` that have one worker: its cases are made for one alone.
+pub(crate) fn alone() -> Unfenced {
+    // SAFETY: the pool has one worker, so there is no thief whose look a fence would be for.
+    unsafe { Unfenced::new() }
+}
+
 /// The policy of an owner that the suite binds to `processor`.
 ///
 /// # Errors

@@ -90,9 +90,56 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
 fn the_papers_figures_are_listed() {
     let figures = bench(&["--figure", "list"]);
     assert!(figures.status.success());
-    for name in ["fence-1", "fence-10", "fence-11a", "lace-5", "lace-7-simulated", "lace-8"] {
+    for name in [
+        "fence-1",
+        "fence-10",
+        "fence-11a",
+        "lace-5",
+        "lace-7-simulated",
+        "lace-8",
+        "salsa-4a",
+        "salsa-4b",
+        "salsa-5a",
+        "salsa-5b",
+        "salsa-6",
+        "salsa-7",
+        "salsa-8",
+        "fence-7",
+        "fence-8",
+        "phanes-1",
+        "phanes-2",
+    ] {
         assert!(out(&figures).contains(name), "{name}");
     }
+}
+
+#[test]
+fn all_figures_are_one_run_of_each_case_that_any_of_them_shows() {
+    let all = bench(&["--figure", "all", "--list", "--quick"]);
+    assert!(all.status.success(), "{}", error(&all));
+    let mut lines: Vec<&str> = out(&all).lines().collect();
+    let count = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), count, "a case is listed twice");
+    let has = |workload: &str, system: &str| {
+        lines.iter().any(|line| line.split_whitespace().take(2).eq([workload, system]))
+    };
+    for (workload, system) in [
+        ("fib", "the"),
+        ("uts-t2l", "private"),
+        ("closure-torus", "ff-cl"),
+        ("3p1c", "ws-msq"),
+        ("balanced", "conc-bag"),
+        ("lace-fib", "leapfrog"),
+        ("walk-warm", "lock-free"),
+    ] {
+        assert!(has(workload, system), "{workload} {system}");
+    }
+    // No figure shows these.
+    assert!(!has("sieve", "split") && !has("closure-torus", "mutex") && !has("fib", "rayon"));
+    let two = bench(&["--figure", "salsa-4b,salsa-4b-simulated", "--list", "--quick"]);
+    assert!(out(&two).contains("3p1c") && out(&two).contains("ratio-3-1"), "{}", out(&two));
 }
 
 #[test]
@@ -147,7 +194,7 @@ fn what_there_is_not() {
     for (arguments, said) in [
         (
             &["none"][..],
-            "there is no suite `none`: there is deque, faces, fork-join, graphs, pool, runtime, simulate",
+            "there is no suite `none`: there is deque, faces, fork-join, graphs, pool, processor, runtime, simulate, walk",
         ),
         (&["fork-join", "--workload", "none"], "has no workload `none`: it has fib"),
         (&["fork-join", "--system", "none"], "has no system `none`: it has sequential"),
@@ -168,6 +215,9 @@ fn what_there_is_not() {
         (&["--quick"], "SUITE is missing: there is deque, faces, fork-join"),
         (&["--workload", "fib"], "SUITE is missing"),
         (&["--json"], "SUITE is missing"),
+        (&["--figure", "all", "--system", "the"], "have suites, workloads, systems"),
+        (&["--figure", "fence-1,lace-5", "--workload", "fib"], "several figures have suites"),
+        (&["--figure", "fence-1,none"], "there is no figure `none`"),
         (&["fork-join", "--list", "--json"], "--json"),
         (&["--figure", "list", "--json"], "no JSON"),
         (&["--figure", "fence-1", "--workers", "2"], "is one of 1, not 2"),
@@ -176,7 +226,7 @@ fn what_there_is_not() {
             &["--figure", "fence-1", "--workload", "queens"],
             "`queens` is not in the figure `fence-1`",
         ),
-        (&["--figure", "fence-1", "--system", "rayon"], "it has the, asymmetric-the"),
+        (&["--figure", "fence-1", "--system", "rayon"], "it has the, unfenced-the"),
     ] {
         let output = bench(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -18,7 +18,8 @@ use std::thread::{self, JoinHandle};
 
 use poach_deque::{ChaseLev, Owner, Private, Split, Steal, The, Thep, Thief};
 use poach_memory::{
-    Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Unbounded, Word,
+    Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Unbounded,
+    Unfenced, Word,
 };
 
 use crate::job::forked::ForkGuard;
@@ -38,7 +39,8 @@ pub trait Queue: Owner<Job> + sealed::Sealed + 'static {}
 
 impl<Q: Owner<Job> + sealed::Sealed + 'static> Queue for Q {}
 
-/// Names the policies under which a queue is exact.
+/// Names the policies under which a queue is exact; `Unfenced` is so as far as whoever made it promised, by `unsafe`, that no thief
+/// looks while the owner pops: a pool of one worker.
 macro_rules! exact {
     ($($queue:ident: $($policy:ty),*;)*) => {
         $($(impl sealed::Sealed for $queue<Job, $policy> {})*)*
@@ -47,7 +49,7 @@ macro_rules! exact {
 
 exact! {
     ChaseLev: Full, Asymmetric, Bounded, Resolved;
-    The: Full, Asymmetric, Bounded, Resolved;
+    The: Full, Asymmetric, Bounded, Resolved, Unfenced;
     Thep: Full, Bounded, Resolved, Unbounded;
 }
 impl sealed::Sealed for poach_deque::Mutex<Job, Machine> {}

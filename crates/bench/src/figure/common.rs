@@ -36,6 +36,12 @@ const COLOURS: [(&[&str], RGBColor); 25] = [
 
 /// The colour of a system: the same in every figure.
 pub(super) fn colour(system: &str) -> RGBColor {
+    // Of the dots of a litmus test.
+    match system {
+        "a round went wrong" => return RGBColor(213, 60, 0),
+        "no round went wrong" => return RGBColor(0, 114, 178),
+        _ => {}
+    }
     if let Some((_, colour)) = COLOURS.iter().find(|(systems, _)| systems.contains(&system)) {
         return *colour;
     }

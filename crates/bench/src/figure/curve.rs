@@ -30,6 +30,8 @@ pub(super) struct Words<'a> {
     pub(super) diagonal: bool,
     /// To the right of it there are more workers than processors.
     pub(super) cores: Option<f64>,
+    /// Points with no line between them.
+    pub(super) dots: bool,
 }
 
 /// Speed-up over workers: a curve a system, the geometric mean over the workloads of the sequential program's median over its
@@ -82,6 +84,7 @@ pub(super) fn draw(document: &Document, suite: &str, workers: &[usize]) -> Resul
         x: "workers",
         diagonal: true,
         cores: Some(document.machine.cores as f64),
+        dots: false,
     };
     draw_panels(&words, &[panel])
 }
@@ -111,6 +114,7 @@ pub(super) fn each(document: &Document, suite: &str, title: &str) -> Result<Opti
         x: "workers",
         diagonal: true,
         cores: Some(document.machine.cores as f64),
+        dots: false,
     };
     draw_panels(&words, &panels)
 }
@@ -192,7 +196,9 @@ fn paint(
                 let mut points: Vec<_> = curve.points.clone();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
                 let line = points.iter().map(|(x, [_, y, _])| (*x, *y));
-                chart.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?;
+                if !words.dots {
+                    chart.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?;
+                }
                 chart.draw_series(line.map(|point| Circle::new(point, 3, colour.filled())))?;
                 chart.draw_series(points.iter().filter(|(_, [low, _, high])| high > low).map(
                     |(x, [low, _, high])| {

@@ -2,12 +2,14 @@
 
 mod bars;
 mod beside;
+mod catalog;
 mod claims;
 mod common;
 mod curve;
 mod heat;
 mod page;
 mod papers;
+mod rates;
 
 use std::fmt::Write as _;
 use std::fs;

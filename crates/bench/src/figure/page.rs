@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::beside;
-use super::claims::claims;
+use super::claims::{Claim, claims};
 use super::common::{Drawn, Svg, distinct};
 use crate::words::{figure, workers};
 use crate::{Document, Row};
@@ -28,6 +28,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92re
 th,td{padding:.15rem .7rem .15rem 0;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}
 th{font-weight:600}.n{text-align:right;white-space:nowrap}td{white-space:nowrap}.w td{white-space:normal}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft)}
+.claims dl{border-top:1px solid var(--rule);padding:.6rem 0}
 .paper{background:var(--card);border-radius:8px;padding:.5rem .8rem;margin:.6rem 0}
 .paper p{margin:.15rem 0}.paper b,.soft{color:var(--soft);font-weight:400}.bad{color:#d0402b}
 .narrow{display:none}
@@ -79,14 +80,27 @@ fn write(page: &mut String, document: &Document, figures: &[Drawn]) -> std::fmt:
     let claims = claims(document);
     if !claims.is_empty() {
         page.push_str(
-            "<h2>The papers' claims</h2>\n<table class=\"w\">\n<tr><th>claim</th><th>the paper</th>\
-             <th>here</th></tr>\n",
+            "<h2 id=\"claims\">The papers' claims, theirs and ours</h2>\n<p class=\"soft\">Intervals are of 95 %, by a bootstrap over \
+             rounds.</p>\n<div class=\"claims\">\n",
         );
-        for (claim, paper, ours) in &claims {
-            let (claim, paper, ours) = (escape(claim), escape(paper), escape(ours));
-            writeln!(page, "<tr><td>{claim}</td><td>{paper}</td><td>{ours}</td></tr>")?;
+        for Claim { figure, what, theirs, ours, interval, why } in &claims {
+            writeln!(
+                page,
+                "<dl><dt>claim</dt><dd><b>{}</b> ({})</dd>",
+                escape(what),
+                escape(figure)
+            )?;
+            for (term, text) in [
+                ("theirs", *theirs),
+                ("ours", ours),
+                ("interval", interval),
+                ("why it differs", why),
+            ] {
+                writeln!(page, "<dt>{term}</dt><dd>{}</dd>", escape(text))?;
+            }
+            page.push_str("</dl>\n");
         }
-        page.push_str("</table>\n");
+        page.push_str("</div>\n");
     }
     for suite in distinct(document.rows.iter().map(|row| row.suite.as_str())) {
         writeln!(page, "<h2>Everything of the suite {}</h2>", escape(suite))?;

@@ -14,7 +14,7 @@ mod task;
 
 pub(crate) use patterns::{Both, for_each, sum};
 pub use systems::use_profile;
-pub(crate) use systems::{Chili, Rayon, Sequential, Split, System, delta};
+pub(crate) use systems::{Chili, PoachJoin, Rayon, Sequential, Split, System, delta};
 use systems::{Kind, OnQueue};
 pub(crate) use task::{Fork, Task};
 
@@ -73,6 +73,7 @@ pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
     cases.push(case::<P, Sequential>(&shared, size, 1));
     for workers in &request.workers {
         cases.push(case::<P, Split>(&shared, size, *workers));
+        cases.push(case::<P, PoachJoin>(&shared, size, *workers));
         cases.push(case::<P, Rayon>(&shared, size, *workers));
         // Its stacks are those of the standard library, but for the calling thread's.
         if !P::DEEP || workers == &1 || request.thread_stack >= systems::STACK {
@@ -96,6 +97,10 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     }
     on::<P, systems::MutexKind>(shared, size, workers, cases);
     on::<P, systems::TheKind>(shared, size, workers, cases);
+    // What Figure 1 of the fence-free paper leaves out of THE; with a thief it would be wrong.
+    if workers == 1 {
+        on::<P, systems::UnfencedTheKind>(shared, size, 1, cases);
+    }
     on::<P, systems::FfTheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheMeasuredKind>(shared, size, workers, cases);
     on::<P, systems::FfTheFourKind>(shared, size, workers, cases);

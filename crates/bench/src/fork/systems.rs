@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
 use poach_memory::delta::{Bound, Processor, largest_known};
 use poach_memory::profile::Profile;
-use poach_memory::{Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded};
+use poach_memory::{
+    Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded, Unfenced,
+};
 use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
@@ -87,6 +89,39 @@ impl System for Split {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.0.stats().total().fields().collect()
+    }
+}
+
+/// Poach as a user of rayon would call it, by `poach::join`, which finds its worker in a thread-local variable.
+#[derive(Debug)]
+pub(crate) struct PoachJoin(ThreadPool);
+
+/// See [`PoachJoin`].
+#[derive(Debug)]
+struct JoinFork;
+
+impl System for PoachJoin {
+    const NAME: &'static str = "poach-join";
+
+    fn new(workers: usize) -> Result<Self> {
+        need_stacks(stacks(workers, STACK))?;
+        let pool = ThreadPool::builder().threads(workers).stack_size(STACK).build();
+        Ok(PoachJoin(pool.context("poach-join: the pool could not be made")?))
+    }
+
+    fn run<T: Task>(&self, task: T) -> T::Output {
+        self.0.run(|_worker| task.run(JoinFork))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.stats().total().fields().collect()
+    }
+}
+
+impl Fork for JoinFork {
+    #[inline(always)]
+    fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
+        poach_runtime::join(|| a.run(JoinFork), || b.run(JoinFork))
     }
 }
 
@@ -323,6 +358,7 @@ kinds! {
     FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta())?);
     FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(measured()?)?);
     FfTheFourKind = "ff-the-4": FfThe<Job>, The::with_policy(spaced()?), spaced: true;
+    UnfencedTheKind = "unfenced-the": The<Job, Unfenced>, The::with_policy(promise::alone());
     AsymmetricTheKind = "asymmetric-the": The<Job, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
     ThepKind = "thep": Thep<Job, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta())?);
     ThepInfiniteKind = "thep-infinite": Thep<Job, Unbounded>, Thep::with_policy(Unbounded);

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
+use crate::figure::PaperFigure;
+
 use super::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 use super::document::{CaseName, Document};
 use super::machine::Load;
@@ -41,6 +43,8 @@ pub struct Plan {
     pub budget: Option<Duration>,
     /// The bytes of call stack that a thread has which asks for none.
     pub thread_stack: usize,
+    /// Only the cases that one of these shows; all if there are none.
+    pub figures: Vec<&'static PaperFigure>,
 }
 
 /// What the standard library gives, if the environment says nothing.
@@ -65,6 +69,7 @@ impl Plan {
             rounds: 11,
             budget: None,
             thread_stack: THREAD_STACK,
+            figures: Vec::new(),
         }
     }
 
@@ -130,6 +135,11 @@ impl Plan {
         // Whoever names a peer wants it.
         let is_peer = |name: &str| self.peers.iter().any(|peer| peer.name == name);
         cases.retain(|case| wanted(&self.systems, &case.system) || is_peer(&case.system));
+        let shown = |case: &Case| {
+            let Case { workload, system, workers, .. } = case;
+            self.figures.iter().any(|figure| figure.shows(workload, system, *workers))
+        };
+        cases.retain(|case| self.figures.is_empty() || is_peer(&case.system) || shown(case));
         // The peers were appended: bring the systems of each workload together again.
         cases.sort_by_key(|case| workloads.iter().position(|name| *name == case.workload));
         Ok(cases)
@@ -249,10 +259,21 @@ impl Session {
     ///
     /// Those of [`Plan::cases`].
     pub fn run(&self, suite: &dyn Suite, watch: &dyn Fn(Event)) -> Result<()> {
-        let cases = self.plan.cases(suite)?;
-        watch(Event::Planned(cases.len() * self.plan.rounds));
+        self.run_as(&self.plan, suite, watch)
+    }
+
+    /// As [`run`](Session::run), by another plan than the session's own, of the same input size: several suites in one session
+    /// have several.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`run`](Session::run), and if the size is another one.
+    pub fn run_as(&self, plan: &Plan, suite: &dyn Suite, watch: &dyn Fn(Event)) -> Result<()> {
+        ensure!(plan.size == self.plan.size, "the inputs of one session have one size");
+        let cases = plan.cases(suite)?;
+        watch(Event::Planned(cases.len() * plan.rounds));
         self.lock().complete = false;
-        let end = self.plan.budget.map(|budget| Instant::now() + budget);
+        let end = plan.budget.map(|budget| Instant::now() + budget);
         let mut groups = by_workload(cases);
         while let Some((workload, group)) = groups.pop_front() {
             // Each workload gets its share of what is left of the time.
@@ -260,7 +281,7 @@ impl Session {
                 let left = end.saturating_duration_since(Instant::now());
                 Instant::now() + left.div_f64((groups.len() + 1) as f64)
             });
-            self.run_workload(suite.name(), workload, group, deadline, watch);
+            self.run_workload((plan, suite.name(), workload), group, deadline, watch);
             if self.is_stopped() {
                 return Ok(());
             }
@@ -272,18 +293,17 @@ impl Session {
 
     fn run_workload(
         &self,
-        suite: &str,
-        workload: &str,
+        (plan, suite, workload): (&Plan, &str, &str),
         group: Vec<Case>,
         deadline: Option<Instant>,
         watch: &dyn Fn(Event),
     ) {
         let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let mut running: Vec<Running> =
-            group.into_iter().map(|case| self.prepare(suite, case, &late, watch)).collect();
+            group.into_iter().map(|case| self.prepare((plan, suite), case, &late, watch)).collect();
         // Rounds of another run are other rounds, though they have the same place in a row.
         let run = self.lock().commands.len().saturating_sub(1) as u64 * ROUNDS_OF_A_RUN;
-        for round in 0..self.plan.rounds {
+        for round in 0..plan.rounds {
             for at in order(workload, round, running.len()) {
                 let case = &mut running[at];
                 let enough = round < case.taken || (late() && case.taken.max(round) > 0);
@@ -306,7 +326,7 @@ impl Session {
     /// Makes the input and the pool of a case that still lacks a sample, and warms it up.
     fn prepare(
         &self,
-        suite: &str,
+        (plan, suite): (&Plan, &str),
         case: Case,
         late: &dyn Fn() -> bool,
         watch: &dyn Fn(Event),
@@ -314,7 +334,7 @@ impl Session {
         let name = CaseName::of(&case);
         let taken = self.lock().taken(suite, &name);
         let mut running = Running { name, sampler: None, taken };
-        if taken < self.plan.rounds && !self.is_stopped() {
+        if taken < plan.rounds && !self.is_stopped() {
             match caught(case.prepare) {
                 Ok(sampler) => running.sampler = Some(sampler),
                 Err(error) => self.lock().fail(suite, &running.name, &error),

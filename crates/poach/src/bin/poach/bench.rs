@@ -4,6 +4,7 @@
 //! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program, without
 //! waiting for the sample that is being taken.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
@@ -38,6 +39,7 @@ const STACK: usize = 256 << 20;
   poach bench fork-join --workload fib --workers 1,2 --out runs/fib
   poach bench fork-join --workload fib --peer 'lace=./lace-fib {workers}'
   poach bench --figure fence-10 --runs bench/runs  a figure of a paper, and its samples kept
+  poach bench --figure all --quick --out here   every figure of the papers, in minutes
   poach bench simulate --workload fib,heat --workers 1,2,64,1024 --topology 8:40,8:120
 
 Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short, 2 for usage.")]
@@ -45,9 +47,9 @@ pub(crate) struct Arguments {
     /// The suite to run; without one, says which there are.
     suite: Option<String>,
     /// What a figure of a paper needs, and that figure beside the paper's: one of those that `--figure
-    /// list` says.
-    #[arg(long, value_name = "NAME")]
-    figure: Option<String>,
+    /// list` says, several of them, or `all`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    figure: Vec<String>,
     /// Small inputs and few samples, within half a minute.
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
@@ -125,7 +127,10 @@ impl Arguments {
                 return Ok(None);
             }
         };
-        let suite = find(name)?;
+        let suite = match figure {
+            Some(figure) if self.memory.is_none() => figure.suite()?,
+            _ => find(name)?,
+        };
         if let Some(memory) = &self.memory {
             ensure!(name == "simulate", "--memory is for the suite `simulate`");
             return Ok(Some(Box::new(Cores::new(memory).context("--memory")?)));
@@ -146,6 +151,60 @@ impl Arguments {
         let kept = self.out.is_some() || self.runs.is_some() || self.profile.is_some();
         let simulated = self.topology.is_some() || self.costs.is_some() || self.memory.is_some();
         lists || sized || kept || simulated || !self.workers.is_empty() || !self.peer.is_empty()
+    }
+
+    /// The figures that are asked for.
+    fn figures(&self) -> Result<Vec<&'static PaperFigure>> {
+        if self.figure == ["all"] {
+            return Ok(figure::FIGURES.iter().collect());
+        }
+        let figures: Result<Vec<_>> =
+            self.figure.iter().map(|name| PaperFigure::find(name)).collect();
+        let figures = figures?;
+        if figures.len() > 1 {
+            ensure!(
+                self.suite.is_none()
+                    && self.workload.is_empty()
+                    && self.system.is_empty()
+                    && self.workers.is_empty(),
+                "several figures have suites, workloads, systems and numbers of workers of their own"
+            );
+        }
+        Ok(figures)
+    }
+
+    /// Each suite that these figures need, once, with all that they show of it: what two figures share is measured once, and
+    /// beside everything that either compares it with.
+    fn parts(&self, figures: &[&'static PaperFigure]) -> Result<Vec<(Box<dyn Suite>, Plan)>> {
+        ensure!(
+            self.suite.is_none()
+                && self.workload.is_empty()
+                && self.system.is_empty()
+                && self.workers.is_empty(),
+            "--figure all: the figures have suites, workloads, systems and numbers of workers of their own"
+        );
+        let mut suites: Vec<(&str, Option<&str>)> = Vec::new();
+        for figure in figures {
+            if !suites.contains(&(figure.suite, figure.memory)) {
+                suites.push((figure.suite, figure.memory));
+            }
+        }
+        let mut parts = Vec::new();
+        for of in suites {
+            let these = figures.iter().filter(|figure| (figure.suite, figure.memory) == of);
+            let these: Vec<&'static PaperFigure> = these.copied().collect();
+            let Some(first) = these.first() else { continue };
+            let suite = first.suite()?;
+            let mut plan = self.plan(suite.as_ref(), None);
+            plan.workers =
+                these.iter().flat_map(|figure| figure.workers(Machine::here().cores)).collect();
+            plan.figures = these;
+            // A suite may have nothing for this kind of machine.
+            if !plan.cases(suite.as_ref())?.is_empty() {
+                parts.push((suite, plan));
+            }
+        }
+        Ok(parts)
     }
 
     /// What of `--workload`, `--system` and `--workers` a figure would not show.
@@ -231,19 +290,21 @@ enum Prepared {
 }
 
 struct Run {
-    suite: Box<dyn Suite>,
+    /// The suites, each with what of it is to be run.
+    parts: Vec<(Box<dyn Suite>, Plan)>,
     session: Arc<Session>,
     out: Option<PathBuf>,
-    figure: Option<&'static PaperFigure>,
+    /// Whether figures of the papers were asked for.
+    figures: bool,
 }
 
 /// Everything that can be wrong with the arguments shows here.
 fn prepare(arguments: &Arguments) -> Result<Prepared> {
-    if arguments.figure.as_deref() == Some("list") {
+    if arguments.figure == ["list"] {
         ensure!(!arguments.json, "--figure list says which figures there are, and no JSON");
         let lines = figure::FIGURES
             .iter()
-            .map(|figure| format!("{:16} {:10} {}\n", figure.name, figure.suite, figure.title));
+            .map(|figure| format!("{:18} {:10} {}\n", figure.name, figure.suite, figure.title));
         return Ok(Prepared::Listing(lines.collect()));
     }
     if let Some(path) = &arguments.profile {
@@ -253,29 +314,43 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         };
         read().with_context(|| format!("--profile: {}", path.display()))?;
     }
-    let figure = arguments.figure.as_deref().map(PaperFigure::find).transpose()?;
-    if let Some(figure) = figure {
-        arguments.fits(figure)?;
-    }
-    let Some(suite) = arguments.suite(figure)? else {
-        let lines =
-            suites().into_iter().map(|suite| format!("{:12} {}\n", suite.name(), suite.about()));
-        return Ok(Prepared::Listing(lines.collect()));
+    let figures = arguments.figures()?;
+    let parts = if let [] | [_] = figures[..] {
+        let figure = figures.first().copied();
+        if let Some(figure) = figure {
+            arguments.fits(figure)?;
+        }
+        let Some(suite) = arguments.suite(figure)? else {
+            let lines = suites()
+                .into_iter()
+                .map(|suite| format!("{:12} {}\n", suite.name(), suite.about()));
+            return Ok(Prepared::Listing(lines.collect()));
+        };
+        let mut plan = arguments.plan(suite.as_ref(), figure);
+        if figure.is_some() && arguments.system.is_empty() {
+            // Those that this machine, or this call, cannot have are left out of the figure.
+            let there = plan.systems_there(suite.as_ref());
+            plan.systems.retain(|system| there.contains(system));
+        }
+        vec![(suite, plan)]
+    } else {
+        arguments.parts(&figures)?
     };
-    let mut plan = arguments.plan(suite.as_ref(), figure);
-    if figure.is_some() && arguments.system.is_empty() {
-        // Those that this machine, or this call, cannot have are left out of the figure.
-        let there = plan.systems_there(suite.as_ref());
-        plan.systems.retain(|system| there.contains(system));
-    }
-    let cases = plan.cases(suite.as_ref())?;
-    if arguments.list {
-        let lines = cases.iter().map(|case| {
+    let mut lines = String::new();
+    for (suite, plan) in &parts {
+        for case in plan.cases(suite.as_ref())?.iter().filter(|_| arguments.list) {
             let workers = words::workers(case.workers);
-            format!("{:20} {:20} {workers:>12}\n", case.workload, case.system)
-        });
-        return Ok(Prepared::Listing(lines.collect()));
+            // Writing to a string does not fail.
+            let _ = writeln!(lines, "{:20} {:20} {workers:>12}", case.workload, case.system);
+        }
     }
+    if arguments.list {
+        return Ok(Prepared::Listing(lines));
+    }
+    let plan = parts
+        .first()
+        .map(|(_, plan)| plan.clone())
+        .context("no figure can be made on this machine")?;
     let out = match &arguments.runs {
         Some(runs) => Some(runs::directory(runs, &Machine::here())),
         None => arguments.out.clone(),
@@ -298,7 +373,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
             }
         }
     };
-    Ok(Prepared::Run(Run { suite, session: Arc::new(session), out, figure }))
+    Ok(Prepared::Run(Run { parts, session: Arc::new(session), out, figures: !figures.is_empty() }))
 }
 
 enum Message {
@@ -308,7 +383,7 @@ enum Message {
 }
 
 fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
-    let Run { suite, session, out, figure: paper } = run;
+    let Run { parts, session, out, figures } = run;
     // As whoever repeats it would write it, wherever the program lies here.
     let written = iter::once("poach".to_owned()).chain(std::env::args().skip(1));
     session.begin(&written.collect::<Vec<_>>().join(" "));
@@ -322,7 +397,11 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
         .stack_size(STACK)
         .spawn(move || {
             let watch = |event| drop(sender.send(Message::Event(event)));
-            let run = AssertUnwindSafe(|| working.run(suite.as_ref(), &watch));
+            let run = AssertUnwindSafe(|| {
+                parts
+                    .iter()
+                    .try_for_each(|(suite, plan)| working.run_as(plan, suite.as_ref(), &watch))
+            });
             let outcome = panic::catch_unwind(run)
                 .unwrap_or_else(|_| Err(anyhow!("the thread that measures has panicked")));
             drop(sender.send(Message::Done(outcome)));
@@ -344,7 +423,7 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
         if arguments.why {
             print(poach_bench::why(&document).as_bytes())?;
         }
-        if paper.is_some() {
+        if figures {
             print(figure::text(&document).as_bytes())?;
         }
         if let Some(directory) = out {
@@ -362,7 +441,7 @@ fn follow(messages: &Receiver<Message>, session: &Session, out: Option<&Path>) -
     bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?);
     let outcome = loop {
         match messages.recv() {
-            Ok(Message::Event(Event::Planned(samples))) => bar.set_length(samples as u64),
+            Ok(Message::Event(Event::Planned(samples))) => bar.inc_length(samples as u64),
             Ok(Message::Event(Event::Sampling(workload, system, workers))) => {
                 let workers = words::workers(workers);
                 bar.set_message(format!("{workload} on {system}, {workers}"));
