@@ -10,7 +10,7 @@ use std::{env, fs};
 mod names;
 
 /// The crates whose versions a document states.
-const PEERS: [&str; 10] = [
+const PEERS: [&str; 11] = [
     "chili",
     "concurrent-queue",
     "crossbeam-channel",
@@ -20,6 +20,7 @@ const PEERS: [&str; 10] = [
     "kanal",
     "rayon",
     "rayon-core",
+    "rtrb",
     "st3",
 ];
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
+use crate::deque::{OWNER, STEALS};
 use crate::words::{figure, workers};
 use crate::{Document, Row};
 
@@ -63,7 +64,7 @@ fn table(document: &Document, suite: &str, width: u16) -> Table {
             Cell::new(if show { row.workload.as_str() } else { "" }),
             Cell::new(if show { format!("{}{mark}", row.workers) } else { String::new() }),
             Cell::new(&row.system),
-            Cell::new(format!("{} {}", figure(row.median), row.unit)),
+            Cell::new(format!("{} {}{}", figure(row.median), row.unit, also(row))),
             Cell::new(figure(row.min)),
             Cell::new(figure(row.p10)),
             Cell::new(figure(row.p90)),
@@ -72,6 +73,16 @@ fn table(document: &Document, suite: &str, width: u16) -> Table {
         ]);
     }
     table
+}
+
+/// Where there are thieves: what they got beside what the owner paid, and the other way round.
+pub(crate) fn also(row: &Row) -> String {
+    let count = |name: &str| row.counters.get(name).map(|value| figure(*value));
+    match (row.unit.as_str(), count(STEALS), count(OWNER)) {
+        ("ns", Some(steals), _) => format!(", {steals} M/s stolen"),
+        ("M/s", Some(_), Some(owner)) => format!(", {owner} ns a push"),
+        _ => String::new(),
+    }
 }
 
 /// How many times as good a row is as what it is beside, by its median.

@@ -24,13 +24,13 @@ const COLOURS: [(&[&str], RGBColor); 25] = [
     (&["private", "concurrent-queue"], RGBColor(190, 190, 190)),
     (&["thep-infinite", "poach-injector", "unfenced"], RGBColor(150, 165, 45)),
     (&["split-queue", "crossbeam-injector-batch", "array-fenced"], RGBColor(255, 140, 140)),
-    (&["resolved", "crossbeam-channel-bounded", "salsa-full-fence"], RGBColor(0, 90, 80)),
+    (&["resolved", "crossbeam-channel-bounded"], RGBColor(0, 90, 80)),
     (&["ff-the-measured", "rtrb", "face-fifo-batch"], RGBColor(90, 90, 30)),
     (&["unfenced-the", "flume-bounded", "crossbeam-fifo"], RGBColor(245, 100, 180)),
     (&["idempotent-lifo", "kanal-bounded"], RGBColor(100, 60, 200)),
     (&["idempotent-deque", "salsa-displaced"], RGBColor(180, 130, 100)),
-    (&["idempotent-fifo", "rtrb-chunks"], RGBColor(60, 200, 60)),
-    (&["face-lifo"], RGBColor(60, 140, 240)),
+    (&["idempotent-fifo"], RGBColor(60, 200, 60)),
+    (&["face-lifo", "salsa-full-fence"], RGBColor(60, 140, 240)),
     (&["std-sync-mpsc", "array", "published-sequential"], RGBColor(40, 60, 60)),
 ];
 

@@ -172,7 +172,13 @@ fn line(row: &Row) -> String {
     {
         let _ = write!(line, "<td{class}>{}</td>", escape(text));
     }
-    for value in [row.median, row.min, row.p10, row.p90] {
+    let _ = write!(
+        line,
+        "<td class=\"n\">{}{}</td>",
+        figure(row.median),
+        escape(&crate::table::also(row))
+    );
+    for value in [row.min, row.p10, row.p90] {
         let _ = write!(line, "<td class=\"n\">{}</td>", figure(value));
     }
     let _ = writeln!(line, "<td class=\"n\">{}</td></tr>", row.samples.len());

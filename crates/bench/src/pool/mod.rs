@@ -9,6 +9,7 @@
 //! One protocol for all (`protocol`): distinct tasks, each accounted for; a sample is the time from
 //! the start of all threads to the last task taken.
 
+mod peers;
 pub(crate) mod protocol;
 mod systems;
 
@@ -18,12 +19,10 @@ use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
-use crate::{Case, Request, Suite, promise};
+use crate::{Case, Request, Size, Suite, promise};
+use peers::Peer;
 use protocol::{Shape, blocking, pair, polling};
-use systems::{
-    Array, Channel, Concurrent, Face, Flume, Injecting, Kanal, Locked, Mpsc, OwnInjecting, Pools,
-    Segmented,
-};
+use systems::{Face, Pools};
 
 /// The suite `pool`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,20 +62,35 @@ fn the_five(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
     cases.push(polling("ws-lifo", shape, size, Pools(WsLifo::<u64, Machine>::new)));
 }
 
-fn the_peers(cases: &mut Vec<Case>, request: &Request, shape: Shape) {
-    let size = request.size;
-    cases.push(polling("crossbeam-seg-queue", shape, size, Segmented));
-    cases.push(polling("crossbeam-array-queue", shape, size, Array));
-    cases.push(polling("crossbeam-channel", shape, size, Channel));
-    cases.push(polling("crossbeam-injector", shape, size, Injecting));
-    cases.push(polling("poach-injector", shape, size, OwnInjecting));
-    cases.push(polling("concurrent-queue", shape, size, Concurrent));
-    cases.push(polling("flume", shape, size, Flume));
-    cases.push(polling("kanal", shape, size, Kanal));
-    if shape.consumers == 1 {
-        cases.push(polling("std-mpsc", shape, size, Mpsc));
+/// The cases of the peers: polling in a shape, sleeping in it, or both ends in one thread.
+struct Peers<'a> {
+    cases: &'a mut Vec<Case>,
+    size: Size,
+    way: Way,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Polling(Shape),
+    Blocking(Shape),
+    Pair,
+}
+
+impl peers::Visitor for Peers<'_> {
+    fn visit<P: Peer>(&mut self, peer: P) {
+        let size = self.size;
+        let can = |shape: Shape| P::can(shape.producers, shape.consumers);
+        match self.way {
+            Way::Polling(shape) if can(shape) => {
+                self.cases.push(polling(P::NAME, shape, size, peer));
+            }
+            Way::Blocking(shape) if P::BLOCKS && can(shape) => {
+                self.cases.push(blocking(P::NAME, shape, size, peer));
+            }
+            Way::Pair => self.cases.push(pair(P::NAME, size, peer)),
+            _ => {}
+        }
     }
-    cases.push(polling("mutex-vecdeque", shape, size, Locked));
 }
 
 fn pairs(cases: &mut Vec<Case>, request: &Request) {
@@ -88,16 +102,7 @@ fn pairs(cases: &mut Vec<Case>, request: &Request) {
     cases.push(pair("conc-bag", size, Pools(|| ConcBag::<u64>::new(BAG_CHUNK))));
     cases.push(pair("ws-msq", size, Pools(WsMsq::<u64, Machine>::new)));
     cases.push(pair("ws-lifo", size, Pools(WsLifo::<u64, Machine>::new)));
-    cases.push(pair("crossbeam-seg-queue", size, Segmented));
-    cases.push(pair("crossbeam-array-queue", size, Array));
-    cases.push(pair("crossbeam-channel", size, Channel));
-    cases.push(pair("crossbeam-injector", size, Injecting));
-    cases.push(pair("poach-injector", size, OwnInjecting));
-    cases.push(pair("concurrent-queue", size, Concurrent));
-    cases.push(pair("flume", size, Flume));
-    cases.push(pair("kanal", size, Kanal));
-    cases.push(pair("std-mpsc", size, Mpsc));
-    cases.push(pair("mutex-vecdeque", size, Locked));
+    peers::each(&mut Peers { cases, size, way: Way::Pair });
 }
 
 impl Suite for Pool {
@@ -117,7 +122,7 @@ impl Suite for Pool {
             let shape = Shape::new(workload, producers, consumers);
             the_five(&mut cases, request, shape);
             cases.push(polling("task-pool", shape, size, Face));
-            the_peers(&mut cases, request, shape);
+            peers::each(&mut Peers { cases: &mut cases, size, way: Way::Polling(shape) });
         }
         for (workload, producers, consumers) in MORE {
             the_five(&mut cases, request, Shape::new(workload, producers, consumers));
@@ -153,12 +158,7 @@ impl Suite for Pool {
         {
             let shape = Shape::new(workload, producers, consumers);
             cases.push(blocking("task-pool", shape, size, Face));
-            cases.push(blocking("crossbeam-channel", shape, size, Channel));
-            cases.push(blocking("flume", shape, size, Flume));
-            cases.push(blocking("kanal", shape, size, Kanal));
-            if consumers == 1 {
-                cases.push(blocking("std-mpsc", shape, size, Mpsc));
-            }
+            peers::each(&mut Peers { cases: &mut cases, size, way: Way::Blocking(shape) });
         }
         cases
     }
@@ -167,7 +167,7 @@ impl Suite for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Plan, Session, Size};
+    use crate::{Plan, Session};
 
     #[test]
     fn every_case_accounts_for_every_task() {
