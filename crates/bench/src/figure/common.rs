@@ -45,13 +45,13 @@ pub(super) fn colour(system: &str) -> RGBColor {
     if let Some((_, colour)) = COLOURS.iter().find(|(systems, _)| systems.contains(&system)) {
         return *colour;
     }
-    // FNV-1a of the name, as a hue and one of four shades.
+    // FNV-1a of the name, as a hue and a shade.
     let hash = system.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let (hue, shade) = ((hash >> 20) % 360, (hash >> 40) % 4);
-    let (r, g, b) =
-        HSLColor(hue as f64 / 360.0, 0.6, 0.35 + 0.1 * shade as f64).to_backend_color().rgb;
+    let (hue, shade) = ((hash >> 20) % 4096, (hash >> 40) % 256);
+    let shade = 0.3 + 0.35 * shade as f64 / 256.0;
+    let (r, g, b) = HSLColor(hue as f64 / 4096.0, 0.6, shade).to_backend_color().rgb;
     RGBColor(r, g, b)
 }
 
