@@ -169,7 +169,7 @@ impl Document {
         }
     }
 
-    /// Brings the rows of a workload into the order of its cases, whatever the order of their first samples was.
+    /// Brings the rows and failures of a workload into the order of its cases, whatever the order of their samples was.
     pub(crate) fn arrange(&mut self, suite: &str, cases: &[&CaseName]) {
         let rank = |row: &Row| cases.iter().position(|case| row.is_case(suite, case));
         let (places, mut rows): (Vec<usize>, Vec<Row>) = self
@@ -183,6 +183,14 @@ impl Document {
         for (at, row) in places.into_iter().zip(rows) {
             self.rows[at] = row;
         }
+        let rank = |failure: &Failure| {
+            cases.iter().position(|case| {
+                (failure.suite.as_str(), failure.workload.as_str()) == (suite, case.workload)
+                    && (&failure.system, failure.workers) == (&case.system, case.workers)
+            })
+        };
+        // Those of earlier workloads have no rank, and stay in front.
+        self.failures.sort_by_key(rank);
     }
 
     pub(crate) fn fail(&mut self, suite: &str, case: &CaseName, error: &anyhow::Error) {

@@ -316,10 +316,8 @@ impl Session {
                 }
                 watch(Event::Sampled);
             }
-            if round == 0 {
-                let names: Vec<&CaseName> = running.iter().map(|case| &case.name).collect();
-                self.lock().arrange(suite, &names);
-            }
+            let names: Vec<&CaseName> = running.iter().map(|case| &case.name).collect();
+            self.lock().arrange(suite, &names);
         }
     }
 
