@@ -18,7 +18,8 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
 /// The libraries that users name.
-const LIBRARIES: [&str; 7] = ["memory", "deque", "pool", "runtime", "explore", "measure", "scan"];
+const LIBRARIES: [&str; 9] =
+    ["memory", "deque", "pool", "runtime", "explore", "measure", "scan", "coherent", "poach"];
 
 const KINDS: [&str; 6] = ["struct", "enum", "union", "trait", "macro", "fn"];
 
