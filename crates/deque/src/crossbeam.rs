@@ -134,6 +134,28 @@ impl<T> Worker<T> {
             Queue::Lifo(queue) => queue.push_all(count, claimed),
         }
     }
+
+    /// As [`take_in_order`](Worker::take_in_order), without the first, which is returned.
+    #[inline]
+    fn take_in_order_and_pop(
+        &self,
+        mut claimed: impl Claim<Item = T> + DoubleEndedIterator,
+    ) -> Option<T> {
+        let first = claimed.next();
+        self.take_in_order(&mut claimed);
+        first
+    }
+
+    /// As [`take_reversed`](Worker::take_reversed), without the youngest, which is returned.
+    #[inline]
+    fn take_reversed_and_pop(
+        &self,
+        mut claimed: impl Claim<Item = T> + DoubleEndedIterator,
+    ) -> Option<T> {
+        let last = claimed.next_back();
+        self.take_reversed(&mut claimed);
+        last
+    }
 }
 
 impl<T> fmt::Debug for Worker<T> {
@@ -198,16 +220,15 @@ impl<T> Stealer<T> {
         if self.belongs_to(dest) {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
+        let one = |task| dest.push(task);
         match &self.queue {
-            Thieves::Fifo(queue) => of(queue.claim(|all| half(all, limit)), |claimed| {
-                dest.take_in_order(claimed);
-                Some(())
-            }),
+            Thieves::Fifo(queue) => {
+                let want = |all| half(all, limit);
+                queue.claim_for(want, one, |mut all| dest.take_in_order(&mut all)).into()
+            }
             Thieves::Lifo(queue) => {
-                of(queue.claim(|open| half(open.into(), limit) as u32), |claimed| {
-                    dest.take_reversed(claimed);
-                    Some(())
-                })
+                let want = |open: u32| half(open.into(), limit) as u32;
+                queue.claim_for(want, one, |mut all| dest.take_reversed(&mut all)).into()
             }
         }
     }
@@ -228,17 +249,13 @@ impl<T> Stealer<T> {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         match &self.queue {
-            Thieves::Fifo(queue) => of(queue.claim(|all| half(all, limit)), |claimed| {
-                let first = claimed.next();
-                dest.take_in_order(claimed);
-                first
-            }),
+            Thieves::Fifo(queue) => {
+                let want = |all| half(all, limit);
+                first_of(queue.claim_for(want, Some, |all| dest.take_in_order_and_pop(all)))
+            }
             Thieves::Lifo(queue) => {
-                of(queue.claim(|open| half(open.into(), limit) as u32), |claimed| {
-                    let first = claimed.next_back();
-                    dest.take_reversed(claimed);
-                    first
-                })
+                let want = |open: u32| half(open.into(), limit) as u32;
+                first_of(queue.claim_for(want, Some, |all| dest.take_reversed_and_pop(all)))
             }
         }
     }
@@ -273,12 +290,12 @@ fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
 }
 
-/// What `take` makes of a claim, which has a task at least. The claim stays where it is: it is not copied.
+/// The first task of a claim, which has one at least.
 #[inline(always)]
-fn of<I, U>(mut claimed: crate::Steal<I>, take: impl FnOnce(&mut I) -> Option<U>) -> Steal<U> {
-    match &mut claimed {
-        crate::Steal::Success(claimed) => take(claimed).map_or(Steal::Empty, Steal::Success),
-        crate::Steal::Empty => Steal::Empty,
+fn first_of<T>(steal: crate::Steal<Option<T>>) -> Steal<T> {
+    match steal {
+        crate::Steal::Success(Some(task)) => Steal::Success(task),
+        crate::Steal::Success(None) | crate::Steal::Empty => Steal::Empty,
         crate::Steal::Retry | crate::Steal::Abort => Steal::Retry,
     }
 }
@@ -321,10 +338,8 @@ impl<T> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit(&self, dest: &Worker<T>, limit: usize) -> Steal<()> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        of(self.queue.claim(limit), |claimed| {
-            dest.take_in_order(claimed);
-            Some(())
-        })
+        let one = |task| dest.push(task);
+        self.queue.claim_for(limit, one, |mut all| dest.take_in_order(&mut all)).into()
     }
 
     /// As [`steal_batch`](Injector::steal_batch), and pops the first of them, at most 33 in all.
@@ -339,11 +354,7 @@ impl<T> Injector<T> {
     /// If `limit` is 0.
     pub fn steal_batch_with_limit_and_pop(&self, dest: &Worker<T>, limit: usize) -> Steal<T> {
         assert!(limit > 0, "a batch of at most 0 tasks is no batch: give a limit of at least 1");
-        of(self.queue.claim(limit), |claimed| {
-            let first = claimed.next();
-            dest.take_in_order(claimed);
-            first
-        })
+        first_of(self.queue.claim_for(limit, Some, |all| dest.take_in_order_and_pop(all)))
     }
 
     /// Whether there is no task.

@@ -74,6 +74,7 @@ impl Scene {
                 script: vec![Step::Push, Step::PopAll],
                 ..Scenario::drain(0, stores, 1, 1)
             },
+            Scene::Skips => Scenario { script: vec![], ..Scenario::drain(0, stores, 1, 2) },
             Scene::Echo => Scenario::echo(),
             Scene::Leaving => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
@@ -95,6 +96,7 @@ impl Scene {
     pub fn coverage(self) -> &'static [Coverage] {
         match self {
             Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
+            Scene::Skips => &[Coverage::Preemptions(4)],
             Scene::RobbedThief => &[Coverage::Preemptions(1)],
             Scene::RobbedInWindow => &[Coverage::Preemptions(3), Coverage::Executions(60_000)],
             Scene::Refilled => &[Coverage::Preemptions(2), Coverage::Executions(60_000)],
@@ -148,7 +150,11 @@ impl Scene {
         };
         let delayed = matches!(
             self,
-            Scene::Again | Scene::Returns | Scene::RobbedThief | Scene::RobbedInWindow
+            Scene::Again
+                | Scene::Returns
+                | Scene::RobbedThief
+                | Scene::RobbedInWindow
+                | Scene::Skips
         );
         let buffer = if delayed { machine.buffer } else { Buffer::Bounded(0) };
         let strategy = Strategy::Exhaustive { preemptions, reduce: true, prune: true };

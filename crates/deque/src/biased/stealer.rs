@@ -24,6 +24,27 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             .map(|(top, count)| unsafe { self.shared.thieves.rings.claimed(u64::from(top), count) })
     }
 
+    /// As [`claim`](Stealer::claim): what `one` makes of a single task, for which no claim is put together, or `several` of more.
+    #[inline(always)]
+    pub(crate) fn claim_for<R>(
+        &self,
+        want: impl FnOnce(u32) -> u32,
+        one: impl FnOnce(T) -> R,
+        several: impl FnOnce(Claimed<'_, T, M>) -> R,
+    ) -> Steal<R> {
+        let rings = &self.shared.thieves.rings;
+        self.move_top(want).map(|(top, count)| {
+            let top = u64::from(top);
+            if count == 1 {
+                // SAFETY: as in `claim`.
+                one(unsafe { rings.take(top) })
+            } else {
+                // SAFETY: as in `claim`.
+                several(unsafe { rings.claimed(top, count) })
+            }
+        })
+    }
+
     /// Whether there is a task: `Empty` is said without a fence, so nobody who pushes and then looks for sleepers may count on it.
     #[inline]
     pub(crate) fn look(&self) -> Steal<()> {

@@ -186,9 +186,25 @@ impl<T, M: Memory> Shared<T, M> {
 }
 
 impl<T, M: Memory> Stealer<T, M> {
+    /// Claims as many of the oldest tasks as `want` says of their number: what `one` makes of a single one, for which no claim is put
+    /// together, or `several` of more.
     #[inline(always)]
-    pub(crate) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
-        self.shared.claim(want)
+    pub(crate) fn claim_for<R>(
+        &self,
+        want: impl FnOnce(u64) -> u64,
+        one: impl FnOnce(T) -> R,
+        several: impl FnOnce(Claimed<'_, T, M>) -> R,
+    ) -> Steal<R> {
+        let rings = &self.shared.rings;
+        self.shared.move_head(want, M::full).map(|(first, count)| {
+            if count == 1 {
+                // SAFETY: `move_head` claimed this index for this call alone, and a tail above it was acquired.
+                one(unsafe { rings.take(first) })
+            } else {
+                // SAFETY: the same of these.
+                several(unsafe { rings.claimed(first, count) })
+            }
+        })
     }
 
     #[inline(always)]

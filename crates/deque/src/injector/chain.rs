@@ -92,7 +92,13 @@ struct Header<M: Memory> {
     next: M::Word,
     /// The id below on the stack of free ids, and 1 more; 0 for none.
     below: M::Word,
+    /// Which of its indices are or were *contested*: a bit for each slot, and above the bits the number of the block that they are of.
+    contested: [M::Word; CONTESTED],
 }
+
+/// The bits of a word of `contested`, and how many words there are.
+const BITS: usize = 16;
+const CONTESTED: usize = 4;
 
 impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
     /// The slot in which `index` stands if this is its block.
@@ -100,6 +106,37 @@ impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
     pub(super) fn slot(&self, index: u64) -> &Slot<T, M> {
         // In bounds: `SLOTS` is a power of two.
         &self.slots[index as usize & (SLOTS - 1)]
+    }
+
+    /// The word that says whether `index` is contested, and its bit.
+    #[inline(always)]
+    fn contest_of(&self, index: u64) -> (&M::Word, u64) {
+        let slot = index as usize & (SLOTS - 1);
+        (&self.header.contested[slot / BITS % CONTESTED], 1 << (slot % BITS))
+    }
+
+    /// Whether `index`, which stood in this memory as block `number`, is contested.
+    #[inline(always)]
+    pub(super) fn is_contested(&self, number: u64, index: u64) -> bool {
+        let (word, bit) = self.contest_of(index);
+        // Relaxed: the policy orders it after the store of the state.
+        let seen = word.load(Ordering::Relaxed);
+        seen & bit != 0 && seen >> BITS == number
+    }
+
+    /// Says that `index` of block `number` is contested: `false` if this memory is another block by now.
+    pub(super) fn contest(&self, number: u64, index: u64) -> bool {
+        let (word, bit) = self.contest_of(index);
+        // Relaxed, all: the policy orders what follows.
+        let mut seen = word.load(Ordering::Relaxed);
+        while seen >> BITS == number {
+            // An exchange even if another thread has set the bit: the policy asks for one.
+            match word.compare_exchange(seen, seen | bit, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 
     /// Moves the task of `index` out.
@@ -140,6 +177,7 @@ fn segment(id: u64) -> (usize, usize) {
 impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
     const SHIFT: u32 = {
         assert!(SLOTS.is_power_of_two(), "a block has a power of two of slots");
+        assert!(SLOTS <= BITS * CONTESTED, "a block's header has a bit for each slot");
         SLOTS.trailing_zeros()
     };
 
@@ -224,7 +262,13 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
             let below = self.header(id).below.load(Ordering::Relaxed);
             let new = ((top >> ID_BITS).wrapping_add(1) << ID_BITS) | below;
             match self.free.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(id),
+                Ok(_) => {
+                    for word in &self.header(id).contested {
+                        // Relaxed: the link releases it. A thief that still takes the memory for another block finds the number.
+                        word.store(number << BITS, Ordering::Relaxed);
+                    }
+                    return Ok(id);
+                }
                 Err(now) => top = now,
             }
         }
@@ -244,7 +288,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         let slot = |_| Slot { state: M::Word::new(0), task: M::Cell::new(MaybeUninit::uninit()) };
         // Its own number in place of the next one's means that there is no link.
         let (next, below) = (M::Word::new(Place::new(number, 0).0), M::Word::new(0));
-        let header = CachePadded::new(Header { next, below });
+        let contested = core::array::from_fn(|_| M::Word::new(number << BITS));
+        let header = CachePadded::new(Header { next, below, contested });
         let block = Block { slots: core::array::from_fn(slot), header };
         // SAFETY: there is room, and the id is this thread's alone until the caller names it, by a release.
         unsafe { self.memory(id).write(MaybeUninit::new(block)) };

@@ -14,37 +14,50 @@
 //! |---|---|---|
 //! | older | below `4 i + 1` | nothing of index `i` yet |
 //! | written | `4 i + 1` | the task of index `i` is there |
-//! | skipped | `4 i + 2` | a thief does not wait for the push of index `i` |
+//! | decided | `4 i + 2` | index `i` was contested, and it is decided who has its task |
 //! | marked | `4 i + 3` | nobody will use the slot for index `i` any more |
 //!
 //! | | pusher | thief |
 //! |---|---|---|
-//! | 1 | compares and swaps `tickets` from `i` to `i + 1` | reads the head `i` |
+//! | 1 | compares and swaps `tickets` from `i` to `i + 1` | reads the head: `i`, and whether that is *contested* |
 //! | 2 | writes the task to the slot | reads the slot's state: if that is older, it goes to 5 |
-//! | 3 | compares and swaps the state from older to *written* | compares and swaps the head from `i` to `i + 1` |
-//! | 4 | if it was *skipped*: compares and swaps the head from `i` to `i + 1`, takes the task back and starts again | if it was *written*, moves the task out |
-//! | 5 | | reads `tickets`; if that is `i`: full fence, reads `tickets` again; if that is `i`, the queue is empty |
-//! | 6 | | waits for the slot for a while, then compares and swaps its state from older to *skipped*, and goes to 3 |
+//! | 3 | stores the state *written* | compares and swaps the head from `i` to `i + 1`; if `i` is contested, the state from *written* to *decided* and then the head |
+//! | 4 | [`StoreLoad::owner`] | if its first exchange succeeded, moves the task out |
+//! | 5 | reads in the block whether `i` is contested; if not, it is done | reads `tickets`; if that is `i`: full fence, reads `tickets` again; if that is `i`, the queue is empty |
+//! | 6 | compares and swaps the state from *written* to *decided*; if that fails, a thief has the task, and it is done | waits for the slot for a while, then compares and swaps the head from `i` to `i`, contested |
+//! | 7 | compares and swaps the head from contested `i` to `i + 1`, takes the task back and starts again | says in the block, by an exchange, that `i` is contested |
+//! | 8 | | [`StoreLoad::thief`] |
+//! | 9 | | reads the state: if that is *written*, it starts again |
+//! | 10 | | skips: compares and swaps the head from contested `i` to `i + 1` |
 //!
 //! A thief that finds tasks reads nothing that pushers write but the slots.
 //!
-//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher that took its task back) finishes its
+//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher after its step 7) finishes its
 //! index. All indices below the word `finished` are finished. Who finishes the very index at `finished` moves the word past
 //! what it has claimed, by a plain store; anybody else marks its slots. A push that needs a block moves the
 //! word over the marks of the oldest block, and gives that block back if the word has passed all of it.
 //!
 //! # Why it is correct
 //!
-//! *A task comes out once.* A state is older until one exchange makes it *written* or *skipped*, and the head passes `i` by one
-//! exchange, after that. If the state is *written*, whoever made the exchange of the head has the task; if it is
-//! *skipped*, the pusher takes the task back, and nobody else looks at it.
+//! *A task comes out once.* If the head passes `i` from a word that is not contested, the thief whose exchange it was has the task. The
+//! pusher does not take it back: the block says that `i` is contested (step 7) only after the head said so (step 6), and then that
+//! exchange would have failed. If the head was contested, whoever makes the state *decided* has the task, a thief or the
+//! pusher, and moving the head gives nothing to anybody.
+//!
+//! *No task is lost.* A thief skips `i` only if it has read in step 9 that the state is not *written*. If it is decided, somebody has the task.
+//! If it is older, the pusher reads in step 5, by the policy, that `i` is contested, and takes its task back, unless a
+//! thief has taken it meanwhile. A pusher that reads nothing of it has shown its task to all thieves that come to step 9.
+//!
+//! *Which block is contested.* The word that has the bits has the number of the block too, since the memory may be another block by the
+//! time that a thief comes to step 7, or a pusher to step 5. The thief's exchange then fails; and the pusher's index was
+//! finished, so its task was taken.
 //!
 //! *The word `finished`* passes no index that is not finished. Each index has one finisher, and this either stores or marks. It
 //! stores if it has read the word at its own index: then nobody else stores, since the word moves by the finisher of the
 //! index at which it stands, or from an index that is marked, by an exchange.
 //!
-//! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is finished (step 4), so the block
-//! of the head is not given back. A slot at the head that is skipped is passed by any thief.
+//! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is finished, so the block
+//! of the head is not given back. An index at the head that is contested is passed by any thief, which makes steps 7 to 10 itself.
 //!
 //! *Handing over.* Step 3 of the pusher releases, step 2 of the thief acquires: the thief sees the task. A slot
 //! is written again only when its block has been given back, after `finished` has passed all its indices. That word and the
@@ -54,7 +67,8 @@
 //! *Stale blocks.* A thread that was stopped between two steps may look at memory that is another block by now.
 //! That memory stays (see `chain`), a state names its index, and each exchange of `index` or of a state
 //! expects a value that cannot come again. So a thief that finds index `i` *written* in any slot has found the slot of `i`,
-//! and may look for it in whatever block it takes for the right one.
+//! and may look for it in whatever block it takes for the right one. (A contested index is decided before it is finished, so the
+//! state of none stays *written* in a block that is used again.)
 //!
 //! # Emptiness
 //!
@@ -70,9 +84,9 @@
 //! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again. The pace doubles
 //! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing about what a thief then finds.
 //!
-//! A push asks for the cache line of the slot `AHEAD` of its own, which thieves have read when the block was last in use. A push whose
-//! exchange of `tickets` fails has the line of that word in its cache now, and its value: it waits a moment and tries that value, without
-//! another load, which would share the line again.
+//! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which thieves have read when that
+//! memory was last in use. A push whose exchange of `tickets` fails has the line of that word in its cache now, and its value, which it
+//! tries without another load, which would share the line again.
 
 mod batch;
 mod chain;
@@ -82,34 +96,36 @@ mod steal;
 use core::fmt;
 use core::mem::MaybeUninit;
 
-use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
+use poach_memory::{
+    Asymmetric, CachePadded, Cell, Machine, Memory, Ordering, Pointer, StoreLoad, Word,
+};
 
 use crate::ring::{NoMemory, check_capacity};
 use crate::{CapacityError, OutOfMemory};
 pub(crate) use batch::Batch;
-use chain::{Block, Chain, Place};
+use chain::{Block, Chain, Place, Slot};
 
 /// Slots of a block.
 const BLOCK: usize = 64;
 
-/// For how many pauses of the processor a thief waits for a push that has begun, before it skips the slot: some microseconds. A
-/// push has a few instructions left there, unless its thread has lost the processor.
+/// For how many pauses of the processor a thief waits for a push that has begun, before it contests the slot: some microseconds, as
+/// its barrier takes. A push has a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
 
 /// The longest wait, in pauses, of a push after others were faster. The first is one pause.
 const LONGEST: u32 = 64;
 
-/// How far ahead a push asks for the cache line of a slot: a line takes as long to come from another processor as some pushes.
+/// The slot whose push makes the next block: late enough that thieves have given memory back, early enough for its cache lines to come.
 const AHEAD: usize = 8;
 
 /// A queue that all threads share by reference.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Injector::push), [`try_push`](Injector::try_push) | lock-free, but for the allocator | two compare-and-swaps |
-/// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap, for a batch as well |
+/// | [`push`](Injector::push), [`try_push`](Injector::try_push) | lock-free, but for the allocator | one compare-and-swap, and that of [`Asymmetric`] |
+/// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap, for a batch as well; that of [`Asymmetric`] for a push that does not end |
 ///
-/// A push whose thread is stopped between its two steps keeps nobody from stealing what was pushed after it: a thief
+/// A push whose thread is stopped between its steps keeps nobody from stealing what was pushed after it: a thief
 /// waits a little and then skips it, and the push starts again. (So a push and the thieves could keep each other
 /// from ending, if each attempt of the push were stopped for some microseconds.)
 ///
@@ -137,6 +153,7 @@ pub struct Injector<T, M: Memory = Machine, const SLOTS: usize = BLOCK> {
     rare: CachePadded<Rare<M>>,
     chain: Chain<T, M, SLOTS>,
     patience: u32,
+    policy: Asymmetric<M>,
 }
 
 /// What is written once a block.
@@ -149,6 +166,7 @@ struct Rare<M: Memory> {
 
 /// What thieves write.
 struct Head<T, M: Memory, const SLOTS: usize> {
+    /// The index of the oldest task, twice; and 1 more if that is contested.
     index: M::Word,
     /// Where thieves look first: the memory of some block; most often that of the head.
     block: M::Pointer<Block<T, M, SLOTS>>,
@@ -172,13 +190,33 @@ fn written(index: u64) -> u64 {
 }
 
 #[inline(always)]
-fn skipped(index: u64) -> u64 {
+fn decided(index: u64) -> u64 {
     index.wrapping_mul(4).wrapping_add(2)
 }
 
 #[inline(always)]
 fn marked(index: u64) -> u64 {
     index.wrapping_mul(4).wrapping_add(3)
+}
+
+/// The word `head` at an index. Indices stay below 2^63.
+#[inline(always)]
+fn open(index: u64) -> u64 {
+    index.wrapping_mul(2)
+}
+
+/// The same, when thieves want to skip it.
+#[inline(always)]
+fn contested(index: u64) -> u64 {
+    index.wrapping_mul(2) | CONTESTED
+}
+
+const CONTESTED: u64 = 1;
+
+/// The index of the word `head`.
+#[inline(always)]
+fn index_of(head: u64) -> u64 {
+    head / 2
 }
 
 /// Another push was faster.
@@ -224,6 +262,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             }),
             chain,
             patience: PATIENCE,
+            policy: Asymmetric::new(),
         })
     }
 
@@ -249,31 +288,52 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// [`OutOfMemory`], with the task, if there is no memory for a block.
     #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let (mut task, mut pauses) = (task, 1);
-        // Relaxed, here and below: validated by the exchange. The block is found first: with an index there is no way back.
-        let mut index = self.tickets.load(Ordering::Relaxed);
+        // Relaxed: validated by the exchange. The block is found first: with an index there is no way back.
+        let index = self.tickets.load(Ordering::Relaxed);
+        // Acquire: as in `place_of`.
+        let place = Place::from(self.rare.tail.load(Ordering::Acquire));
+        if place.distance_to(Chain::<T, M, SLOTS>::number(index)) != 0 {
+            return self.push_slowly(task, index);
+        }
+        match self.take_ticket(index) {
+            Ok(()) => match self.put(index, place, task) {
+                Ok(()) => Ok(()),
+                Err(task) => self.push_slowly(task, index),
+            },
+            Err(now) => self.push_slowly(task, now),
+        }
+    }
+
+    /// Step 1 of a push: the tickets as they are, if they are not `index`.
+    #[inline(always)]
+    fn take_ticket(&self, index: u64) -> Result<(), u64> {
+        let next = index.wrapping_add(1);
+        // SeqCst: see "Emptiness".
+        let taken = self.tickets.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed);
+        taken.map(|_| ())
+    }
+
+    /// A push that needs another block, or has met other threads.
+    #[cold]
+    #[inline(never)]
+    fn push_slowly(&self, task: T, index: u64) -> Result<(), OutOfMemory<T>> {
+        let (mut task, mut index, mut pauses) = (task, index, 1);
         loop {
-            let block = match self.place_of(index) {
-                Ok(Some(place)) => self.chain.block(place),
+            let place = match self.place_of(index) {
+                Ok(Some(place)) => place,
                 Ok(None) => {
+                    // Relaxed, here and below: as above.
                     index = self.tickets.load(Ordering::Relaxed);
                     continue;
                 }
                 Err(NoMemory) => return Err(OutOfMemory(task)),
             };
-            let next = index.wrapping_add(1);
-            // SeqCst: see "Emptiness".
-            let taken =
-                self.tickets.compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed);
-            if let Err(now) = taken {
+            if let Err(now) = self.take_ticket(index) {
                 index = now;
                 back_off::<M>(&mut pauses);
                 continue;
             }
-            if index as usize % SLOTS < SLOTS.saturating_sub(AHEAD) {
-                M::will_write(block.slot(index.wrapping_add(AHEAD as u64)));
-            }
-            match self.put(index, block, task) {
+            match self.put(index, place, task) {
                 Ok(()) => return Ok(()),
                 Err(back) => task = back,
             }
@@ -281,41 +341,64 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 
-    /// Writes the task of a ticket, or has it back if a thief has skipped the slot.
+    /// The other steps of a push: the task again if a thief has skipped the slot.
     #[inline(always)]
-    fn put(&self, index: u64, block: &Block<T, M, SLOTS>, task: T) -> Result<(), T> {
+    fn put(&self, index: u64, place: Place, task: T) -> Result<(), T> {
+        let block = self.chain.block(place);
         let slot = block.slot(index);
         slot.task.with_mut(|there| {
             // SAFETY: the index is this thread's alone, and nobody reads the slot before it is *written*; who read
             // it for an earlier block has given that back.
             unsafe { there.write(MaybeUninit::new(task)) };
         });
-        // Relaxed: the exchange decides.
-        let seen = slot.state.load(Ordering::Relaxed);
-        // Release: pairs with the acquire in `steal`, which then sees the task.
-        if seen != skipped(index)
-            && slot
-                .state
-                .compare_exchange(seen, written(index), Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-        {
-            return Ok(());
+        // Release: pairs with the acquire in `front`, which then sees the task.
+        slot.state.store(written(index), Ordering::Release);
+        self.policy.owner();
+        if block.is_contested(place.number(), index) {
+            return self.take_back(index, block);
         }
-        Err(self.take_back(index, block))
+        if SLOTS > AHEAD && index as usize % SLOTS == AHEAD {
+            self.prepare(place);
+        }
+        Ok(())
     }
 
-    /// A thief has skipped the slot: nobody but its pusher uses it any more.
+    /// Makes the block after `place`, and asks for its cache lines, which take as long to come from another processor as some
+    /// pushes. Without memory for it, the push that needs it says so.
     #[cold]
     #[inline(never)]
-    fn take_back(&self, index: u64, block: &Block<T, M, SLOTS>) -> T {
+    fn prepare(&self, place: Place) {
+        if let Ok(Some(next)) = self.next(place) {
+            let block = self.chain.block(next);
+            for index in (0..SLOTS as u64).step_by((64 / size_of::<Slot<T, M>>()).max(1)) {
+                M::will_write(block.slot(index));
+            }
+        }
+    }
+
+    /// Steps 6 and 7: the index is contested, and this is the task again, if no thief has taken it.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&self, index: u64, block: &Block<T, M, SLOTS>) -> Result<(), T> {
+        let slot = block.slot(index);
+        // Relaxed, both: this thread wrote the task, and a thief that took it needs nothing of this one.
+        let decided = slot.state.compare_exchange(
+            written(index),
+            decided(index),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if decided.is_err() {
+            return Ok(());
+        }
         // A head that stays here, because the thief was stopped, would be left behind by its block. If the exchange
         // fails the head has passed `index`.
-        let _ = self.move_head(index, 1);
-        // SAFETY: this thread wrote the task there, and as the state is *skipped* nobody else reads it.
-        let task = block.slot(index).task.with(|there| unsafe { there.read() });
+        let _ = self.move_head(contested(index), 1);
+        // SAFETY: this thread wrote the task there, and as it has made the state *decided* nobody else reads it.
+        let task = slot.task.with(|there| unsafe { there.read() });
         self.finish(block, index, 1);
         // SAFETY: written above by `put`.
-        unsafe { task.assume_init() }
+        Err(unsafe { task.assume_init() })
     }
 
     /// The place of the block of `index`, made if need be: `None` if that block has been given back.
@@ -376,7 +459,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         loop {
             // SeqCst, all: see "Emptiness".
             let tail = self.tickets.load(Ordering::SeqCst);
-            let head = self.head.index.load(Ordering::SeqCst);
+            let head = index_of(self.head.index.load(Ordering::SeqCst));
             if self.tickets.load(Ordering::SeqCst) == tail {
                 return usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0);
             }
@@ -387,7 +470,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     pub fn is_empty(&self) -> bool {
         // SeqCst, both: see "Emptiness". The head first: it does not pass the tail, so if they are equal there was
         // nothing when the tail was read.
-        let head = self.head.index.load(Ordering::SeqCst);
+        let head = index_of(self.head.index.load(Ordering::SeqCst));
         let tail = self.tickets.load(Ordering::SeqCst);
         tail.wrapping_sub(head) as i64 <= 0
     }
@@ -423,21 +506,48 @@ impl<T, M: Memory, const SLOTS: usize> fmt::Debug for Injector<T, M, SLOTS> {
 mod tests {
     use super::*;
 
-    /// A thief that skips the slot of a slow push and is stopped before it moves the head keeps nobody from stealing, even when
-    /// the push has taken its task back meanwhile, and the block has been given back.
+    /// A push that has taken ticket 0 and is stopped, and a thief that contests it and is stopped.
+    fn contested_at_0(told: bool) -> (Injector<u32, Machine, 1>, Place) {
+        let injector = Injector::<u32, Machine, 1>::new();
+        let place = injector.place_of(0).unwrap().unwrap();
+        assert_eq!(injector.take_ticket(0), Ok(()));
+        injector.head.index.store(contested(0), Ordering::Relaxed);
+        assert!(!told || injector.chain.block(place).contest(0, 0));
+        (injector, place)
+    }
+
+    /// It keeps nobody from stealing, even when the push has taken its task back meanwhile, and the block has been given back.
     #[test]
     fn a_thief_that_stops_between_its_steps_stops_nobody() {
-        let injector = Injector::<u32, Machine, 1>::new();
-        // A push takes ticket 0; a thief skips the slot, and stops.
-        let place = injector.place_of(0).unwrap().unwrap();
-        assert_eq!(injector.tickets.fetch_add(1, Ordering::Relaxed), 0);
-        let block = injector.chain.block(place);
-        block.slot(0).state.store(skipped(0), Ordering::Relaxed);
-        // The push goes on.
-        assert_eq!(injector.put(0, block, 7), Err(7));
+        let (injector, place) = contested_at_0(true);
+        assert_eq!(injector.put(0, place, 7), Err(7));
         injector.push(7);
         injector.push(8);
         let stolen: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();
         assert_eq!(stolen, [7, 8]);
+    }
+
+    /// The same where the thief has not come to tell the push: then the task is in the queue, and comes out once.
+    #[test]
+    fn a_push_that_was_not_told_is_not_skipped() {
+        let (injector, place) = contested_at_0(false);
+        assert_eq!(injector.put(0, place, 7), Ok(()));
+        injector.push(8);
+        let stolen: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();
+        assert_eq!(stolen, [7, 8]);
+    }
+
+    /// The memory of a block that is used again says nothing of the block before.
+    #[test]
+    fn a_contest_is_of_one_block() {
+        let (injector, place) = contested_at_0(true);
+        let block = injector.chain.block(place);
+        assert!(block.is_contested(0, 0) && !block.is_contested(1, 1));
+        assert!(!block.contest(1, 1) && !block.is_contested(1, 1));
+        assert_eq!(injector.put(0, place, 7), Err(7));
+        for task in 0..9 {
+            injector.push(task);
+            assert_eq!(injector.steal().success(), Some(task));
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The thieves' side: the right column of the table in the module comment.
 
-use poach_memory::{Memory, Ordering, Pointer, Word};
+use poach_memory::{Memory, Ordering, Pointer, StoreLoad, Word};
 
-use super::{Batch, Block, Chain, Injector, Place, skipped, written};
+use super::{
+    Batch, Block, CONTESTED, Chain, Injector, Place, contested, decided, index_of, open, written,
+};
 use crate::{Owner, Steal};
 
 /// A thief that keeps its distance knows of this many tickets above the head, or waits: two cache lines of small tasks.
@@ -19,14 +21,15 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        let (index, block) = match self.front() {
+        let (head, block) = match self.front() {
             Steal::Success(front) => front,
             Steal::Empty => return Steal::Empty,
             Steal::Retry | Steal::Abort => return Steal::Retry,
         };
-        if !self.move_head(index, 1) {
+        if !self.take_from(head, block, 1) {
             return Steal::Retry;
         }
+        let index = index_of(head);
         // SAFETY: the state was *written*, and acquired; the exchange gave `index` to this call alone.
         let task = unsafe { block.take(index) };
         self.finish(block, index, 1);
@@ -51,12 +54,40 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
 
     /// Claims half of the tasks, at least one and at most `limit`, but none beyond the end of the block.
     #[inline]
-    pub(crate) fn claim(&self, limit: usize) -> Steal<Batch<'_, T, M, SLOTS>> {
-        let (index, block) = match self.front() {
+    fn claim(&self, limit: usize) -> Steal<Batch<'_, T, M, SLOTS>> {
+        self.step_over(limit).map(|(block, index, count)| Batch::new(self, block, index, count))
+    }
+
+    /// The same: what `one` makes of a single task, for which no claim is put together, or `several` of more.
+    #[inline(always)]
+    pub(crate) fn claim_for<R>(
+        &self,
+        limit: usize,
+        one: impl FnOnce(T) -> R,
+        several: impl FnOnce(Batch<'_, T, M, SLOTS>) -> R,
+    ) -> Steal<R> {
+        self.step_over(limit).map(|(block, index, count)| {
+            if count == 1 {
+                // SAFETY: the state was *written*, and acquired; `step_over` gave `index` to this call alone.
+                let task = unsafe { block.take(index) };
+                self.finish(block, index, 1);
+                one(task)
+            } else {
+                several(Batch::new(self, block, index, count))
+            }
+        })
+    }
+
+    /// The block, the first index and the number of what is claimed so.
+    #[inline(always)]
+    fn step_over(&self, limit: usize) -> Steal<(&Block<T, M, SLOTS>, u64, u64)> {
+        let (head, block) = match self.front() {
             Steal::Success(front) => front,
             Steal::Empty => return Steal::Empty,
             Steal::Retry | Steal::Abort => return Steal::Retry,
         };
+        let index = index_of(head);
+        let limit = if head & CONTESTED == 0 { limit } else { 1 };
         let most = limit.min(SLOTS - index as usize % SLOTS) as u64;
         let most = self.estimate(index, 2 * most).div_ceil(2).min(most);
         let mut count = 1;
@@ -68,19 +99,20 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             }
             count += 1;
         }
-        if self.move_head(index, count) {
-            Steal::Success(Batch::new(self, block, index, count))
+        if self.take_from(head, block, count) {
+            Steal::Success((block, index, count))
         } else {
             Steal::Retry
         }
     }
 
-    /// Steps 1, 2, 5 and 6: the head, and the block in which it is *written*.
+    /// Steps 1, 2, and 5 to 10: the word of the head, and the block in which its index is *written*.
     #[inline(always)]
     fn front(&self) -> Steal<(u64, &Block<T, M, SLOTS>)> {
         loop {
             // Acquire: whoever moved the head here had seen a ticket above it; so must this thread, in step 5.
-            let index = self.head.index.load(Ordering::Acquire);
+            let head = self.head.index.load(Ordering::Acquire);
+            let index = index_of(head);
             // Relaxed: a hint.
             let pace = self.head.pace.load(Ordering::Relaxed);
             if pace > 0 && self.known_from(index) < NEAR {
@@ -92,7 +124,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             let block = unsafe { &*block };
             // Acquire: pairs with the release in `put`.
             if block.slot(index).state.load(Ordering::Acquire) == written(index) {
-                return Steal::Success((index, block));
+                return Steal::Success((head, block));
             }
             if self.nothing_from(index) {
                 return Steal::Empty;
@@ -130,13 +162,30 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         self.head.known.store(tickets, Ordering::Relaxed);
     }
 
+    /// Step 3: whether `count` indices from that of `head` on are this call's.
     #[inline(always)]
-    pub(super) fn move_head(&self, index: u64, count: u64) -> bool {
+    fn take_from(&self, head: u64, block: &Block<T, M, SLOTS>, count: u64) -> bool {
+        if head & CONTESTED == 0 { self.move_head(head, count) } else { self.decide(head, block) }
+    }
+
+    /// The same for a contested index, which was *written*.
+    #[cold]
+    #[inline(never)]
+    fn decide(&self, head: u64, block: &Block<T, M, SLOTS>) -> bool {
+        let (state, index) = (&block.slot(index_of(head)).state, index_of(head));
+        // Relaxed, both: `front` has acquired the task, and who comes second has nothing to read.
+        let (was, now) = (written(index), decided(index));
+        let won = state.compare_exchange(was, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        // If this fails another thread has stepped over it.
+        let _ = self.move_head(head, 1);
+        won
+    }
+
+    #[inline(always)]
+    pub(super) fn move_head(&self, head: u64, count: u64) -> bool {
+        let next = open(index_of(head).wrapping_add(count));
         // SeqCst: `is_empty` has its place in one order with it. Release: as in `front`.
-        self.head
-            .index
-            .compare_exchange(index, index.wrapping_add(count), Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
+        self.head.index.compare_exchange(head, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Step 5: whether there was no ticket for `index` or above. Only for an index at which the head has been.
@@ -173,7 +222,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 
-    /// Step 6, in the block of `index`.
+    /// Steps 6 to 10, in the block of `index`.
     fn wait_at(&self, index: u64, block: &Block<T, M, SLOTS>, place: Place) -> bool {
         let here = self.chain.block_at(place);
         // Relaxed: it is not followed.
@@ -192,13 +241,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         let (mut waited, mut pauses) = (0, 1);
         while older(seen) {
             if waited >= self.patience {
-                // Relaxed, both: nothing is handed over. If the exchange fails the push was faster.
-                let skip = skipped(index);
-                match state.compare_exchange(seen, skip, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => seen = skip,
-                    Err(_) => return true,
-                }
-                break;
+                self.skip(index, block, place);
+                return false;
             }
             // Longer each time: a look takes the cache line from the thread that is about to write it.
             for _ in 0..pauses {
@@ -208,11 +252,31 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             pauses *= 2;
             seen = state.load(Ordering::Relaxed);
         }
-        if seen == skipped(index) {
-            // If this fails another thread has stepped over it.
-            let _ = self.move_head(index, 1);
+        if seen == written(index) {
+            return true;
         }
-        seen == written(index)
+        // If it was contested, who has decided it may have been stopped. If this fails another thread has stepped over it.
+        let _ = self.move_head(contested(index), 1);
+        false
+    }
+
+    /// The end of step 6, and steps 7 to 10. The caller does not look again, but has its own caller do so: or a steal and a push that is
+    /// slow each time could keep each other from ending.
+    fn skip(&self, index: u64, block: &Block<T, M, SLOTS>, place: Place) {
+        let (was, now) = (open(index), contested(index));
+        // SeqCst: as in `move_head`. Relaxed: the head alone.
+        let contest =
+            self.head.index.compare_exchange(was, now, Ordering::SeqCst, Ordering::Relaxed);
+        if contest.is_err_and(|head| head != now) || !block.contest(place.number(), index) {
+            // The head has moved on.
+            return;
+        }
+        self.policy.thief();
+        // Relaxed: a number alone.
+        if block.slot(index).state.load(Ordering::Relaxed) != written(index) {
+            // If this fails another thread has stepped over it.
+            let _ = self.move_head(now, 1);
+        }
     }
 
     /// Moves the thieves' hint on to the next block.

@@ -26,9 +26,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "injector-head-by-a-store",
         why: "two thieves that read one head both have its task",
-        was: "            .compare_exchange(index, index.wrapping_add(count), Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()",
-        is: "            .swap(index.wrapping_add(count), Ordering::SeqCst) <= u64::MAX",
+        was: "self.head.index.compare_exchange(head, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()",
+        is: "self.head.index.swap(next, Ordering::SeqCst) <= u64::MAX",
         caught: Caught::Twice,
         ..STEAL
     },
@@ -77,29 +76,44 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..FINISH
     },
     Mutant {
-        name: "injector-takes-the-skipped",
-        why: "a thief takes a task that its pusher takes back",
-        was: "            if block.slot(index).state.load(Ordering::Acquire) == written(index) {
-                return Steal::Success((index, block));",
-        is: "            if block.slot(index).state.load(Ordering::Acquire) >= written(index) {
-                return Steal::Success((index, block));",
-        scene: Scene::Refills,
-        caught: Caught::Order,
-        ..STEAL
-    },
-    Mutant {
-        name: "injector-writes-over-the-skipped",
+        name: "injector-does-not-look",
         why: "a pusher does not look whether a thief has skipped its slot",
-        was: "        if seen != skipped(index)
-            && slot
-                .state
-                .compare_exchange(seen, written(index), Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-        {",
-        is: "        slot.state.store(written(index), Ordering::Release);
-        if seen != u64::MAX {",
+        was: "        if block.is_contested(place.number(), index) {",
+        is: "        if block.is_contested(place.number(), index) && index == u64::MAX {",
         scene: Scene::Refills,
         caught: Caught::Lost,
         ..INJECTOR
+    },
+    Mutant {
+        name: "injector-looks-too-early",
+        why: "two steps swapped: a pusher looks whether the index is contested and then shows its task",
+        was: "        slot.state.store(written(index), Ordering::Release);
+        self.policy.owner();
+        if block.is_contested(place.number(), index) {",
+        is: "        let contested = block.is_contested(place.number(), index);
+        self.policy.owner();
+        slot.state.store(written(index), Ordering::Release);
+        if contested {",
+        scene: Scene::Refills,
+        caught: Caught::Lost,
+        ..INJECTOR
+    },
+    Mutant {
+        name: "injector-skips-without-a-barrier",
+        why: "a thief skips a slot whose push has ended: its store is still in the store buffer, and it has not seen the contest",
+        was: "        self.policy.thief();",
+        is: "",
+        scene: Scene::Skips,
+        caught: Caught::Lost,
+        ..STEAL
+    },
+    Mutant {
+        name: "injector-skips-untold",
+        why: "a thief skips a slot without telling the push",
+        was: "|| !block.contest(place.number(), index) {",
+        is: "|| index == u64::MAX {",
+        scene: Scene::Refills,
+        caught: Caught::Lost,
+        ..STEAL
     },
 ];

@@ -183,6 +183,8 @@ pub enum Scene {
     Injects,
     /// An injector: one thread pushes and then takes all that it finds, another pushes.
     Refills,
+    /// One thread pushes a task into an injector, and a thief that may skip it comes twice.
+    Skips,
     /// The owner forks one task and joins it, a thief tries twice.
     Forks,
     /// The owner forks one task and joins it, a thief exposes it and steals.
