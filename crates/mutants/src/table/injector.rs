@@ -76,6 +76,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..FINISH
     },
     Mutant {
+        name: "injector-takes-the-taken-back",
+        why: "a thief takes the task of a contested index, whether its pusher takes it back or not",
+        was: "let won = state.compare_exchange(was, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();",
+        is: "let won = state.swap(now, Ordering::Relaxed) >= was;",
+        scene: Scene::Skips,
+        caught: Caught::Twice,
+        ..STEAL
+    },
+    Mutant {
+        name: "injector-takes-back-the-taken",
+        why: "a pusher takes back the task of a contested index, whether a thief has taken it or not",
+        was: "        if decided.is_err() {",
+        is: "        if decided.is_err_and(|state| state < index) {",
+        scene: Scene::Skips,
+        caught: Caught::Twice,
+        ..INJECTOR
+    },
+    Mutant {
+        name: "injector-takes-the-contested-by-the-head",
+        why: "a thief takes the task of a contested index as any other, while its pusher takes it back",
+        was: "if head & CONTESTED == 0 { self.move_head",
+        is: "if head & CONTESTED <= 1 { self.move_head",
+        scene: Scene::Skips,
+        caught: Caught::Twice,
+        ..STEAL
+    },
+    Mutant {
         name: "injector-does-not-look",
         why: "a pusher does not look whether a thief has skipped its slot",
         was: "        if block.is_contested(place.number(), index) {",
