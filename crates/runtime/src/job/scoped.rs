@@ -40,7 +40,10 @@ type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 /// How many tasks of a scope its opening worker runs, one after the other, between two looks at what the others
 /// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
 /// after the scope's last task has ended elsewhere.
-const BLIND: i64 = 32;
+///
+/// A look takes the word's cache line from the workers that count in it, who then wait for it in turn. With a look every 32
+/// tasks, a scope of 10,000 empty ones took 5.5 ns a task on two workers, with one every 256 or 1,024 it took 3.3.
+const BLIND: i64 = 256;
 
 /// What all scopes have.
 pub(crate) struct Base<'scope> {
