@@ -401,7 +401,8 @@ mod tests {
     fn a_consumer_that_falls_asleep_at_the_close_is_woken() {
         let (lost, places) = lost_while_a_consumer_stops(try_put);
         assert_eq!(lost, 0, "of {places} places");
-        assert!(places >= 2, "{places}");
+        // A load; and a process-wide barrier, where there is one (Miri has none).
+        assert!(places >= 1 + usize::from(Stopping::asymmetric()), "{places}");
     }
 
     /// What must fail: busy is cleared, and nobody woken.
