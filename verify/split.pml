@@ -13,9 +13,9 @@
  *   ROUNDS       how often each looks for a task, at most
  *   EXPOSES      0: a thief only asks, as where there is no process-wide barrier
  *   HEAVY        0: a thief lacks the process-wide barrier (T2, E4)
- *   SETTLES      0: the owner, stopped by an alarm, does not settle before it takes (O4)
- *   SWAPS        0: the owner takes the alarm down by a plain store, with no fence before it looks again
- *   DOWN_FIRST   0: the owner shares first and takes the alarm down second
+ *   SETTLES      0: the owner, stopped by a request, does not settle before it takes (O4)
+ *   SWAPS        0: the owner takes the request down by a plain store, with no fence before it looks again
+ *   DOWN_FIRST   0: the owner shares first and takes the request down second
  *
  * E2, and the owner's full fence behind the swap, are left out: both stand behind locked instructions, which are fences
  * on this machine.
@@ -25,7 +25,7 @@
 #define THIEF(n) (1 + (n))
 
 #define HEAD  0
-#define ALARM 1
+#define REQUEST 1
 
 #define PROCESSORS (1 + THIEVES)
 #define WORDS 2
@@ -47,10 +47,10 @@ bool away;                                /* the owner is at its long task */
 byte shares;                              /* an owner that shares wakes who sleeps, each time */
 byte resting;                             /* thieves that sleep or have ended */
 
-/* ALARM is the one word that the owner stores to, when it asks itself, and loads. Until it takes the alarm down it sees
+/* REQUEST is the one word that the owner stores to, when it asks itself, and loads. Until it takes the request down it sees
  * that store, and thieves store the same. */
 bool asked_again;
-#define SEES_ALARM(head) (asked_again || memory[ALARM] == RAISED || head <= memory[ALARM])
+#define SEES_REQUEST(head) (asked_again || memory[REQUEST] == RAISED || head <= memory[REQUEST])
 
 /* Moves the split down to the tail if an exposure is under way. */
 inline settle(at)
@@ -66,7 +66,7 @@ inline settle(at)
 /* `head` is the index above the owner's last task. */
 inline attend(head)
 {
-	asked = asked_again || memory[ALARM] == RAISED;
+	asked = asked_again || memory[REQUEST] == RAISED;
 	do
 	:: true ->
 		settle(at);
@@ -83,10 +83,10 @@ inline attend(head)
 		/* A swap, hence behind all of the owner's stores. */
 #if SWAPS
 		atomic { DRAINED(OWNER) ->
-			overwritten = (memory[ALARM] == RAISED); memory[ALARM] = at + half; asked_again = false }
+			overwritten = (memory[REQUEST] == RAISED); memory[REQUEST] = at + half; asked_again = false }
 #else
-		overwritten = (asked_again || memory[ALARM] == RAISED);
-		STORE(OWNER, ALARM, at + half); asked_again = false;
+		overwritten = (asked_again || memory[REQUEST] == RAISED);
+		STORE(OWNER, REQUEST, at + half); asked_again = false;
 #endif
 		if
 		:: half > 0 ->
@@ -105,7 +105,7 @@ inline attend(head)
 		asked = asked || overwritten
 	od;
 	if
-	:: asked -> asked_again = true; STORE(OWNER, ALARM, RAISED)
+	:: asked -> asked_again = true; STORE(OWNER, REQUEST, RAISED)
 	:: else
 	fi;
 	asked = false; overwritten = false; won = false; at = 0; other = 0; private = 0; half = 0
@@ -122,7 +122,7 @@ proctype owner()
 		head++;
 		STORE(OWNER, HEAD, head);         /* U1 */
 		if
-		:: SEES_ALARM(head) -> attend(head)   /* U3 */
+		:: SEES_REQUEST(head) -> attend(head)   /* U3 */
 		:: else
 		fi
 	od;
@@ -134,7 +134,7 @@ proctype owner()
 		head--;
 		STORE(OWNER, HEAD, head);         /* O1 */
 		if
-		:: SEES_ALARM(head + 1) ->        /* O3 */
+		:: SEES_REQUEST(head + 1) ->        /* O3 */
 #if SETTLES
 			settle(at);
 			if
@@ -173,7 +173,7 @@ proctype thief(byte me)
 		if
 		:: won -> TAKE(from); from = 0; won = false
 		:: else ->
-			STORE(me, ALARM, RAISED);     /* T1 */
+			STORE(me, REQUEST, RAISED);     /* T1 */
 #if HEAVY
 			atomic { DRAINED(me) && DRAINED(OWNER) -> skip };   /* T2 */
 #else
@@ -189,7 +189,7 @@ proctype thief(byte me)
 						if :: won -> split = tail - 1 :: else fi };     /* E1 */
 					if
 					:: won ->
-						STORE(me, ALARM, RAISED); /* E3 */
+						STORE(me, REQUEST, RAISED); /* E3 */
 #if HEAVY
 						atomic { DRAINED(me) && DRAINED(OWNER) -> skip };   /* E4 */
 #endif
@@ -214,7 +214,7 @@ proctype thief(byte me)
 				:: atomic { away && resting == THIEVES && !SHARED && shares == seen ->
 					/* The request is up, and with exposure nothing is left; but of several thieves one
 					 * may have come to its last round in the midst of that. */
-					assert(THIEVES > 1 || memory[ALARM] == RAISED);
+					assert(THIEVES > 1 || memory[REQUEST] == RAISED);
 #if EXPOSES && THIEVES == 1
 					assert(memory[HEAD] <= tail);
 #endif
@@ -236,7 +236,7 @@ init
 {
 	byte n;
 	atomic {
-		memory[HEAD] = FIRST + TASKS; memory[ALARM] = FIRST;
+		memory[HEAD] = FIRST + TASKS; memory[REQUEST] = FIRST;
 		do
 		:: n < PROCESSORS -> run drain(n); n++
 		:: else -> break

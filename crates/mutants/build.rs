@@ -2,8 +2,8 @@
 //! all copies as modules.
 //!
 //! A copy stands in this crate as the file does in its own: `crate::ring` and all else that it uses are
-//! at the root here, too. Where the edit is in such a shared room, the copy of the queue is told to use
-//! the copy of the room.
+//! at the root here, too. Where the edit is in such a shared module, the copy of the queue is told to use
+//! the copy of that module.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ mod table;
 use table::{Mutant, mutants};
 
 /// What several queues use, and finds itself at the root of their crate.
-const ROOMS: [&str; 9] = [
+const SHARED: [&str; 9] = [
     "deque/src/handles.rs",
     "deque/src/lap.rs",
     "deque/src/lock.rs",
@@ -38,10 +38,10 @@ fn main() {
     println!("cargo::rerun-if-changed=src/table");
 
     let mut page = String::new();
-    for room in ROOMS {
-        let place = crates.join(room);
+    for source in SHARED {
+        let place = crates.join(source);
         let root = if place.is_dir() { place.join("mod.rs") } else { place };
-        module_line(&mut page, module(room), &root);
+        module_line(&mut page, module(source), &root);
     }
     let mut runs = String::from("const RUNS: &[(&str, Run)] = &[\n");
     for mutant in mutants() {
@@ -83,39 +83,39 @@ fn plant(mutant: &Mutant, crates: &Path, folder: &Path) -> PathBuf {
         fs::remove_dir_all(folder).expect("the output folder can be emptied");
     }
     let mut page = String::new();
-    let mut rooms = Vec::new();
+    let mut shared = Vec::new();
     if !file.starts_with(&queue) {
-        let within = |room: &&str| Path::new(mutant.file).starts_with(room);
-        let room = ROOMS.into_iter().find(within).expect("a mutant is in a queue or a room");
-        rooms.push(module(room));
-        copy(mutant, &crates.join(room), &file, folder, &[], &mut page);
+        let within = |source: &&str| Path::new(mutant.file).starts_with(source);
+        let source = SHARED.into_iter().find(within).expect("a mutant is in a queue or shared");
+        shared.push(module(source));
+        copy(mutant, &crates.join(source), &file, folder, &[], &mut page);
     }
-    copy(mutant, &queue, &file, folder, &rooms, &mut page);
+    copy(mutant, &queue, &file, folder, &shared, &mut page);
     let root = folder.join("mod.rs");
     write(&root, &page);
     root
 }
 
-/// Copies a file or a folder of sources, with the edit where it belongs and the mutant's own `rooms`.
+/// Copies a file or a folder of sources, with the edit where it belongs and the mutant's own copies of what is `shared`.
 fn copy(
     mutant: &Mutant,
     from: &Path,
     edited: &Path,
     folder: &Path,
-    rooms: &[&str],
+    shared: &[&str],
     page: &mut String,
 ) {
     let name = from.file_name().expect("a source has a name").to_string_lossy();
-    copy_tree(mutant, from, edited, &folder.join(&*name), rooms);
+    copy_tree(mutant, from, edited, &folder.join(&*name), shared);
     let _ = writeln!(page, "pub(crate) mod {};", module(&name));
 }
 
-fn copy_tree(mutant: &Mutant, from: &Path, edited: &Path, to: &Path, rooms: &[&str]) {
+fn copy_tree(mutant: &Mutant, from: &Path, edited: &Path, to: &Path, shared: &[&str]) {
     if from.is_dir() {
         for entry in fs::read_dir(from).expect("a folder of sources") {
             let path = entry.expect("a source").path();
             let name = path.file_name().expect("a source has a name").to_owned();
-            copy_tree(mutant, &path, edited, &to.join(name), rooms);
+            copy_tree(mutant, &path, edited, &to.join(name), shared);
         }
         return;
     }
@@ -124,9 +124,9 @@ fn copy_tree(mutant: &Mutant, from: &Path, edited: &Path, to: &Path, rooms: &[&s
     if from == edited {
         text = mutate(mutant, &text);
     }
-    for room in rooms {
-        let own = format!("crate::{}::{room}", mutant.module());
-        text = text.replace(&format!("crate::{room}"), &own);
+    for source in shared {
+        let own = format!("crate::{}::{source}", mutant.module());
+        text = text.replace(&format!("crate::{source}"), &own);
     }
     write(to, &text);
 }

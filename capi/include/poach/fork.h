@@ -109,7 +109,7 @@ POACH_INLINE int poach_at_floor_(poach_worker *worker)
 }
 
 /*
- * The four steps that touch shared words. Relaxed, all: the task word is the owner's, and limit and floor are the owner's values or an alarm. On
+ * The four steps that touch shared words. Relaxed, all: the task word is the owner's, and limit and floor are the owner's values or a request. On
  * x86-64 each is one instruction and a branch, which compilers do not make of __atomic functions.
  */
 POACH_INLINE int poach_is_occupied_(const poach_worker *worker)

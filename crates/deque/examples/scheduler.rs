@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use poach_deque::split::{Exposure, Stealer};
+use poach_deque::split::{Exposure, Thief};
 use poach_deque::{Owner, Split, Steal};
 use poach_memory::{Machine, Memory};
 
@@ -20,7 +20,7 @@ use poach_memory::{Machine, Memory};
 struct Tree(u32);
 
 struct Pool {
-    thieves: Vec<Stealer<Tree>>,
+    thieves: Vec<Thief<Tree>>,
     /// Tasks that have not ended.
     pending: AtomicUsize,
     nodes: AtomicUsize,

@@ -43,7 +43,7 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 use crate::handles::{handles, methods};
 use crate::owned::Owned;
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
@@ -111,7 +111,7 @@ pub struct ChaseLev<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
-pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
@@ -208,7 +208,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
-    type Thief = Stealer<T, P, M>;
+    type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -216,7 +216,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
         let buffer = self.buffer();
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.make(&self.shared.thieves.rings, tail)
+            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -247,8 +247,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
         Some(unsafe { self.buffer().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, P, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, P, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn len(&self) -> usize {
@@ -260,7 +260,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for ChaseLev<T, P, M> {
 
 impl<T, P: StoreLoad<M>, M: Memory> Drop for ChaseLev<T, P, M> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `Stealer::resolve`; see "The end of the owner".
+        // Release: pairs with the acquire in `Thief::resolve`; see "The end of the owner".
         self.shared.closed.store(1, Ordering::Release);
     }
 }
@@ -271,7 +271,7 @@ impl<T: Send, P: StoreLoad<Machine> + Default> Default for ChaseLev<T, P> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -315,7 +315,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Within the margin: finds out exactly whether there is a task at `head`, or refuses.
     #[cold]
     #[inline(never)]
@@ -331,5 +331,5 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     }
 }
 
-handles!([T, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+handles!([T, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

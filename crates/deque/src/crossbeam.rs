@@ -47,7 +47,7 @@ const MAX_BATCH: usize = 32;
 const MAX_INJECTED: usize = MAX_BATCH + 1;
 
 type Lifo<T> = Biased<T, Asymmetric>;
-type LifoThief<T> = biased::Stealer<T, Asymmetric>;
+type LifoThief<T> = biased::Thief<T, Asymmetric>;
 
 enum Queue<T> {
     Fifo(Fifo<T>),
@@ -76,8 +76,8 @@ impl<T> Worker<T> {
     /// A handle for thieves.
     pub fn stealer(&self) -> Stealer<T> {
         let queue = match &self.queue {
-            Queue::Fifo(queue) => Thieves::Fifo(queue.thief()),
-            Queue::Lifo(queue) => Thieves::Lifo(queue.thief()),
+            Queue::Fifo(queue) => Thief::Fifo(queue.thief()),
+            Queue::Lifo(queue) => Thief::Lifo(queue.thief()),
         };
         Stealer { queue }
     }
@@ -164,14 +164,14 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-enum Thieves<T> {
-    Fifo(fifo::Stealer<T>),
+enum Thief<T> {
+    Fifo(fifo::Thief<T>),
     Lifo(LifoThief<T>),
 }
 
 /// A thief's handle to a [`Worker`]'s queue. Any thread; lock-free; may outlive the worker.
 pub struct Stealer<T> {
-    queue: Thieves<T>,
+    queue: Thief<T>,
 }
 
 impl<T> UnwindSafe for Stealer<T> {}
@@ -188,8 +188,8 @@ impl<T> Stealer<T> {
     #[inline]
     pub fn len(&self) -> usize {
         match &self.queue {
-            Thieves::Fifo(queue) => queue.len(),
-            Thieves::Lifo(queue) => queue.len(),
+            Thief::Fifo(queue) => queue.len(),
+            Thief::Lifo(queue) => queue.len(),
         }
     }
 
@@ -197,8 +197,8 @@ impl<T> Stealer<T> {
     #[inline]
     pub fn steal(&self) -> Steal<T> {
         match &self.queue {
-            Thieves::Fifo(queue) => Steal::from(queue.steal()),
-            Thieves::Lifo(queue) => Steal::from(queue.steal()),
+            Thief::Fifo(queue) => Steal::from(queue.steal()),
+            Thief::Lifo(queue) => Steal::from(queue.steal()),
         }
     }
 
@@ -222,11 +222,11 @@ impl<T> Stealer<T> {
         }
         let one = |task| dest.push(task);
         match &self.queue {
-            Thieves::Fifo(queue) => {
+            Thief::Fifo(queue) => {
                 let want = |all| half(all, limit);
                 queue.claim_for(want, one, |mut all| dest.take_in_order(&mut all)).into()
             }
-            Thieves::Lifo(queue) => {
+            Thief::Lifo(queue) => {
                 let want = |open: u32| half(open.into(), limit) as u32;
                 queue.claim_for(want, one, |mut all| dest.take_reversed(&mut all)).into()
             }
@@ -249,11 +249,11 @@ impl<T> Stealer<T> {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         match &self.queue {
-            Thieves::Fifo(queue) => {
+            Thief::Fifo(queue) => {
                 let want = |all| half(all, limit);
                 first_of(queue.claim_for(want, Some, |all| dest.take_in_order_and_pop(all)))
             }
-            Thieves::Lifo(queue) => {
+            Thief::Lifo(queue) => {
                 let want = |open: u32| half(open.into(), limit) as u32;
                 first_of(queue.claim_for(want, Some, |all| dest.take_reversed_and_pop(all)))
             }
@@ -262,8 +262,8 @@ impl<T> Stealer<T> {
 
     fn belongs_to(&self, worker: &Worker<T>) -> bool {
         match (&self.queue, &worker.queue) {
-            (Thieves::Fifo(thief), Queue::Fifo(owner)) => thief.belongs_to(owner),
-            (Thieves::Lifo(thief), Queue::Lifo(owner)) => thief.belongs_to(owner),
+            (Thief::Fifo(thief), Queue::Fifo(owner)) => thief.belongs_to(owner),
+            (Thief::Lifo(thief), Queue::Lifo(owner)) => thief.belongs_to(owner),
             _ => false,
         }
     }
@@ -272,8 +272,8 @@ impl<T> Stealer<T> {
 impl<T> Clone for Stealer<T> {
     fn clone(&self) -> Self {
         let queue = match &self.queue {
-            Thieves::Fifo(queue) => Thieves::Fifo(queue.clone()),
-            Thieves::Lifo(queue) => Thieves::Lifo(queue.clone()),
+            Thief::Fifo(queue) => Thief::Fifo(queue.clone()),
+            Thief::Lifo(queue) => Thief::Lifo(queue.clone()),
         };
         Stealer { queue }
     }

@@ -25,7 +25,7 @@ macro_rules! handles {
 
         impl<$($thieves)*> ::core::fmt::Debug for $thief {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct("Stealer").field("len", &self.shared.len()).finish_non_exhaustive()
+                f.debug_struct("Thief").field("len", &self.shared.len()).finish_non_exhaustive()
             }
         }
     };

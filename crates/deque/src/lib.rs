@@ -11,8 +11,8 @@
 //!
 //! | when | do | else |
 //! |---|---|---|
-//! | a thief finds [`Steal::Empty`] | try again later: it has left a [request](split::Stealer::request), and the owner's next push, pop or [poll](Split::poll) shares half. [`try_steal`](split::Stealer::try_steal) says whether there is private work | ten pushes may all be private |
-//! | a thief is about to sleep | request of all, a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), then look again whether there [is private work](split::Stealer::has_private_tasks), and [expose](split::Stealer::expose) it | it sleeps while its owner, in a long task, keeps work that nobody can take |
+//! | a thief finds [`Steal::Empty`] | try again later: it has left a [request](split::Thief::request), and the owner's next push, pop or [poll](Split::poll) shares half. [`try_steal`](split::Thief::try_steal) says whether there is private work | ten pushes may all be private |
+//! | a thief is about to sleep | request of all, a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), then look again whether there [is private work](split::Thief::has_private_tasks), and [expose](split::Thief::expose) it | it sleeps while its owner, in a long task, keeps work that nobody can take |
 //! | an owner begins a long task | [`Split::share`], or [`Split::poll`] within it now and then | thieves must expose, at a process-wide barrier each |
 //!
 //! An owner that shares because it was asked calls nobody; a [`Context`](split::Context) is told of it, and may wake a sleeper.
@@ -78,7 +78,7 @@ pub enum Steal<T> {
     /// A task, now the thief's.
     Success(T),
     /// The queue was seen empty. Tasks that the owner pushed just now may not have been visible yet. Of a [`Split`] it says that nothing is
-    /// *shared*: the owner may have any number of private tasks, of which [`try_steal`](split::Stealer::try_steal) tells.
+    /// *shared*: the owner may have any number of private tasks, of which [`try_steal`](split::Thief::try_steal) tells.
     Empty,
     /// Another thread was in the way: trying again at once may succeed.
     Retry,

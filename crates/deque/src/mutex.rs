@@ -11,7 +11,7 @@ use poach_memory::{CachePadded, Cell, Machine, Memory};
 
 use crate::handles::methods;
 use crate::lock::Lock;
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory> {
     lock: CachePadded<Lock<M>>,
@@ -45,7 +45,7 @@ pub struct Mutex<T, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`Mutex`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine> {
+pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
@@ -64,7 +64,7 @@ impl<T: Send, M: Memory> Default for Mutex<T, M> {
 }
 
 impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
-    type Thief = Stealer<T, M>;
+    type Thief = Thief<T, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -82,8 +82,8 @@ impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
         self.shared.locked(VecDeque::pop_back)
     }
 
-    fn thief(&self) -> Stealer<T, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn len(&self) -> usize {
@@ -93,7 +93,7 @@ impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
 
 impl<T: Send, M: Memory> ExactlyOnce<T> for Mutex<T, M> {}
 
-impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         self.shared.locked(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
@@ -104,9 +104,9 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Clone for Stealer<T, M> {
+impl<T, M: Memory> Clone for Thief<T, M> {
     fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
+        Thief { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -116,10 +116,10 @@ impl<T, M: Memory> fmt::Debug for Mutex<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+impl<T, M: Memory> fmt::Debug for Thief<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").finish_non_exhaustive()
+        f.debug_struct("Thief").finish_non_exhaustive()
     }
 }
 
-methods!(T; [T: Send, M: Memory] Mutex<T, M>; [T: Send, M: Memory] Stealer<T, M>);
+methods!(T; [T: Send, M: Memory] Mutex<T, M>; [T: Send, M: Memory] Thief<T, M>);

@@ -36,7 +36,7 @@ use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
 
 use crate::handles::methods;
 use crate::lock::Wait;
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 const IDLE: u64 = 0;
 const ASKED: u64 = 1;
@@ -113,7 +113,7 @@ pub struct Private<T, M: Memory = Machine> {
 unsafe impl<T: Send, M: Memory> Send for Private<T, M> {}
 
 /// A thief's handle to a [`Private`] deque. It may outlive the owner, and finds nothing then.
-pub struct Stealer<T, M: Memory = Machine> {
+pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
@@ -190,7 +190,7 @@ impl<T: Send, M: Memory> Default for Private<T, M> {
 }
 
 impl<T: Send, M: Memory> Owner<T> for Private<T, M> {
-    type Thief = Stealer<T, M>;
+    type Thief = Thief<T, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -211,8 +211,8 @@ impl<T: Send, M: Memory> Owner<T> for Private<T, M> {
         task
     }
 
-    fn thief(&self) -> Stealer<T, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn len(&self) -> usize {
@@ -229,7 +229,7 @@ impl<T, M: Memory> Drop for Private<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         // Relaxed: a hint.
@@ -286,9 +286,9 @@ impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Clone for Stealer<T, M> {
+impl<T, M: Memory> Clone for Thief<T, M> {
     fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
+        Thief { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -298,10 +298,10 @@ impl<T, M: Memory> fmt::Debug for Private<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for Stealer<T, M> {
+impl<T, M: Memory> fmt::Debug for Thief<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").finish_non_exhaustive()
+        f.debug_struct("Thief").finish_non_exhaustive()
     }
 }
 
-methods!(T; [T: Send, M: Memory] Private<T, M>; [T: Send, M: Memory] Stealer<T, M>);
+methods!(T; [T: Send, M: Memory] Private<T, M>; [T: Send, M: Memory] Thief<T, M>);

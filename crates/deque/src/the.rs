@@ -48,7 +48,7 @@ use crate::handles::{handles, methods};
 use crate::lock::Lock;
 use crate::owned::Owned;
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -87,7 +87,7 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     /// task is its own after all.
     #[cold]
     #[inline(never)]
-    fn meet(&self, index: u64) -> bool {
+    fn pop_contended(&self, index: u64) -> bool {
         let held = self.thieves.lock.lock();
         let next = index.wrapping_add(1);
         // Relaxed: `head` is written under the lock only.
@@ -157,7 +157,7 @@ pub struct The<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`The`] queue. It may outlive the owner.
-pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
@@ -238,7 +238,7 @@ impl<T: Send, P: StoreLoad<Machine> + Default> Default for The<T, P> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
-    type Thief = Stealer<T, P, M>;
+    type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -246,7 +246,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
         let buffer = self.buffer();
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.make(&self.shared.thieves.rings, tail)
+            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -269,15 +269,15 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
         // but what the owner wrote itself.
         let head = shared.thieves.head.load(Ordering::Relaxed);
-        if (index.wrapping_sub(head) as i64) < 0 && !shared.meet(index) {
+        if (index.wrapping_sub(head) as i64) < 0 && !shared.pop_contended(index) {
             return None;
         }
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
         Some(unsafe { self.buffer().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, P, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, P, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn len(&self) -> usize {
@@ -289,12 +289,12 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for The<T, P, M> {}
 
 impl<T, P: StoreLoad<M>, M: Memory> Drop for The<T, P, M> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `Stealer::certain`: who sees it sees the last `tail`.
+        // Release: pairs with the acquire in `Thief::certain`: who sees it sees the last `tail`.
         self.shared.closed.store(1, Ordering::Release);
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -331,7 +331,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     #[inline(always)]
     fn length(&self, head: u64) -> i64 {
         // Acquire: pairs with the owner's release stores of `tail`.
@@ -347,5 +347,5 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     }
 }
 
-handles!([T, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+handles!([T, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

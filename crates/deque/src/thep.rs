@@ -64,7 +64,7 @@ use crate::lap::{SILENT, beat_after};
 use crate::lock::{Lock, Wait};
 use crate::owned::Owned;
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -160,7 +160,7 @@ pub struct Thep<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`Thep`] queue. It may outlive the owner.
-pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
@@ -238,7 +238,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
     /// own after all.
     #[cold]
     #[inline(never)]
-    fn meet(&self, index: u64) -> bool {
+    fn pop_contended(&self, index: u64) -> bool {
         let shared = &*self.shared;
         let held = shared.thieves.lock.lock();
         // Relaxed: no thief waits for an echo while the owner holds the lock.
@@ -263,7 +263,7 @@ impl<T: Send, P: StoreLoad<Machine> + Default> Default for Thep<T, P> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
-    type Thief = Stealer<T, P, M>;
+    type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -271,7 +271,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
         let buffer = self.buffer();
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.make(&self.shared.thieves.rings, tail)
+            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -295,18 +295,18 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
         // but what the owner wrote itself.
         let head = shared.thieves.head.load(Ordering::Relaxed);
         if ahead(index, head) >= 0 {
-            // Release: pairs with the acquire in `Stealer::within_margin`; the echo comes after this
+            // Release: pairs with the acquire in `Thief::within_margin`; the echo comes after this
             // pop's `tail`.
             shared.echo.store(u64::from(heartbeat(head)), Ordering::Release);
-        } else if !self.meet(index) {
+        } else if !self.pop_contended(index) {
             return None;
         }
         // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
         Some(unsafe { self.buffer().read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, P, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, P, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn here(&self) -> Here<'_> {
@@ -330,12 +330,12 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Thep<T, P, M> {}
 
 impl<T, P: StoreLoad<M>, M: Memory> Drop for Thep<T, P, M> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `Stealer::within_margin`: who sees it sees the last `tail`.
+        // Release: pairs with the acquire in `Thief::within_margin`: who sees it sees the last `tail`.
         self.shared.closed.store(1, Ordering::Release);
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         self.steal_as::<false>()
@@ -360,7 +360,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// A steal, by the owner's own thread (`OWN`) or by any other.
     #[inline(always)]
     fn steal_as<const OWN: bool>(&self) -> Steal<T> {
@@ -405,7 +405,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
         (tail, ahead(tail, head))
     }
 
-    /// Waits for certainty (lines 114-118), and returns what [`tail`](Stealer::tail) does.
+    /// Waits for certainty (lines 114-118), and returns what [`tail`](Thief::tail) does.
     #[cold]
     #[inline(never)]
     fn within_margin(&self, head: u64, beat: u32) -> (u64, i32) {
@@ -430,5 +430,5 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     }
 }
 
-handles!([T, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+handles!([T, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
+methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

@@ -4,7 +4,7 @@
 use loom::sync::Arc;
 use loom::thread;
 use poach_deque::Steal;
-use poach_deque::split::{Claim, Head, Split, Stack, Stealer};
+use poach_deque::split::{Claim, Head, Split, Stack, Thief};
 use poach_memory::Loom;
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
@@ -35,7 +35,7 @@ fn comes_late<S>(shared: impl Fn() -> bool, steal: impl Fn() -> Steal<S>) -> boo
 fn a_request_to_an_owner_of_spawned_tasks() {
     check(|| {
         let owner = Split::<u64, Loom>::with_capacity(4).unwrap();
-        let [thief, late]: [Stealer<u64, Loom>; 2] = [owner.thief(), owner.thief()];
+        let [thief, late]: [Thief<u64, Loom>; 2] = [owner.thief(), owner.thief()];
         thief.request();
         let takes = thread::spawn(move || _ = thief.steal());
         let asks = thread::spawn(move || comes_late(|| !late.is_empty(), || late.steal()));

@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 use poach_deque::Steal;
-use poach_deque::split::{Split, Stealer};
+use poach_deque::split::{Split, Thief};
 use poach_memory::{Loom, Ordering};
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
@@ -17,7 +17,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 /// Steals at most `attempts` tasks and marks each one taken.
-fn thief(queue: &Stealer<usize, Loom>, taken: &[AtomicUsize], attempts: usize) {
+fn thief(queue: &Thief<usize, Loom>, taken: &[AtomicUsize], attempts: usize) {
     for _ in 0..attempts {
         match queue.steal() {
             Steal::Success(task) => mark(taken, task),

@@ -32,7 +32,7 @@ pub use table::{Caught, Mutant, Queue, Scene, mutants};
 /// What a bounded policy needs on the machine of every run, with one store between two pops other than that of `tail`.
 const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 
-// What the copies find at the root of their own crates, but for the rooms that the build script copies.
+// What the copies find at the root of their own crates, but for the shared modules that the build script copies.
 pub(crate) use crate::ring::CapacityError;
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
@@ -55,26 +55,26 @@ fn resolved() -> Resolved<Simulated> {
 }
 
 macro_rules! subject {
-    ($at:ident, $room:ident, ChaseLev) => {
-        with!($at::$room::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
+    ($at:ident, $module:ident, ChaseLev) => {
+        with!($at::$module::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
     };
-    ($at:ident, $room:ident, AsymmetricCl) => {
+    ($at:ident, $module:ident, AsymmetricCl) => {
         with!(
-            $at::$room::ChaseLev,
+            $at::$module::ChaseLev,
             Asymmetric::<Simulated>::new(),
             Algorithm::ChaseLev,
             Policy::Asymmetric
         )
     };
-    ($at:ident, $room:ident, FfCl) => {
-        with!($at::$room::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
+    ($at:ident, $module:ident, FfCl) => {
+        with!($at::$module::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
     };
-    ($at:ident, $room:ident, Resolved) => {
-        with!($at::$room::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
+    ($at:ident, $module:ident, Resolved) => {
+        with!($at::$module::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
     };
-    ($at:ident, $room:ident, Biased) => {
+    ($at:ident, $module:ident, Biased) => {
         |_, scenario, config| {
-            use $at::$room::Biased as Made;
+            use $at::$module::Biased as Made;
             let make = |n| {
                 let policy = Asymmetric::<Simulated>::new();
                 Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER)
@@ -82,10 +82,10 @@ macro_rules! subject {
             deque(scenario, config, spec(Algorithm::Biased, Policy::Asymmetric), make)
         }
     };
-    ($at:ident, $room:ident, Injector) => {
+    ($at:ident, $module:ident, Injector) => {
         |_, scenario, config| {
             /// The copy, as the model wants it.
-            struct Made($at::$room::Injector<u64, Simulated, 1>);
+            struct Made($at::$module::Injector<u64, Simulated, 1>);
             impl Injecting for Made {
                 fn push(&self, task: u64) {
                     self.0.push(task);
@@ -96,81 +96,81 @@ macro_rules! subject {
                 }
             }
             let make =
-                |n| Made($at::$room::Injector::with_capacity(n).expect(POWER).with_patience(1));
+                |n| Made($at::$module::Injector::with_capacity(n).expect(POWER).with_patience(1));
             let specification = spec(Algorithm::Injector, Policy::Full);
             explore(&config.clone().against(specification), &shared::injector(scenario, make))
         }
     };
-    ($at:ident, $room:ident, The) => {
-        with!($at::$room::The, Full, Algorithm::The, Policy::Full)
+    ($at:ident, $module:ident, The) => {
+        with!($at::$module::The, Full, Algorithm::The, Policy::Full)
     };
-    ($at:ident, $room:ident, AsymmetricThe) => {
-        with!($at::$room::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric)
+    ($at:ident, $module:ident, AsymmetricThe) => {
+        with!($at::$module::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric)
     };
-    ($at:ident, $room:ident, FfThe) => {
-        with!($at::$room::The, bounded(), Algorithm::The, BOUNDED)
+    ($at:ident, $module:ident, FfThe) => {
+        with!($at::$module::The, bounded(), Algorithm::The, BOUNDED)
     };
-    ($at:ident, $room:ident, Thep) => {
-        with!($at::$room::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded)
+    ($at:ident, $module:ident, Thep) => {
+        with!($at::$module::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded)
     };
-    ($at:ident, $room:ident, FfThep) => {
-        with!($at::$room::Thep, bounded(), Algorithm::Thep, BOUNDED)
+    ($at:ident, $module:ident, FfThep) => {
+        with!($at::$module::Thep, bounded(), Algorithm::Thep, BOUNDED)
     };
-    ($at:ident, $room:ident, Split) => {
-        sized!($at::$room::Split, Algorithm::Split)
+    ($at:ident, $module:ident, Split) => {
+        sized!($at::$module::Split, Algorithm::Split)
     };
-    ($at:ident, $room:ident, Exposed) => {
-        exposed!($at::$room::Split)
+    ($at:ident, $module:ident, Exposed) => {
+        exposed!($at::$module::Split)
     };
-    ($at:ident, $room:ident, Fifo) => {
-        sized!($at::$room::Fifo, Algorithm::Fifo, starting_at(0))
+    ($at:ident, $module:ident, Fifo) => {
+        sized!($at::$module::Fifo, Algorithm::Fifo, starting_at(0))
     };
-    ($at:ident, $room:ident, ClosedFifo) => {
+    ($at:ident, $module:ident, ClosedFifo) => {
         |_, scenario, config| {
-            use $at::$room::Fifo as Made;
+            use $at::$module::Fifo as Made;
             let make = |n| Made::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER);
             deque(scenario, config, spec(Algorithm::ClosedFifo, Policy::Full), make)
         }
     };
-    ($at:ident, $room:ident, IdempotentLifo) => {
-        sized!($at::$room::IdempotentLifo, Algorithm::IdempotentLifo)
+    ($at:ident, $module:ident, IdempotentLifo) => {
+        sized!($at::$module::IdempotentLifo, Algorithm::IdempotentLifo)
     };
-    ($at:ident, $room:ident, IdempotentFifo) => {
-        sized!($at::$room::IdempotentFifo, Algorithm::IdempotentFifo)
+    ($at:ident, $module:ident, IdempotentFifo) => {
+        sized!($at::$module::IdempotentFifo, Algorithm::IdempotentFifo)
     };
-    ($at:ident, $room:ident, IdempotentDeque) => {
-        sized!($at::$room::IdempotentDeque, Algorithm::IdempotentDeque)
+    ($at:ident, $module:ident, IdempotentDeque) => {
+        sized!($at::$module::IdempotentDeque, Algorithm::IdempotentDeque)
     };
-    ($at:ident, $room:ident, Private) => {
-        plain!($at::$room::Private, Algorithm::Private)
+    ($at:ident, $module:ident, Private) => {
+        plain!($at::$module::Private, Algorithm::Private)
     };
-    ($at:ident, $room:ident, Mutex) => {
-        plain!($at::$room::Mutex, Algorithm::Mutex)
+    ($at:ident, $module:ident, Mutex) => {
+        plain!($at::$module::Mutex, Algorithm::Mutex)
     };
-    ($at:ident, $room:ident, Salsa) => {
+    ($at:ident, $module:ident, Salsa) => {
         |scene, scenario, config| {
             let make =
-                |chunk| $at::$room::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk);
+                |chunk| $at::$module::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk);
             pool(scene, scenario, config, make)
         }
     };
-    ($at:ident, $room:ident, DisplacedSalsa) => {
+    ($at:ident, $module:ident, DisplacedSalsa) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |chunk| {
-                $at::$room::Salsa::<u32, Simulated, _>::with_fences(chunk, promise::displacing)
+                $at::$module::Salsa::<u32, Simulated, _>::with_fences(chunk, promise::displacing)
             })
         }
     };
-    ($at:ident, $room:ident, SalsaCas) => {
+    ($at:ident, $module:ident, SalsaCas) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |chunk| {
-                $at::$room::SalsaCas::<u32, Simulated>::new(chunk)
+                $at::$module::SalsaCas::<u32, Simulated>::new(chunk)
             })
         }
     };
-    ($at:ident, $room:ident, Forks) => {
+    ($at:ident, $module:ident, Forks) => {
         |scene, scenario, config| {
-            poach_explore::stack_of_forks!(Made, crate::$at::$room);
+            poach_explore::stack_of_forks!(Made, crate::$at::$module);
             explore(config, &forks::<Made>(scenario, scene.exposes()))
         }
     };

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 
 use poach::deque::Split;
-use poach::deque::split::{Exposure, NoTask, Stealer};
+use poach::deque::split::{Exposure, NoTask, Thief};
 
 type Task = Box<dyn FnOnce() -> u32 + Send>;
 
@@ -30,7 +30,7 @@ impl Pool {
         result
     }
 
-    fn thief(&self, victim: &Stealer<Task>) -> u32 {
+    fn thief(&self, victim: &Thief<Task>) -> u32 {
         let mut sum = 0;
         while !self.is_done() {
             match victim.try_steal() {

@@ -73,10 +73,10 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// Opens all tasks.
     pub(crate) fn open_all(&self) {
         let shared = &*self.shared;
-        // Relaxed, all: as in `answer`; the alarm is above any index before anything is open (see "Opened by the owner").
+        // Relaxed, all: as in `answer`; the request is above any index before anything is open (see "Opened by the owner").
         let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
         let tail = shared.owner.tail.load(Ordering::Relaxed);
-        shared.alarm.store(RAISED, Ordering::Relaxed);
+        shared.request.store(RAISED, Ordering::Relaxed);
         let open = pack(tag, tail);
         // Release: pairs with the acquire in `claim`.
         shared.thieves.open.store(open, Ordering::Release);

@@ -1,7 +1,7 @@
 //! A deque biased towards its owner: push and pop have neither a fence nor a locked instruction until a thief
 //! comes, and one barrier of a thief opens all the tasks there are to all thieves.
 //!
-//! Source: the alarm is that of Lace's split deque ([`split`](crate::split)), the pop's store and load are
+//! Source: the request is that of Lace's split deque ([`split`](crate::split)), the pop's store and load are
 //! Chase and Lev's ([`chase_lev`](crate::chase_lev)), and the thieves' index with a tag is ours.
 //!
 //! # How it works
@@ -14,42 +14,42 @@
 //! | `tail` | index | the owner |
 //! | `head` | tag, `top` | thieves move `top`; the owner adds 1 to the tag, which closes what was open |
 //! | `open` | tag, `bound` | who opens: tasks from `top` to `bound` may be taken while the tags are equal |
-//! | `alarm` | index | the owner takes a task below it only after it has closed; `RAISED` is above any |
+//! | `request` | index | the owner takes a task below it only after it has closed; `RAISED` is above any |
 //!
 //! | | owner's pop of index `i` | thief that finds nothing open |
 //! |---|---|---|
 //! | 1 | stores `tail = i` | reads `head` |
-//! | 2 | [`StoreLoad::owner`] | raises the `alarm` |
-//! | 3 | loads `alarm`: `i` is at it or above, the task is the owner's | [`StoreLoad::thief`] |
-//! | 4 | below: lowers the `alarm`, closes by a compare-and-swap of `head` | loads `tail` |
+//! | 2 | [`StoreLoad::owner`] | raises the `request` |
+//! | 3 | loads `request`: `i` is at it or above, the task is the owner's | [`StoreLoad::thief`] |
+//! | 4 | below: lowers the `request`, closes by a compare-and-swap of `head` | loads `tail` |
 //! | 5 | has the task, opens some of the rest | opens up to that `tail`, with the tag of step 1 |
 //!
-//! An owner that meets a raised alarm opens half of its tasks by itself, with two stores and one compare-and-swap. So a
+//! An owner that meets a raised request opens half of its tasks by itself, with two stores and one compare-and-swap. So a
 //! thief looks a number of times whether it does, between its steps 2 and 3, and pays for the barrier only if the owner
 //! is away. The owner that comes back to tasks that a barrier has opened is *eager* for a number of
-//! operations: it leaves the alarm raised and opens with each push and pop, so that the next thief needs no barrier.
+//! operations: it leaves the request raised and opens with each push and pop, so that the next thief needs no barrier.
 //!
 //! # Why it is correct
 //!
 //! *Claim.* Whoever takes from `top` compares and swaps `head`, tag and all, while `open` has the same tag and a bound above.
 //! So the tag at the time of the exchange is that of `open`, and it remains to show: if the tags are equal, the owner takes no
-//! index below `bound` before it closes. The owner takes an index without closing only if it has loaded an alarm at or below it.
+//! index below `bound` before it closes. The owner takes an index without closing only if it has loaded a request at or below it.
 //!
-//! *Opened by the owner.* It has stored an alarm of `bound` or more before. Other threads only raise it, and the owner
+//! *Opened by the owner.* It has stored a request of `bound` or more before. Other threads only raise it, and the owner
 //! lowers it only right before it closes.
 //!
 //! *Opened by a thief*, up to the tail `t` that it has loaded, with the tag `g` that it has read in step 1. Take a pop of
-//! an index below `t` that loaded a low alarm. By the policy, either it saw what the thief raised, or the thief's load of `tail`
+//! an index below `t` that loaded a low request. By the policy, either it saw what the thief raised, or the thief's load of `tail`
 //! saw the pop's store or a later one. In the second case the pop was over at `t`, and the task below `t` is another one. In the
-//! first the owner has lowered the alarm after it was raised, and closes next. The tag `g` is then
+//! first the owner has lowered the request after it was raised, and closes next. The tag `g` is then
 //! over: had the owner closed before step 1, its lowering would come before step 1 and so before the raising (the thief
 //! acquires what the close releases).
 //!
 //! *Late.* A thief may open late, even over what others opened. It writes its own tag and a bound that is good for that tag: under
 //! one tag the owner takes no task after the thief's step 3 without closing, so all indices from `top` to `t` stay in the queue.
 //!
-//! *Nothing left.* An owner that has lowered the alarm and then finds that thieves have taken all does not close; it raises
-//! the alarm again.
+//! *Nothing left.* An owner that has lowered the request and then finds that thieves have taken all does not close; it raises
+//! the request again.
 //!
 //! *Handing over.* The owner's stores of `tail` release, step 4 acquires, opening releases, and a claim acquires `open`.
 //! What happens to the slots is `ring`'s affair: a claim is of indices below a tail that was acquired.
@@ -65,7 +65,7 @@
 //! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
 
 mod faces;
-mod stealer;
+mod thief;
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -94,7 +94,7 @@ const POP: u32 = 8;
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
-    alarm: CachePadded<M::Word>,
+    request: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<T, M>>,
     looks: u32,
 }
@@ -117,7 +117,7 @@ struct Private<T, M: Memory> {
     eager: Cell<u32>,
     /// For how many it will be eager next time.
     next_eager: Cell<u32>,
-    /// Whether it was eager last, so that the alarm is raised whether a thief has asked or not.
+    /// Whether it was eager last, so that the request is raised whether a thief has asked or not.
     was_eager: Cell<bool>,
 }
 
@@ -206,7 +206,7 @@ pub struct Biased<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`Biased`] deque. It may outlive the owner.
-pub struct Stealer<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
+pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
@@ -272,7 +272,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                 }),
                 policy,
             }),
-            alarm: CachePadded::new(M::Word::new(index)),
+            request: CachePadded::new(M::Word::new(index)),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(open),
                 open: M::Word::new(open),
@@ -301,7 +301,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let tail = shared.owner.tail.load(Ordering::Relaxed);
         let buffer = &self.private().buffer;
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.make(&shared.thieves.rings, tail)
+            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -337,7 +337,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
         shared.owner.tail.store(tail, Ordering::Release);
         // Relaxed: a request that is seen late is answered late, or by the thief itself.
-        if tail <= shared.alarm.load(Ordering::Relaxed) {
+        if tail <= shared.request.load(Ordering::Relaxed) {
             self.answer(tail);
         }
     }
@@ -361,7 +361,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         self.pop_above(tail)
     }
 
-    /// Steps 1 to 3 of a pop. There may be no task: then the alarm is at the tail or above it, as it is at `top` or above.
+    /// Steps 1 to 3 of a pop. There may be no task: then the request is at the tail or above it, as it is at `top` or above.
     #[inline(always)]
     fn pop_above(&self, tail: u64) -> Option<T> {
         let shared = &*self.shared;
@@ -371,17 +371,17 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         shared.owner.policy.owner();
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
         // owner wrote itself.
-        if tail <= shared.alarm.load(Ordering::Relaxed) {
-            return self.pop_alarmed(tail);
+        if tail <= shared.request.load(Ordering::Relaxed) {
+            return self.pop_requested(tail);
         }
-        // SAFETY: the alarm is at or below `index`, so no thief takes it before the owner closes (module comment).
+        // SAFETY: the request is at or below `index`, so no thief takes it before the owner closes (module comment).
         Some(unsafe { self.private().buffer.read(index) })
     }
 
     /// Steps 4 and 5 of a pop: thieves have asked, or the task may be open, or there is none.
     #[cold]
     #[inline(never)]
-    fn pop_alarmed(&self, tail: u64) -> Option<T> {
+    fn pop_requested(&self, tail: u64) -> Option<T> {
         let shared = &*self.shared;
         let index = tail.wrapping_sub(1);
         let closed = self.close(tail, index);
@@ -394,7 +394,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         Some(unsafe { self.private().buffer.read(index) })
     }
 
-    /// A push to `tail - 1` that has met a raised alarm.
+    /// A push to `tail - 1` that has met a raised request.
     #[cold]
     #[inline(never)]
     fn answer(&self, tail: u64) {
@@ -409,7 +409,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             }
         }
         let open = pack(unpack(private.opened.get()).0, tail);
-        // Release: pairs with the acquire in `claim`. The alarm stays raised.
+        // Release: pairs with the acquire in `claim`. The request stays raised.
         self.shared.thieves.open.store(open, Ordering::Release);
         private.opened.set(open);
         private.spend(1);
@@ -438,7 +438,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = &*self.shared;
         let private = self.private();
         // Relaxed: a hint whether thieves have asked, or the owner has come down to what it had opened.
-        let asked = shared.alarm.load(Ordering::Relaxed) == RAISED;
+        let asked = shared.request.load(Ordering::Relaxed) == RAISED;
         // Relaxed: the exchange validates it.
         let mut seen = shared.thieves.head.load(Ordering::Relaxed);
         let mut lowered = false;
@@ -448,7 +448,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             if tasks == 0 {
                 if lowered {
                     // Relaxed: to raise it needs no order; see "Nothing left".
-                    shared.alarm.store(RAISED, Ordering::Relaxed);
+                    shared.request.store(RAISED, Ordering::Relaxed);
                 }
                 private.floor.set(tail);
                 return false;
@@ -461,11 +461,11 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                 (false, true) => first + rest.div_ceil(2),
                 (false, false) => first + rest / 2,
             };
-            let alarm = if eager { RAISED } else { bound };
+            let request = if eager { RAISED } else { bound };
             // Relaxed: the exchange releases it.
-            shared.alarm.store(alarm, Ordering::Relaxed);
+            shared.request.store(request, Ordering::Relaxed);
             lowered |= !eager;
-            // Release: who reads the new tag (acquire) raises the alarm after it was lowered here.
+            // Release: who reads the new tag (acquire) raises the request after it was lowered here.
             match shared.thieves.head.compare_exchange(
                 seen,
                 pack(tag.wrapping_add(1), u64::from(top)),
@@ -493,8 +493,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     }
 
     /// A handle for thieves.
-    pub fn thief(&self) -> Stealer<T, P, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    pub fn thief(&self) -> Thief<T, P, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     /// The number of tasks.
@@ -517,7 +517,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Biased<T, P, M> {
-    type Thief = Stealer<T, P, M>;
+    type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -529,7 +529,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Biased<T, P, M> {
         Biased::pop(self)
     }
 
-    fn thief(&self) -> Stealer<T, P, M> {
+    fn thief(&self) -> Thief<T, P, M> {
         Biased::thief(self)
     }
 
@@ -551,4 +551,4 @@ impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
     }
 }
 
-handles!([T, P: StoreLoad<M>, M: Memory] Biased<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Stealer<T, P, M>);
+handles!([T, P: StoreLoad<M>, M: Memory] Biased<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

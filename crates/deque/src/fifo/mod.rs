@@ -1,7 +1,7 @@
 //! A queue in which the owner, too, takes the oldest task. It is *closed*, and the owner takes without a locked
 //! instruction, until a thief comes.
 //!
-//! Source: open, it is the FIFO flavour of crossbeam-deque on the ring of `ring`. The alarm is that of
+//! Source: open, it is the FIFO flavour of crossbeam-deque on the ring of `ring`. The request is that of
 //! [`biased`](crate::biased). That one end is the owner's alone or everybody's by turns is ours.
 //!
 //! # How it works
@@ -13,7 +13,7 @@
 //! | `tail` | index | the owner |
 //! | `taken` | index: of a closed queue the owner has taken what is below | the owner |
 //! | `head` | index, whether the queue is *open*, and the parity of the index at which it was opened | below |
-//! | `alarm` | whether a thief has asked | thieves raise it, the owner lowers it |
+//! | `request` | whether a thief has asked (the split request) | thieves raise it, the owner lowers it |
 //! | `known` | what a thief has read of `tail`, some time ago | thieves |
 //!
 //! *Open*: everyone takes by moving the index of `head` up, a thief by a compare-and-swap over one task or over several at once, the
@@ -25,12 +25,12 @@
 //! | | owner's pop of index `i` | thief that finds the queue closed |
 //! |---|---|---|
 //! | 1 | stores `taken = i + 1` | reads `head` |
-//! | 2 | [`StoreLoad::owner`] | raises the `alarm` |
-//! | 3 | loads `alarm`: if it is down, the task is the owner's | [`StoreLoad::thief`] |
+//! | 2 | [`StoreLoad::owner`] | raises the `request` |
+//! | 3 | loads `request`: if it is down, the task is the owner's | [`StoreLoad::thief`] |
 //! | 4 | raised: lowers it, opens at `i + 1` by a compare-and-swap of `head` | loads `taken` |
 //! | 5 | if that fails a thief has opened: at `i + 1`, and the task is the owner's; or at `i`, and it is in the queue | opens there by a compare-and-swap of `head` |
 //!
-//! An owner that meets a raised alarm opens the queue. So a thief looks a number of times whether it does, between
+//! An owner that meets a raised request opens the queue. So a thief looks a number of times whether it does, between
 //! its steps 2 and 3, and pays for the barrier only if the owner is away. An owner that has popped a number of tasks from an open queue,
 //! and no thief any, closes it together with its next pop.
 //!
@@ -45,13 +45,13 @@
 //! *Opened by the owner*, in step 4 or between two operations: at the index that follows what it has taken.
 //!
 //! *Opened by a thief*, at the index `x` that it has loaded from `taken`. Take a pop of index `i` in that period. By the policy,
-//! either it saw the alarm raised, or the thief's load saw its store of `taken`, so that `x > i`. The first pop that sees the alarm
+//! either it saw the request raised, or the thief's load saw its store of `taken`, so that `x > i`. The first pop that sees the request
 //! ends the period for the owner. So all pops before it have taken indices below `x`; it itself has stored `i + 1`, which the
 //! thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which, however far thieves have moved the index since.
 //!
-//! *The alarm.* The owner lowers it in step 4 alone, before the exchange that ends the period. A thief that has
+//! *The request.* The owner lowers it in step 4 alone, before the exchange that ends the period. A thief that has
 //! acquired the `head` of a period raises it after the lowering of the periods before; so it stays raised until the owner ends this one. An
-//! alarm that was raised late, for a period that is over, makes the owner open once for nobody.
+//! request that was raised late, for a period that is over, makes the owner open once for nobody.
 //!
 //! *Handing over.* A thief's acquire of `tail`, or of `known`, pairs with the owner's release: it sees the tasks below. What
 //! happens to the slots is `ring`'s affair; the tasks that the owner takes of a closed queue it finishes together, when
@@ -71,7 +71,7 @@
 //! is 0 again when none has come.
 
 mod faces;
-mod stealer;
+mod thief;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ fn above(tail: u64, head: u64) -> i64 {
 
 struct Shared<T, M: Memory> {
     owner: CachePadded<OwnerLine<T, M>>,
-    alarm: CachePadded<M::Word>,
+    request: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<M>>,
     /// By itself: what thieves say here they say after they have moved `head`, which others wait for.
     rings: CachePadded<Rings<T, M>>,
@@ -204,7 +204,7 @@ pub struct Fifo<T, M: Memory = Machine> {
 }
 
 /// A thief's handle to a [`Fifo`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine> {
+pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
@@ -267,7 +267,7 @@ impl<T, M: Memory> Fifo<T, M> {
                 private: Owned::new(private),
                 policy: Asymmetric::new(),
             }),
-            alarm: CachePadded::new(M::Word::new(0)),
+            request: CachePadded::new(M::Word::new(0)),
             thieves: CachePadded::new(ThievesLine {
                 head: M::Word::new(head),
                 known: M::Word::new(index),
@@ -309,7 +309,7 @@ impl<T, M: Memory> Fifo<T, M> {
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail();
         if !self.private().buffer.has(tail)
-            && let Err(NoMemory) = self.make(tail)
+            && let Err(NoMemory) = self.reserve(tail)
         {
             return Err(OutOfMemory(task));
         }
@@ -332,12 +332,12 @@ impl<T, M: Memory> Fifo<T, M> {
         self.private().buffer.find(&self.shared.rings, tail)
     }
 
-    /// As [`Buffer::make`].
+    /// As [`Buffer::reserve`].
     #[cold]
     #[inline(never)]
-    fn make(&self, tail: u64) -> Result<(), NoMemory> {
+    fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
         self.finish_taken();
-        self.private().buffer.make(&self.shared.rings, tail)
+        self.private().buffer.reserve(&self.shared.rings, tail)
     }
 
     /// Writes a task to `tail` and shows it to thieves.
@@ -400,8 +400,8 @@ impl<T, M: Memory> Fifo<T, M> {
         owner.policy.owner();
         // Step 3. Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
         // owner wrote itself.
-        if self.shared.alarm.load(Ordering::Relaxed) != 0 {
-            return self.pop_alarmed(tail, index);
+        if self.shared.request.load(Ordering::Relaxed) != 0 {
+            return self.pop_requested(tail, index);
         }
         // SAFETY: the queue is closed, and is opened above `index` at the lowest.
         Some(unsafe { self.private().buffer.read(index) })
@@ -484,7 +484,7 @@ impl<T, M: Memory> Fifo<T, M> {
     /// Steps 4 and 5 of a pop.
     #[cold]
     #[inline(never)]
-    fn pop_alarmed(&self, tail: u64, index: u64) -> Option<T> {
+    fn pop_requested(&self, tail: u64, index: u64) -> Option<T> {
         let private = self.private();
         let next = index.wrapping_add(1);
         let since = above(index, private.closed.get()).unsigned_abs();
@@ -508,7 +508,7 @@ impl<T, M: Memory> Fifo<T, M> {
     fn open_at(&self, index: u64) -> u64 {
         let shared = &*self.shared;
         // Relaxed: the exchange releases it; if that fails, the next close does.
-        shared.alarm.store(0, Ordering::Relaxed);
+        shared.request.store(0, Ordering::Relaxed);
         let now = opened(index);
         let closed = self.private().closed.replace(OPEN);
         // Release: a thief that takes from the open queue sees the tail that this thread has stored. Relaxed: the parity alone is
@@ -539,8 +539,8 @@ impl<T, M: Memory> Fifo<T, M> {
     }
 
     /// A handle for thieves.
-    pub fn thief(&self) -> Stealer<T, M> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    pub fn thief(&self) -> Thief<T, M> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
@@ -567,7 +567,7 @@ impl<T, M: Memory> Fifo<T, M> {
 }
 
 impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
-    type Thief = Stealer<T, M>;
+    type Thief = Thief<T, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -579,7 +579,7 @@ impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
         Fifo::pop(self)
     }
 
-    fn thief(&self) -> Stealer<T, M> {
+    fn thief(&self) -> Thief<T, M> {
         Fifo::thief(self)
     }
 
@@ -597,4 +597,4 @@ impl<T, M: Memory> Drop for Fifo<T, M> {
     }
 }
 
-handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Stealer<T, M>);
+handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Thief<T, M>);

@@ -54,7 +54,7 @@ use super::anchor::{Front, MOST};
 use super::{Repeatable, slots::Slots};
 use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
-use crate::{OutOfMemory, Owner, Steal, Thief};
+use crate::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
     anchor: CachePadded<M::Word>,
@@ -86,7 +86,7 @@ pub struct IdempotentDeque<T: Repeatable, M: Memory = Machine> {
 }
 
 /// A thief's handle to an [`IdempotentDeque`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine> {
+pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<M>>,
     tasks: PhantomData<fn() -> T>,
 }
@@ -136,7 +136,7 @@ impl<T: Repeatable, M: Memory> Default for IdempotentDeque<T, M> {
 }
 
 impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
-    type Thief = Stealer<T, M>;
+    type Thief = Thief<T, M>;
 
     /// # Errors
     ///
@@ -183,8 +183,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
         Some(T::from_word(word))
     }
 
-    fn thief(&self) -> Stealer<T, M> {
-        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    fn thief(&self) -> Thief<T, M> {
+        Thief { shared: Arc::clone(&self.shared), tasks: PhantomData }
     }
 
     fn len(&self) -> usize {
@@ -192,7 +192,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -217,5 +217,5 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-handles!([T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);
-methods!(T; [T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T: Repeatable, M: Memory] Stealer<T, M>);
+handles!([T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T, M: Memory] Thief<T, M>; tasks: PhantomData);
+methods!(T; [T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);

@@ -25,7 +25,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 use super::{Repeatable, slots::Slots};
 use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
-use crate::{OutOfMemory, Owner, Steal, Thief};
+use crate::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
     tail: CachePadded<M::Word>,
@@ -56,7 +56,7 @@ pub struct IdempotentFifo<T: Repeatable, M: Memory = Machine> {
 }
 
 /// A thief's handle to an [`IdempotentFifo`] queue. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine> {
+pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<M>>,
     tasks: PhantomData<fn() -> T>,
 }
@@ -105,7 +105,7 @@ impl<T: Repeatable, M: Memory> Default for IdempotentFifo<T, M> {
 }
 
 impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
-    type Thief = Stealer<T, M>;
+    type Thief = Thief<T, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
@@ -144,8 +144,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         Some(T::from_word(word))
     }
 
-    fn thief(&self) -> Stealer<T, M> {
-        Stealer { shared: Arc::clone(&self.shared), tasks: PhantomData }
+    fn thief(&self) -> Thief<T, M> {
+        Thief { shared: Arc::clone(&self.shared), tasks: PhantomData }
     }
 
     fn len(&self) -> usize {
@@ -153,7 +153,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -178,5 +178,5 @@ impl<T: Repeatable, M: Memory> Thief<T> for Stealer<T, M> {
     }
 }
 
-handles!([T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T, M: Memory] Stealer<T, M>; tasks: PhantomData);
-methods!(T; [T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T: Repeatable, M: Memory] Stealer<T, M>);
+handles!([T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T, M: Memory] Thief<T, M>; tasks: PhantomData);
+methods!(T; [T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);

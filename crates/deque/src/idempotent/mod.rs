@@ -19,9 +19,9 @@ mod fifo;
 mod lifo;
 mod slots;
 
-pub use deque::{IdempotentDeque, Stealer as DequeStealer};
-pub use fifo::{IdempotentFifo, Stealer as FifoStealer};
-pub use lifo::{IdempotentLifo, Stealer as LifoStealer};
+pub use deque::{IdempotentDeque, Thief as DequeThief};
+pub use fifo::{IdempotentFifo, Thief as FifoThief};
+pub use lifo::{IdempotentLifo, Thief as LifoThief};
 
 /// A task that fits a word and that may be done more than once.
 pub trait Repeatable: Copy + Send + 'static {

@@ -15,7 +15,7 @@ pub(crate) struct Buffer<T, M: Memory, S: Storage<T> = Whole> {
     heads: Private<*const Slot<S::Head, M>>,
     rests: Private<NonNull<Slot<S::Rest, M>>>,
     mask: Private<u64>,
-    low: Private<u64>,
+    reclaimed: Private<u64>,
     limit: Private<u64>,
 }
 
@@ -35,14 +35,14 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             heads: Private::new(ptr::null()),
             rests: Private::new(NonNull::dangling()),
             mask: Private::new(0),
-            low: Private::new(start),
+            reclaimed: Private::new(start),
             limit: Private::new(start),
         };
         buffer.enter(ring);
         buffer
     }
 
-    /// Whether `tail` is known to be free to write. Otherwise ask [`make`](Buffer::make).
+    /// Whether `tail` is known to be free to write. Otherwise ask [`reserve`](Buffer::reserve).
     #[inline(always)]
     pub(crate) fn has(&self, tail: u64) -> bool {
         tail != self.limit.get()
@@ -77,7 +77,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     ///
     /// # Safety
     ///
-    /// [`has`](Buffer::has) or [`make`](Buffer::make) has answered for `tail`, `tail` is the owner's
+    /// [`has`](Buffer::has) or [`reserve`](Buffer::reserve) has answered for `tail`, `tail` is the owner's
     /// tail, and the `Rings` that this came from lives.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, tail: u64, task: T) {
@@ -168,7 +168,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
     #[cold]
     #[inline(never)]
-    pub(crate) fn make(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+    pub(crate) fn reserve(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
         if !self.find(rings, tail) {
             self.grow(rings, tail)?;
         }
@@ -181,26 +181,26 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     pub(crate) fn find(&self, rings: &Rings<T, M, S>, tail: u64) -> bool {
         // Acquire: pairs with the release in `Rings::finish`.
         let finished = rings.finished.load(Ordering::Acquire);
-        let mut low = finished;
+        let mut reclaimed = finished;
         // SAFETY: the current ring lives as long as its `Rings`.
         let ring = unsafe { &*self.ring.get() };
-        while low != tail {
-            let (word, bit) = ring.mine(low);
+        while reclaimed != tail {
+            let (word, bit) = ring.mine(reclaimed);
             if word.get() & bit != 0 {
                 word.set(word.get() & !bit);
-            } else if !self.marked(low) {
+            } else if !self.marked(reclaimed) {
                 break;
             }
-            low = low.wrapping_add(1);
+            reclaimed = reclaimed.wrapping_add(1);
         }
-        if low != finished {
+        if reclaimed != finished {
             // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
             // know. No thief stores now: the index at `finished` was marked, or the owner's.
-            rings.finished.store(low, Ordering::Relaxed);
+            rings.finished.store(reclaimed, Ordering::Relaxed);
         }
-        self.low.set(low);
-        self.release_retired(low);
-        self.limit.set(low.wrapping_add(self.mask.get() + 1));
+        self.reclaimed.set(reclaimed);
+        self.release_retired(reclaimed);
+        self.limit.set(reclaimed.wrapping_add(self.mask.get() + 1));
         self.has(tail)
     }
 
@@ -225,8 +225,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         false
     }
 
-    /// Frees the rings that no thief can hold, all indices below `low` being finished.
-    fn release_retired(&self, low: u64) {
+    /// Frees the rings that no thief can hold, all indices below `reclaimed` being finished.
+    fn release_retired(&self, reclaimed: u64) {
         let mut keeper = self.ring.get();
         loop {
             // SAFETY: the current ring lives, and so do those that it still keeps.
@@ -238,7 +238,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             }
             // SAFETY: as above.
             let end = unsafe { &*retired }.end.load(Ordering::Relaxed);
-            if low.wrapping_sub(end) as i64 >= 0 {
+            if reclaimed.wrapping_sub(end) as i64 >= 0 {
                 // Those before it were retired at lower tails: they go with it.
                 this.older.store(ptr::null_mut(), Ordering::Relaxed);
                 Self::free_chain(retired);
@@ -265,7 +265,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let old = unsafe { &*old_ring };
         let capacity = old.heads.len();
         let doubled = capacity.checked_mul(2).filter(|&c| c <= MAX_CAPACITY).ok_or(NoMemory)?;
-        let new_ring = Ring::<T, M, S>::allocate(doubled, self.low.get())?;
+        let new_ring = Ring::<T, M, S>::allocate(doubled, self.reclaimed.get())?;
         // SAFETY: just allocated, and not yet known to anyone.
         let new = unsafe { &*new_ring };
         let first = tail.wrapping_sub(capacity as u64);
@@ -296,7 +296,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.heads.set(ring.heads.as_ptr());
         self.rests.set(NonNull::from(&*ring.rests).cast());
         self.mask.set(ring.heads.len() as u64 - 1);
-        self.limit.set(self.low.get().wrapping_add(ring.heads.len() as u64));
+        self.limit.set(self.reclaimed.get().wrapping_add(ring.heads.len() as u64));
     }
 
     /// Slots in the ring now.
@@ -322,7 +322,7 @@ impl<T, M: Memory> Buffer<T, M> {
         let end = tail.wrapping_add(count as u64);
         while tail != end {
             if !self.has(tail) {
-                self.make(rings, tail)?;
+                self.reserve(rings, tail)?;
             }
             let free = self.limit.get().wrapping_sub(tail).min(end.wrapping_sub(tail));
             let stop = tail.wrapping_add(free);

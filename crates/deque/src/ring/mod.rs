@@ -15,8 +15,8 @@
 //!
 //! # How the owner knows what is free
 //!
-//! The owner keeps two private indices: all indices below `low` are finished, and the slots up to
-//! `limit = low + capacity` are free. A push compares the tail with `limit` and looks at nothing
+//! The owner keeps two private indices: all indices below `reclaimed` are finished, and the slots up to
+//! `limit = reclaimed + capacity` are free. A push compares the tail with `limit` and looks at nothing
 //! that thieves write. At the limit it learns how far thieves have come; if that frees nothing, the
 //! ring is full (or one thief has slept through a whole lap), and it moves to a ring twice as large.
 //!
@@ -54,7 +54,7 @@
 //! index's: written before it can be claimed, read before it is finished, and copied together; all that is said of
 //! a slot holds for the two.
 //!
-//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `low` has reached
+//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `reclaimed` has reached
 //! `end`. A thief loads the ring after it has claimed some index `i`, having read a tail above `i`.
 //! If `i < end`, the index is finished by now, and so is the thief's use of the ring. If `i >= end`,
 //! the tail it read was above `end`, was therefore stored after the next ring was published (no tail
@@ -112,16 +112,16 @@ pub(crate) fn array<A>(length: usize, new: impl Fn() -> A) -> Result<Box<[A]>, N
 }
 
 impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
-    /// A ring in which no index from `low` on is marked.
-    fn allocate(capacity: usize, low: u64) -> Result<*mut Self, NoMemory> {
+    /// A ring in which no index from `reclaimed` on is marked.
+    fn allocate(capacity: usize, reclaimed: u64) -> Result<*mut Self, NoMemory> {
         let rests = if size_of::<S::Rest>() == 0 { 0 } else { capacity };
         let mut ring: Vec<Self> = Vec::new();
         ring.try_reserve_exact(1).map_err(|_| NoMemory)?;
         ring.push(Ring {
             heads: array(capacity, || Slot::<S::Head, M>::new(MaybeUninit::uninit()))?,
             rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
-            // The marks looked at are those of indices from `low` on: this is none of them.
-            marks: array(capacity, || M::Word::new(low.wrapping_sub(1)))?,
+            // The marks looked at are those of indices from `reclaimed` on: this is none of them.
+            marks: array(capacity, || M::Word::new(reclaimed.wrapping_sub(1)))?,
             mine: array(capacity.div_ceil(64), || Private::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
@@ -290,7 +290,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         let finished = self.finished.load(Ordering::Acquire);
         let ahead = (first as u32).wrapping_sub(finished as u32);
         if ahead == 0 {
-            // Release: pairs with the acquire in `Buffer::make`; the copies are over before it.
+            // Release: pairs with the acquire in `Buffer::reserve`; the copies are over before it.
             self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Release);
             return;
         }
@@ -378,7 +378,7 @@ mod tests {
             // SAFETY: claimed once, and written.
             assert_eq!(unsafe { rings.take(index) }, index);
         }
-        buffer.make(&rings, 2).unwrap();
+        buffer.reserve(&rings, 2).unwrap();
         assert!(buffer.has(2) && buffer.has(3) && !buffer.has(4));
         assert_eq!(buffer.capacity(), 2);
     }
@@ -393,7 +393,7 @@ mod tests {
             let mut slow = unsafe { rings.claimed(u64::from(start as u32), 1) };
             // SAFETY: as above.
             assert_eq!(unsafe { rings.take(u64::from(at(1) as u32)) }, at(1));
-            buffer.make(&rings, at(2)).unwrap();
+            buffer.reserve(&rings, at(2)).unwrap();
             assert_eq!(buffer.capacity(), 4, "the slot of a claimed task was taken for free");
             for index in [at(2), at(3)] {
                 assert!(buffer.has(index));
@@ -403,7 +403,7 @@ mod tests {
             // The slow thief has the old ring, in which the other has left its mark.
             assert_eq!(slow.next(), Some(start));
             drop(slow);
-            buffer.make(&rings, at(4)).unwrap();
+            buffer.reserve(&rings, at(4)).unwrap();
             assert_eq!(buffer.capacity(), 4);
             assert!(buffer.has(at(4)) && buffer.has(at(5)) && !buffer.has(at(6)));
         }
@@ -415,7 +415,7 @@ mod tests {
         let (rings, buffer) = Rings::<u64, Machine>::new(4, 0).unwrap();
         let push = |range: core::ops::Range<u64>| {
             for index in range {
-                buffer.make(&rings, index).unwrap();
+                buffer.reserve(&rings, index).unwrap();
                 // SAFETY: there is room, and `rings` lives.
                 unsafe { buffer.write(index, index) };
             }
@@ -461,7 +461,7 @@ mod tests {
         drop((claimed.next(), claimed.next_back()));
         drop(claimed);
         assert_eq!(std::rc::Rc::strong_count(&task), 1);
-        buffer.make(&rings, 11).unwrap();
+        buffer.reserve(&rings, 11).unwrap();
         assert!(buffer.has(14) && !buffer.has(15));
         assert_eq!(buffer.capacity(), 4);
     }

@@ -91,7 +91,7 @@ impl<M: Memory> Bounds<M> {
     /// Lock-free; one locked instruction if there is a task, none if not.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
-        // Acquire: whoever finds nothing sees the alarm as the owner had it when it moved the split there, and so
+        // Acquire: whoever finds nothing sees the request as the owner had it when it moved the split there, and so
         // knows whether to raise it. (What it claims, it claims by the compare-and-swap below.)
         let seen = self.word.load(Ordering::Acquire);
         let (tail, split) = unpack(seen);

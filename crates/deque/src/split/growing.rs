@@ -5,18 +5,18 @@
 //! # How it works
 //!
 //! The tasks between the split and the owner's head are private. A push writes a task, stores the head above it,
-//! and compares that with one word that others write, the *alarm*; a pop stores the head below the task, compares
-//! that, and takes the task. The alarm stands at the split, so that a head that comes down to it stops there; a
+//! and compares that with one word that others write, the *split request*; a pop stores the head below the task, compares
+//! that, and takes the task. The request stands at the split, so that a head that comes down to it stops there; a
 //! thief that finds nothing shared raises it above any head, and so stops the owner at its next push or pop. The
 //! owner then shares the older half of what it has. At the split it takes the younger half of the shared tasks back.
-//! [`sharing`](super::sharing) says how alarms are raised and answered, and how a thief exposes private tasks: it
+//! [`sharing`](super::sharing) says how requests are raised and answered, and how a thief exposes private tasks: it
 //! sees them by the head.
 //!
 //! # Why it is correct
 //!
 //! Who takes which index is [`Bounds`](super::Bounds)' affair: a thief by stepping the tail over it, the owner by
 //! pulling the split below it, both by a compare-and-swap of one word. Hence no fence policy. Above the split
-//! an index is the owner's, if it has compared its head with the alarm, or settled: see `sharing`, "Exposure".
+//! an index is the owner's, if it has compared its head with the request, or settled: see `sharing`, "Exposure".
 //!
 //! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
 //! visible to the claim. If the owner has shared the index, `share_if` releases and a claim acquires. If a thief has
@@ -35,14 +35,14 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
-use super::sharing::{Alarm, Exposure, Sharing};
+use super::sharing::{Exposure, Sharing, SplitRequest};
 use super::{Claim, Context};
 use crate::handles::methods;
 use crate::owned::Owned;
 use crate::ring::{
     Buffer, CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Storage, Whole,
 };
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal, Thief};
+use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
 /// away than to run, through a ring that must grow for it.
@@ -53,12 +53,12 @@ const RAISED: u64 = 1 << 62;
 
 struct Shared<T, M: Memory, S: Storage<T>> {
     thieves: CachePadded<ThievesLine<T, M, S>>,
-    alarm: CachePadded<Bell<M>>,
+    request: CachePadded<RequestWord<M>>,
     owner: CachePadded<OwnersLine<T, M, S>>,
 }
 
 /// The index of the split, as the owner has last seen it, or [`RAISED`].
-struct Bell<M: Memory>(M::Word);
+struct RequestWord<M: Memory>(M::Word);
 
 /// What the owner writes.
 struct OwnersLine<T, M: Memory, S: Storage<T>> {
@@ -74,7 +74,7 @@ struct ThievesLine<T, M: Memory, S: Storage<T>> {
     rings: Rings<T, M, S>,
 }
 
-impl<M: Memory> Alarm for Bell<M> {
+impl<M: Memory> SplitRequest for RequestWord<M> {
     type Place = u64;
 
     #[inline]
@@ -128,8 +128,8 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
     fn undisturbed(&self, head: u64) -> bool {
         // Pairs with the heavy fence of a thief.
         M::light();
-        // Relaxed: the owner's own value, or an alarm.
-        head > self.alarm.0.load(Ordering::Relaxed)
+        // Relaxed: the owner's own value, or a request.
+        head > self.request.0.load(Ordering::Relaxed)
     }
 
     /// How many tasks stand from index `first` up to the head, to a thief's knowledge.
@@ -147,13 +147,13 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
     }
 }
 
-/// Why a [`try_steal`](Stealer::try_steal) has no task.
+/// Why a [`try_steal`](Thief::try_steal) has no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoTask {
     /// The queue was seen empty: no task is shared, and none is private.
     Empty,
     /// Nothing is shared, and the owner has tasks that only it can take. It shares them at its next push, pop or [poll](Split::poll);
-    /// a thief that does not wait for that [exposes](Stealer::expose) them.
+    /// a thief that does not wait for that [exposes](Thief::expose) them.
     Private,
     /// Another thread was in the way: trying again at once may succeed.
     Lost,
@@ -163,7 +163,7 @@ pub enum NoTask {
 ///
 /// Thieves can take only what it has shared, and it shares when one has asked: the first steal from a
 /// deque of private tasks finds it empty, and so do all until the owner's next push or pop, or until a thief
-/// [exposes](Stealer::expose) private tasks itself. An owner that is dropped shares all that is left.
+/// [exposes](Thief::expose) private tasks itself. An owner that is dropped shares all that is left.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
@@ -192,7 +192,7 @@ pub struct Split<T: Send, M: Memory = Machine, C: Context + Send = (), S: Storag
 }
 
 /// A thief's handle to a [`Split`] deque. It may outlive the owner.
-pub struct Stealer<T, M: Memory = Machine, S: Storage<T> = Whole> {
+pub struct Thief<T, M: Memory = Machine, S: Storage<T> = Whole> {
     shared: Arc<Shared<T, M, S>>,
 }
 
@@ -237,7 +237,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let (rings, buffer) = Rings::new(capacity, index)?;
         let shared = Arc::new(Shared {
             thieves: CachePadded::new(ThievesLine { sharing: Sharing::new(index as u32), rings }),
-            alarm: CachePadded::new(Bell(M::Word::new(index))),
+            request: CachePadded::new(RequestWord(M::Word::new(index))),
             owner: CachePadded::new(OwnersLine {
                 head: M::Word::new(index),
                 buffer: Owned::new(buffer),
@@ -278,7 +278,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     pub fn share(&self) -> bool {
         let head = self.shared.head();
         let place = |split| Self::place(head, split);
-        let any = self.shared.thieves.sharing.share(head as u32, &*self.shared.alarm, place);
+        let any = self.shared.thieves.sharing.share(head as u32, &*self.shared.request, place);
         if any {
             // Last: the context may use this queue.
             self.context.shared();
@@ -318,7 +318,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.shared.head()
     }
 
-    /// Where the alarm stands for a split at this index, at most `head`.
+    /// Where the request stands for a split at this index, at most `head`.
     fn place(head: u64, split: u32) -> u64 {
         head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
     }
@@ -333,10 +333,10 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         }
     }
 
-    /// Puts the alarm back, and answers a thief that asks. Returns whether it has shared something.
+    /// Puts the request back, and answers a thief that asks. Returns whether it has shared something.
     fn attend(&self, head: u64) -> bool {
         let place = |split| Self::place(head, split);
-        self.shared.thieves.sharing.attend(head as u32, &*self.shared.alarm, place, |_| true)
+        self.shared.thieves.sharing.attend(head as u32, &*self.shared.request, place, |_| true)
     }
 
     /// The rest of a pop that has left the head at `index`, and has come down to the split, or was stopped by a
@@ -376,14 +376,14 @@ impl<T: Send, M: Memory> Default for Split<T, M> {
 }
 
 impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T, M, C, S> {
-    type Thief = Stealer<T, M, S>;
+    type Thief = Thief<T, M, S>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let (shared, buffer) = self.owned();
         let index = shared.head();
         if !buffer.has(index)
-            && let Err(NoMemory) = buffer.make(&shared.thieves.rings, index)
+            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, index)
         {
             return Err(OutOfMemory(task));
         }
@@ -411,8 +411,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         Some(unsafe { buffer.read(index) })
     }
 
-    fn thief(&self) -> Stealer<T, M, S> {
-        Stealer { shared: Arc::clone(&self.shared) }
+    fn thief(&self) -> Thief<T, M, S> {
+        Thief { shared: Arc::clone(&self.shared) }
     }
 
     fn len(&self) -> usize {
@@ -441,21 +441,21 @@ impl<T, M: Memory, S: Storage<T>> Drop for Shared<T, M, S> {
     }
 }
 
-impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
+impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
     /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
     pub fn request(&self) {
-        self.shared.alarm.ask();
+        self.shared.request.ask();
     }
 
     /// A thief makes private tasks of an owner that does not come back visible: the older half of them. All that
     /// [`Stack::expose`](super::Stack::expose) says holds here.
     #[cold]
     pub fn expose(&self) -> Exposure {
-        let Shared { thieves, alarm, .. } = &*self.shared;
-        thieves.sharing.expose(&**alarm, |first| self.shared.private_from(first))
+        let Shared { thieves, request, .. } = &*self.shared;
+        thieves.sharing.expose(&**request, |first| self.shared.private_from(first))
     }
 
-    /// Whether there is something to [`expose`](Stealer::expose). All that
+    /// Whether there is something to [`expose`](Thief::expose). All that
     /// [`Stack::has_private_tasks`](super::Stack::has_private_tasks) says holds here.
     #[cold]
     pub fn has_private_tasks(&self) -> bool {
@@ -486,7 +486,7 @@ impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
     ///
     /// # Errors
     ///
-    /// [`NoTask`]. But for `Lost` the owner has been [asked](Stealer::request) to share.
+    /// [`NoTask`]. But for `Lost` the owner has been [asked](Thief::request) to share.
     pub fn try_steal(&self) -> Result<T, NoTask> {
         match self.steal() {
             Steal::Success(task) => Ok(task),
@@ -515,7 +515,7 @@ impl<T: Send, M: Memory, S: Storage<T>> Stealer<T, M, S> {
     }
 }
 
-impl<T: Send, M: Memory, S: Storage<T>> Thief<T> for Stealer<T, M, S> {
+impl<T: Send, M: Memory, S: Storage<T>> crate::Thief<T> for Thief<T, M, S> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         match self.claim(|_| 1) {
@@ -547,9 +547,9 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T> for Stealer<T, M, S> {
     }
 }
 
-impl<T, M: Memory, S: Storage<T>> Clone for Stealer<T, M, S> {
+impl<T, M: Memory, S: Storage<T>> Clone for Thief<T, M, S> {
     fn clone(&self) -> Self {
-        Stealer { shared: Arc::clone(&self.shared) }
+        Thief { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -559,10 +559,10 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> fmt::Debug for Split<
     }
 }
 
-impl<T: Send, M: Memory, S: Storage<T>> fmt::Debug for Stealer<T, M, S> {
+impl<T: Send, M: Memory, S: Storage<T>> fmt::Debug for Thief<T, M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("shared", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Thief").field("shared", &self.len()).finish_non_exhaustive()
     }
 }
 
-methods!(T; [T: Send, M: Memory, C: Context + Send, S: Storage<T>] Split<T, M, C, S>; [T: Send, M: Memory, S: Storage<T>] Stealer<T, M, S>);
+methods!(T; [T: Send, M: Memory, C: Context + Send, S: Storage<T>] Split<T, M, C, S>; [T: Send, M: Memory, S: Storage<T>] Thief<T, M, S>);

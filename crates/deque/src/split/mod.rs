@@ -29,7 +29,7 @@ mod stack;
 pub use crate::ring::{Storage, Whole};
 #[doc(hidden)]
 pub use bounds::{Bounds, Claim};
-pub use growing::{NoTask, Split, Stealer};
+pub use growing::{NoTask, Split, Thief};
 pub use sharing::Exposure;
 #[doc(hidden)]
 pub use stack::layout;

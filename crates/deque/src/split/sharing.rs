@@ -2,16 +2,16 @@
 //! itself to tasks of an owner that does not come back.
 //!
 //! The stack of forks and the queue of spawned tasks differ in where a task lies and in where the owner keeps its
-//! head. They share this: thieves claim from [`Bounds`]; the owner compares its head with an [`Alarm`] at each
+//! head. They share this: thieves claim from [`Bounds`]; the owner compares its head with a [`SplitRequest`] at each
 //! push and pop, and goes on without another look unless the comparison says that something is up.
 //!
 //! # The order of an owner's operation
 //!
 //! ```text
 //! owner's push                     owner's pop                      thief
-//!   U1  make the task visible        O1  make the task invisible      T1  raise the alarm
+//!   U1  make the task visible        O1  make the task invisible      T1  raise the request
 //!   U2  light fence                  O2  light fence                  T2  heavy fence
-//!   U3  load the alarm, compare      O3  load the alarm, compare      T3  look at what is visible
+//!   U3  load the request, compare    O3  load the request, compare    T3  look at what is visible
 //!                                    O4  take the task
 //! ```
 //!
@@ -21,19 +21,19 @@
 //!
 //! # A request
 //!
-//! A thief that finds nothing shared raises the alarm (T1). The owner whose comparison fails shares the older half
-//! of its private tasks ([`attend`](Sharing::attend)). It takes the alarm down first, shares second: a thief that has
-//! seen the split move by an acquiring load of [`Bounds`], and finds nothing left there, sees the alarm down and
+//! A thief that finds nothing shared raises the request (T1). The owner whose comparison fails shares the older half
+//! of its private tasks ([`attend`](Sharing::attend)). It takes the request down first, shares second: a thief that has
+//! seen the split move by an acquiring load of [`Bounds`], and finds nothing left there, sees the request down and
 //! raises it again. (That load is in [`claim`](Bounds::claim) and acquires for this reason: with a relaxed one the
-//! thief may read the alarm as it was, take the request that has been answered for its own, and leave none.)
+//! thief may read the word as it was, take the request that has been answered for its own, and leave none.)
 //!
-//! An owner that has nothing to share raises the alarm again itself: its next push shares. One that wishes to share
+//! An owner that has nothing to share raises the request again itself: its next push shares. One that wishes to share
 //! later keeps the request in a word of its own, and is stopped one task above the split: by the pop of its
 //! lowest private task.
 //!
 //! # A thief that is about to sleep
 //!
-//! It raises the alarm (T1), fences (T2), and looks ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task
+//! It raises the request (T1), fences (T2), and looks ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task
 //! whose U1 it does not see will be shared by its push, since U3 sees T1. So no task is left behind by an owner
 //! that the system stops in the midst of a push, wherever it stops: before U1 there is no task yet, and
 //! after it the thief sees one, and exposes it.
@@ -47,7 +47,7 @@
 //! exposing thief, one at a time
 //!   E1  begin: split = tail - 1
 //!   E2  full fence
-//!   E3  raise the alarm for pops                 (T1)
+//!   E3  raise the request for pops               (T1)
 //!   E4  heavy fence                              (T2)
 //!   E5  which tasks from tail on are visible?    (T3)
 //!   E6  end: split = tail + half of these, if it is still as begun
@@ -55,12 +55,12 @@
 //!
 //! *A task is taken once.* Take a pop and an exposure. By the fences O2 and E4, either E5 sees O1, or all that
 //! the owner loads after O2 sees E1 and E3. In the first case the thief leaves the task alone. In the second O3 sees
-//! the alarm, and the owner [settles](Bounds::settle) before it decides: it finds the exposure begun and undoes
-//! that, so that E6 fails, or it finds its end, the new split. (O3 may see the alarm of an older request, and settle
+//! the request, and the owner [settles](Bounds::settle) before it decides: it finds the exposure begun and undoes
+//! that, so that E6 fails, or it finds its end, the new split. (O3 may see an older request, and settle
 //! before E1: then it is the first case.) So of the tasks that E5 has found the owner takes none without
-//! settling after E1. What the owner pushes meanwhile goes above these, by a push whose U3 sees the alarm.
+//! settling after E1. What the owner pushes meanwhile goes above these, by a push whose U3 sees the request.
 //!
-//! *An alarm that the owner takes down.* The owner may take down the alarm of an exposure that began a moment
+//! *A request that the owner takes down.* The owner may take down the request of an exposure that began a moment
 //! ago. It fences afterwards, and then settles once more, or moves the split by an exchange that
 //! fails if an exposure is under way. If E1 came before the owner's fence, that is seen then. If it came after,
 //! E3 comes after the owner's swap, and stays.
@@ -75,7 +75,7 @@ use poach_memory::{Memory, Ordering, Word};
 use super::Bounds;
 
 /// The words with which an owner compares its head.
-pub(super) trait Alarm {
+pub(super) trait SplitRequest {
     /// Where a split stands, in the terms of these words.
     type Place: Copy;
 
@@ -92,7 +92,7 @@ pub(super) trait Alarm {
     /// A thief stops the owner at its next pop.
     fn stop_pops(&self);
 
-    /// The owner takes the alarm down, by read-modify-writes that acquire: from now on it is stopped at `split`
+    /// The owner takes the request down, by read-modify-writes that acquire: from now on it is stopped at `split`
     /// alone. Whether a request was up.
     fn take_down(&self, split: Self::Place) -> bool;
 
@@ -130,20 +130,20 @@ impl<M: Memory> Sharing<M> {
         Sharing { bounds: Bounds::new(index), exposing: M::Word::new(0), memory: PhantomData }
     }
 
-    /// The owner takes the alarm down, and answers a thief that asks, if `answers` says so, which is told how many
+    /// The owner takes the request down, and answers a thief that asks, if `answers` says so, which is told how many
     /// tasks are private; `head` is the index above its last task, and no push or pop is under way. Returns whether it
     /// has shared something.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
-    pub(super) fn attend<A: Alarm>(
+    pub(super) fn attend<A: SplitRequest>(
         &self,
         head: u32,
-        alarm: &A,
+        request: &A,
         place: impl Fn(u32) -> A::Place,
         answers: impl Fn(u32) -> bool,
     ) -> bool {
         // Both are asked: what was put off is answered with what is up.
-        let mut asked = alarm.was_put_off() | alarm.is_asked();
+        let mut asked = request.was_put_off() | request.is_asked();
         let mut answer = None;
         loop {
             let split = self.bounds.settle();
@@ -153,8 +153,8 @@ impl<M: Memory> Sharing<M> {
             let to = split.wrapping_add(half);
             let later = asked && !now && private > 0;
             // Before the tasks are there to be taken: who takes them all and asks again is not overlooked.
-            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
-            // Pairs with E2: of an exposure whose alarm was taken down just now, E1 is visible after it.
+            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
+            // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
             M::full();
             if half > 0 {
                 if self.bounds.share_if(split, to) {
@@ -162,7 +162,7 @@ impl<M: Memory> Sharing<M> {
                 }
             } else if self.bounds.settle() == split {
                 if later {
-                    alarm.put_off();
+                    request.put_off();
                     return false;
                 }
                 if asked || !overwritten {
@@ -172,7 +172,7 @@ impl<M: Memory> Sharing<M> {
             asked |= overwritten;
         }
         if asked {
-            alarm.ask_again();
+            request.ask_again();
         }
         false
     }
@@ -181,17 +181,17 @@ impl<M: Memory> Sharing<M> {
     /// no push or pop is under way. Returns whether there were any.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks meanwhile.
-    pub(super) fn share<A: Alarm>(
+    pub(super) fn share<A: SplitRequest>(
         &self,
         head: u32,
-        alarm: &A,
+        request: &A,
         place: impl Fn(u32) -> A::Place,
     ) -> bool {
-        let mut asked = alarm.was_put_off();
+        let mut asked = request.was_put_off();
         loop {
             let split = self.bounds.settle();
             // As in `attend`: before the tasks are there to be taken, and fenced against E2.
-            asked |= alarm.take_down(place(head));
+            asked |= request.take_down(place(head));
             M::full();
             if split == head {
                 break;
@@ -201,7 +201,7 @@ impl<M: Memory> Sharing<M> {
             }
         }
         if asked {
-            alarm.ask_again();
+            request.ask_again();
         }
         false
     }
@@ -225,7 +225,11 @@ impl<M: Memory> Sharing<M> {
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
-    pub(super) fn expose(&self, alarm: &impl Alarm, private: impl Fn(u32) -> u32) -> Exposure {
+    pub(super) fn expose(
+        &self,
+        request: &impl SplitRequest,
+        private: impl Fn(u32) -> u32,
+    ) -> Exposure {
         if !M::asymmetric_by_now() || private(self.bounds.tail()) == 0 {
             return Exposure::Refused;
         }
@@ -238,7 +242,7 @@ impl<M: Memory> Sharing<M> {
             // E2: pairs with the full fence in `attend`.
             M::full();
             // E3.
-            alarm.stop_pops();
+            request.stop_pops();
             // E4: pairs with U2 and O2.
             M::heavy();
             // E5.

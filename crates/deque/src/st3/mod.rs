@@ -79,7 +79,7 @@ pub mod lifo {
     use super::{Asymmetric, Biased, Claimed, Machine, Rings, biased, capacity, claimed};
 
     type Queue<T> = Biased<T, Asymmetric>;
-    type Thief<T> = biased::Stealer<T, Asymmetric>;
+    type Thief<T> = biased::Thief<T, Asymmetric>;
 
     fn queue<T>(least: usize) -> Queue<T> {
         match Biased::with_capacity(Asymmetric::new(), capacity(least)) {
@@ -120,7 +120,7 @@ pub mod fifo {
     use super::{Claimed, Fifo, Machine, Rings, capacity, claimed};
 
     type Queue<T> = Fifo<T>;
-    type Thief<T> = crate::fifo::Stealer<T>;
+    type Thief<T> = crate::fifo::Thief<T>;
 
     fn queue<T>(least: usize) -> Queue<T> {
         match Fifo::with_capacity(capacity(least)) {

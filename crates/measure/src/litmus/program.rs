@@ -40,7 +40,7 @@ pub const TASKS: u64 = 512;
 
 type Word64 = <Machine as Memory>::Word;
 type Flag = CachePadded<Word64>;
-type Stealer = <FfThe<u32> as Owner<u32>>::Thief;
+type Thief = <FfThe<u32> as Owner<u32>>::Thief;
 
 /// Where the worker's stores between two pops go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +210,7 @@ fn drain(queue: FfThe<u32>, targets: &[&Word64]) -> (FfThe<u32>, u64, u64) {
 }
 
 /// The thief of Figure 9.
-fn rob(thief: &Stealer) -> (u64, u64) {
+fn rob(thief: &Thief) -> (u64, u64) {
     let (mut stolen, mut sum) = (0, 0);
     loop {
         match thief.steal() {
@@ -254,7 +254,7 @@ struct Referee {
     /// The round that has a new queue.
     fresh: Flag,
     /// The thief's handle to a queue that it does not know yet.
-    new: Mutex<Option<Stealer>>,
+    new: Mutex<Option<Thief>>,
 }
 
 /// After the last round.
@@ -280,11 +280,11 @@ impl Referee {
         }
     }
 
-    fn hand(&self, thief: Option<Stealer>) {
+    fn hand(&self, thief: Option<Thief>) {
         *self.new.lock().unwrap_or_else(PoisonError::into_inner) = thief;
     }
 
-    fn receive(&self) -> Option<Stealer> {
+    fn receive(&self) -> Option<Thief> {
         self.new.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -12,7 +12,7 @@ const OWNER: Mutant = Mutant {
     scene: Scene::Once,
     caught: Caught::Twice,
 };
-const THIEF: Mutant = Mutant { file: "deque/src/biased/stealer.rs", ..OWNER };
+const THIEF: Mutant = Mutant { file: "deque/src/biased/thief.rs", ..OWNER };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -33,8 +33,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "biased-asks-nobody",
-        why: "a missing store: a thief opens tasks and raises no alarm",
-        was: "shared.alarm.swap(RAISED, Ordering::SeqCst);",
+        why: "a missing store: a thief opens tasks and raises no request",
+        was: "shared.request.swap(RAISED, Ordering::SeqCst);",
         is: "",
         ..THIEF
     },
@@ -88,19 +88,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..OWNER
     },
     Mutant {
-        name: "biased-alarm-too-low",
+        name: "biased-request-too-low",
         why: "off by one: the owner takes the youngest open task without closing",
-        was: "let alarm = if eager { RAISED } else { bound };",
-        is: "let alarm = if eager { RAISED } else { bound.saturating_sub(1) };",
+        was: "let request = if eager { RAISED } else { bound };",
+        is: "let request = if eager { RAISED } else { bound.saturating_sub(1) };",
         scene: Scene::Drain,
         ..OWNER
     },
     Mutant {
         name: "biased-stays-low",
-        why: "a missing restore: the owner that finds thieves have taken all leaves the alarm low, and forgets what it has found",
+        why: "a missing restore: the owner that finds thieves have taken all leaves the request low, and forgets what it has found",
         was: "                if lowered {
                     // Relaxed: to raise it needs no order; see \"Nothing left\".
-                    shared.alarm.store(RAISED, Ordering::Relaxed);
+                    shared.request.store(RAISED, Ordering::Relaxed);
                 }
                 private.floor.set(tail);",
         is: "",
@@ -109,9 +109,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "biased-pops-without-a-look",
-        why: "the owner does not look at the alarm",
-        was: "        if tail <= shared.alarm.load(Ordering::Relaxed) {
-            return self.pop_alarmed(tail);
+        why: "the owner does not look at the request",
+        was: "        if tail <= shared.request.load(Ordering::Relaxed) {
+            return self.pop_requested(tail);
         }",
         is: "",
         ..OWNER

@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const THIEF: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/fifo/stealer.rs",
+    file: "deque/src/fifo/thief.rs",
     was: "",
     is: "",
     queue: Queue::ClosedFifo,
@@ -80,8 +80,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "closed-fifo-asks-nobody",
-        why: "a missing store: a thief opens the queue and raises no alarm",
-        was: "self.alarm.swap(1, Ordering::SeqCst);",
+        why: "a missing store: a thief opens the queue and raises no request",
+        was: "self.request.swap(1, Ordering::SeqCst);",
         is: "",
         ..THIEF
     },
@@ -111,10 +111,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..OWNER
     },
     Mutant {
-        name: "closed-fifo-ignores-the-alarm",
+        name: "closed-fifo-ignores-the-request",
         why: "the owner of a closed queue does not look whether a thief has asked",
-        was: "if self.shared.alarm.load(Ordering::Relaxed) != 0 {",
-        is: "if self.shared.alarm.load(Ordering::Relaxed) > 1 {",
+        was: "if self.shared.request.load(Ordering::Relaxed) != 0 {",
+        is: "if self.shared.request.load(Ordering::Relaxed) > 1 {",
         ..OWNER
     },
 ];

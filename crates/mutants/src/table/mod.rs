@@ -12,7 +12,7 @@ mod idempotent;
 mod injector;
 mod others;
 mod pools;
-mod rooms;
+mod rings;
 mod salsa;
 mod split;
 mod split_stack;
@@ -267,7 +267,7 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         split::MUTANTS,
         others::MUTANTS,
         injector::MUTANTS,
-        rooms::MUTANTS,
+        rings::MUTANTS,
         salsa::MUTANTS,
         pools::MUTANTS,
         hazard::MUTANTS,

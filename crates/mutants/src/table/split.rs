@@ -56,8 +56,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-past-the-split",
         why: "off by one: a pop at the split does not stop there",
-        was: "head > self.alarm.0.load(Ordering::Relaxed)",
-        is: "head >= self.alarm.0.load(Ordering::Relaxed)",
+        was: "head > self.request.0.load(Ordering::Relaxed)",
+        is: "head >= self.request.0.load(Ordering::Relaxed)",
         ..OWNER
     },
     Mutant {
@@ -89,9 +89,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "split-shares-before-it-listens",
-        why: "the owner shares, and then takes down an alarm that a thief has raised since: who took all and asks again is overlooked",
-        was: "            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
-            // Pairs with E2: of an exposure whose alarm was taken down just now, E1 is visible after it.
+        why: "the owner shares, and then takes down a request that a thief has raised since: who took all and asks again is overlooked",
+        was: "            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
+            // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
             M::full();
             if half > 0 {
                 if self.bounds.share_if(split, to) {
@@ -99,10 +99,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 }
 ",
         is: "            if half > 0 && self.bounds.share_if(split, to) {
-                alarm.take_down(place(to));
+                request.take_down(place(to));
                 return true;
             }
-            let overwritten = alarm.take_down(place(to.wrapping_add(u32::from(later))));
+            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
             M::full();
             if half > 0 {
 ",
@@ -123,7 +123,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "split-late-head",
-        why: "a pop compares its head with the alarm before it stores the head",
+        why: "a pop compares its head with the request before it stores the head",
         was: "        shared.set_head(index);
         if !shared.undisturbed(head) {
             return self.pop_disturbed(index);

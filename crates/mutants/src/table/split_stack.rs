@@ -55,7 +55,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "stack-stops-no-pops",
         why: "a thief that exposes does not raise the floor first: the owner pops the task at the same time",
         was: "        // Relaxed: fences on both sides order it.
-        self.floor.store(ALARM, Ordering::Relaxed);",
+        self.floor.store(REQUESTED, Ordering::Relaxed);",
         is: "",
         scene: Scene::Exposes,
         ..STACK

@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "the-meets-without-lock",
+        name: "the-contends-without-lock",
         why: "the owner judges a raised `head` without waiting for the thief to put it back",
         was: "let held = self.thieves.lock.lock();",
         is: "let held = ();",

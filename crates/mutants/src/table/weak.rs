@@ -103,7 +103,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-fifo-tail",
         why: "a taker reads `tail` without an acquire",
-        file: "deque/src/fifo/stealer.rs",
+        file: "deque/src/fifo/thief.rs",
         was: "let mut tail = self.owner.tail.load(Ordering::Acquire);",
         is: "let mut tail = self.owner.tail.load(Ordering::Relaxed);",
         queue: Queue::Fifo,

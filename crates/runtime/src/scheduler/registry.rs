@@ -14,7 +14,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use poach_deque::split::{Stack, Stealer};
+use poach_deque::split::{Stack, Thief};
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use crate::job::forked::ForkGuard;
@@ -37,7 +37,7 @@ pub(crate) type Spawns = Queue<DequeEvents>;
 /// A worker as the others see it.
 pub(crate) struct Remote {
     pub(crate) forks: Stack<Machine, DequeEvents>,
-    pub(crate) spawns: Stealer<Task, Machine, InTwo>,
+    pub(crate) spawns: Thief<Task, Machine, InTwo>,
     /// Tasks that this worker alone may run, once it has none of its own.
     pub(crate) mail: Inbox,
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
@@ -51,7 +51,7 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(
         forks: Stack<Machine, DequeEvents>,
-        spawns: Stealer<Task, Machine, InTwo>,
+        spawns: Thief<Task, Machine, InTwo>,
         watch: Arc<CachePadded<Watch>>,
         victim_order: VictimOrder,
     ) -> Remote {

@@ -124,7 +124,7 @@ const MODELS: [Model; 3] = [
             (&[], Clean, "an exposure beside pops"),
             (&[("HEAVY", 0)], Wrong, "the process-wide barrier left out"),
             (&[("SETTLES", 0)], Wrong, "an owner that is stopped does not settle"),
-            (&[("SWAPS", 0)], Wrong, "the alarm is taken down without a fence"),
+            (&[("SWAPS", 0)], Wrong, "the request is taken down without a fence"),
             (&[("S", 4), ("POPS", 3)], Clean, "four entries"),
             (&[("TASKS", 1), ("PUSHES", 2)], Clean, "pushes and pops"),
             (&[("TASKS", 1), ("PUSHES", 2), ("POPS", 1), ("EXPOSES", 0)], Clean, "requests alone"),

@@ -127,7 +127,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         M::light();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
-        // U3. Relaxed: the owner's own value, or an alarm.
+        // U3. Relaxed: the owner's own value, or a request.
         if self.address() >= header.hot.limit.load(Ordering::Relaxed).addr() {
             return Pushed::AtLimit;
         }
@@ -456,7 +456,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         unsafe { &*header.cast::<Header<M, C>>() }
     }
 
-    /// A push at this head that came to `limit`: for want of ready slots, by an alarm, or both.
+    /// A push at this head that came to `limit`: for want of ready slots, by a request, or both.
     #[cold]
     fn after_push(self) -> Result<(), PushError> {
         // SAFETY: only called by the owner, from `push_at_limit`.

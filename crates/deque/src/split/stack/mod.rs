@@ -27,7 +27,7 @@
 //! - `floor` is `split`: below it a task is shared and must be taken back from the thieves.
 //! - **A thief that finds nothing** sets `limit` to zero and `floor` to the maximum. So a hungry thief costs an
 //!   owner that feeds it one branch, the one it has anyway, and an owner that has no hungry thief nothing at all.
-//!   The two words are the stack's alarm; [`sharing`](super::sharing) says how it is raised and answered, and how a thief
+//!   The two words are the stack's split request; [`sharing`](super::sharing) says how it is raised and answered, and how a thief
 //!   exposes private tasks. A thief sees a task by its slot's mark.
 //!
 //! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all there
@@ -64,7 +64,7 @@ use std::fmt;
 use poach_memory::{CachePadded, Memory, Ordering, Pointer, Word};
 
 use super::Claim;
-use super::sharing::{Alarm, Exposure, Sharing};
+use super::sharing::{Exposure, Sharing, SplitRequest};
 pub use head::{Head, Popped, PushError, Pushed};
 use region::{alloc, dealloc};
 pub use slot::{PAYLOAD, Slot, Status};
@@ -82,11 +82,11 @@ const SPARE: usize = 1;
 /// No more tasks than this are looked at for an exposure.
 const MAX_EXPOSURE: u32 = 64;
 
-/// What `limit` and `floor` point to: a slot of the stack, or an alarm. Addresses to compare with.
+/// What `limit` and `floor` point to: a slot of the stack, or a request. Addresses to compare with.
 enum Limit {}
 
 /// `limit` when a thief asks is null, below every head; `floor` is this, above every head.
-const ALARM: *mut Limit = ptr::without_provenance_mut(usize::MAX);
+const REQUESTED: *mut Limit = ptr::without_provenance_mut(usize::MAX);
 
 /// Where a stack's allocation begins is a multiple of this, and it is no longer than this.
 const ALIGN: usize = if usize::BITS >= 64 { 1 << 27 } else { 1 << 21 };
@@ -169,7 +169,7 @@ struct Hot<M: Memory> {
     put_off: M::Word,
 }
 
-/// A request that is put off again and again, as its owner goes up and down at its split. The owner takes down no alarm for it
+/// A request that is put off again and again, as its owner goes up and down at its split. The owner takes down no request
 /// but its own: `floor` stays one slot above the split, and neither a read-modify-write nor a fence is needed. An exposure stores `floor`,
 /// and is seen there as by any other pop. A request that comes meanwhile may be taken for the one that was put off, and is kept with it.
 impl<M: Memory> Hot<M> {
@@ -256,7 +256,7 @@ impl fmt::Display for StackError {
 
 impl std::error::Error for StackError {}
 
-impl<M: Memory> Alarm for Hot<M> {
+impl<M: Memory> SplitRequest for Hot<M> {
     type Place = *mut Limit;
 
     #[inline]
@@ -271,7 +271,7 @@ impl<M: Memory> Alarm for Hot<M> {
         // owner that acquires `floor` sees `limit`.
         if !self.is_asked() {
             self.limit.store(ptr::null_mut(), Ordering::Release);
-            self.floor.store(ALARM, Ordering::Release);
+            self.floor.store(REQUESTED, Ordering::Release);
         }
     }
 
@@ -282,7 +282,7 @@ impl<M: Memory> Alarm for Hot<M> {
 
     fn stop_pops(&self) {
         // Relaxed: fences on both sides order it.
-        self.floor.store(ALARM, Ordering::Relaxed);
+        self.floor.store(REQUESTED, Ordering::Relaxed);
     }
 
     fn take_down(&self, split: *mut Limit) -> bool {

@@ -17,7 +17,7 @@
 //! before one of them ends, gets its second worker from the next nap of a sleeper (see the README). The napper ends the
 //! hesitation then, and credits the account with the time that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
-//! The clock is read in the owner's cold path: around a wake, and when an alarm has been met while it hesitates, which is twice for each
+//! The clock is read in the owner's cold path: around a wake, and when a request has been met while it hesitates, which is twice for each
 //! level of a balanced tree of forks.
 
 use std::time::{Duration, Instant};

@@ -26,7 +26,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-all-finished",
         why: "the owner takes every slot for free",
-        was: "} else if !self.marked(low) {",
+        was: "} else if !self.marked(reclaimed) {",
         is: "} else if false {",
         caught: Caught::Twice,
         ..RING
@@ -43,16 +43,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-one-too-many",
         why: "off by one: the ring has room for one task more than it has slots",
-        was: "self.limit.set(low.wrapping_add(self.mask.get() + 1));",
-        is: "self.limit.set(low.wrapping_add(self.mask.get() + 2));",
+        was: "self.limit.set(reclaimed.wrapping_add(self.mask.get() + 1));",
+        is: "self.limit.set(reclaimed.wrapping_add(self.mask.get() + 2));",
         caught: Caught::Twice,
         ..RING
     },
     Mutant {
         name: "ring-freed-at-once",
         why: "the owner frees a ring that a thief may still copy a task out of",
-        was: "if low.wrapping_sub(end) as i64 >= 0 {",
-        is: "if low.wrapping_sub(end) as i64 >= i64::MIN {",
+        was: "if reclaimed.wrapping_sub(end) as i64 >= 0 {",
+        is: "if reclaimed.wrapping_sub(end) as i64 >= i64::MIN {",
         scene: Scene::Grows,
         caught: Caught::Freed,
         ..RING

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use super::{Fifo, ONE, OPEN, Shared, Stealer, above, opened};
+use super::{Fifo, ONE, OPEN, Shared, Thief, above, opened};
 use crate::ring::{Claimed, Rings};
-use crate::{Owner, Steal, Thief};
+use crate::{Owner, Steal};
 
 /// A thief that keeps its distance waits if there are fewer tasks than these.
 const NEAR: i64 = 64;
@@ -151,9 +151,9 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline(never)]
     fn pry(&self, head: u64) {
         // Relaxed: if it is raised, that was after the lowering that came before the queue was closed.
-        if self.alarm.load(Ordering::Relaxed) == 0 {
+        if self.request.load(Ordering::Relaxed) == 0 {
             // A read-modify-write, as the policy asks of an announcement.
-            self.alarm.swap(1, Ordering::SeqCst);
+            self.request.swap(1, Ordering::SeqCst);
         }
         for _ in 0..self.looks {
             M::pause();
@@ -185,7 +185,7 @@ impl<T, M: Memory> Shared<T, M> {
     }
 }
 
-impl<T, M: Memory> Stealer<T, M> {
+impl<T, M: Memory> Thief<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number: what `one` makes of a single one, for which no claim is put
     /// together, or `several` of more.
     #[inline(always)]
@@ -228,7 +228,7 @@ impl<T, M: Memory> Stealer<T, M> {
     }
 }
 
-impl<T, M: Memory> Stealer<T, M> {
+impl<T, M: Memory> Thief<T, M> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
@@ -261,17 +261,17 @@ impl<T, M: Memory> Stealer<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Thief<T> for Stealer<T, M> {
+impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
-        Stealer::steal(self)
+        Thief::steal(self)
     }
 
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        Stealer::steal_half(self, into)
+        Thief::steal_half(self, into)
     }
 
     fn len(&self) -> usize {
-        Stealer::len(self)
+        Thief::len(self)
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use super::{Biased, RAISED, Stealer, opened, pack, unpack};
+use super::{Biased, RAISED, Thief, opened, pack, unpack};
 use crate::ring::{Claimed, Rings};
-use crate::{Owner, Steal, Thief};
+use crate::{Owner, Steal};
 
 /// How far the tail is above the index of `head`.
 #[inline(always)]
@@ -14,7 +14,7 @@ fn tasks(tail: u64, head: u64) -> i32 {
     (tail as u32).wrapping_sub(unpack(head).1) as i32
 }
 
-impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
+impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Claims as many of the oldest tasks as `want` says of the number that are open (one at least).
     #[inline]
     pub(crate) fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
@@ -24,7 +24,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             .map(|(top, count)| unsafe { self.shared.thieves.rings.claimed(u64::from(top), count) })
     }
 
-    /// As [`claim`](Stealer::claim): what `one` makes of a single task, for which no claim is put together, or `several` of more.
+    /// As [`claim`](Thief::claim): what `one` makes of a single task, for which no claim is put together, or `several` of more.
     #[inline(always)]
     pub(crate) fn claim_for<R>(
         &self,
@@ -68,8 +68,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
         if opened(head, open) == 0 { Steal::Empty } else { Steal::Retry }
     }
 
-    /// As [`claim`](Stealer::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want
-    /// none. `Empty` is said as by [`look`](Stealer::look).
+    /// As [`claim`](Thief::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want
+    /// none. `Empty` is said as by [`look`](Thief::look).
     #[inline]
     pub(crate) fn claim_of_all(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let thieves = &self.shared.thieves;
@@ -165,9 +165,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
             return false;
         }
         // Relaxed: if it is raised, that was after the lowering that came before `head` was closed.
-        if shared.alarm.load(Ordering::Relaxed) != RAISED {
+        if shared.request.load(Ordering::Relaxed) != RAISED {
             // A read-modify-write, as the policy asks of an announcement.
-            shared.alarm.swap(RAISED, Ordering::SeqCst);
+            shared.request.swap(RAISED, Ordering::SeqCst);
         }
         for _ in 0..shared.looks {
             M::pause();
@@ -208,7 +208,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     }
 }
 
-impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
+impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
@@ -245,17 +245,17 @@ impl<T, P: StoreLoad<M>, M: Memory> Stealer<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T> for Stealer<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
-        Stealer::steal(self)
+        Thief::steal(self)
     }
 
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        Stealer::steal_half(self, into)
+        Thief::steal_half(self, into)
     }
 
     fn len(&self) -> usize {
-        Stealer::len(self)
+        Thief::len(self)
     }
 }
