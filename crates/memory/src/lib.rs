@@ -25,7 +25,7 @@
 //! assert_eq!(word.load(Ordering::Relaxed), 42);
 //! ```
 
-#[cfg(not(target_pointer_width = "64"))]
+#[cfg(not(any(target_pointer_width = "64", target_family = "wasm")))]
 compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit target");
 
 #[cfg(doctest)]

@@ -5,10 +5,13 @@
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::hint::black_box;
-use std::process::Command;
 use std::{env, thread};
 
 use poach_runtime::{ThreadPool, join, scope};
+
+#[path = "rig/program.rs"]
+mod program;
+use program::this_program;
 
 const ROLE: &str = "POACH_TEST_OVERFLOWS";
 
@@ -28,7 +31,7 @@ fn message(test: &str, overflow: impl FnOnce()) -> Option<String> {
         overflow();
         return None;
     }
-    let output = Command::new(env::current_exe().unwrap())
+    let output = this_program()
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(ROLE, "1")
         .output()

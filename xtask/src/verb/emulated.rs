@@ -2,14 +2,16 @@
 //!
 //! Debian's cross compilers link the test programs, and an emulator runs each. What is emulated is the instruction set or the system,
 //! never the memory: a processor of total store order underneath shows no weak ordering. For that there are loom and `poach check
-//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed.
+//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed. A program of tests that
+//! fails does not end the run: the rest run, too, and the table at the end says which failed.
 
+use std::fs;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::run::{Step, need_program, need_target};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, target_directory};
 
 /// A platform, and how its programs are made and run here.
 pub(crate) struct Platform {
@@ -24,7 +26,13 @@ pub(crate) struct Platform {
     crates: &'static [&'static str],
     /// Programs of tests, or tests in one as `program::test`, that are left out; the reason.
     left_out: &'static [(&'static str, &'static str)],
+    /// Whether the runner is named to the tests, which start themselves by it.
+    starts_itself: bool,
 }
+
+/// Of the runtime's own tests, those of its source on the simulated machine.
+const MODELS: (&str, &str) =
+    ("poach-runtime lib::job::whole::", "models of a simulated machine, the same on each platform");
 
 const THREADS_OF_ITS_OWN: (&str, &str) = (
     "poach-memory early",
@@ -37,7 +45,16 @@ pub(crate) const AARCH64: Platform = Platform {
     linker: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     runner: ("qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
     crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
-    left_out: &[THREADS_OF_ITS_OWN],
+    left_out: &[
+        THREADS_OF_ITS_OWN,
+        MODELS,
+        (
+            "poach-runtime address_space",
+            "the limit of address space that it sets would hold for the emulator's, too",
+        ),
+        ("poach-runtime messages", "it runs the compiler, which builds for another platform"),
+    ],
+    starts_itself: true,
 };
 
 pub(crate) const BIG_ENDIAN: Platform = Platform {
@@ -47,6 +64,7 @@ pub(crate) const BIG_ENDIAN: Platform = Platform {
     runner: ("qemu-s390x -L /usr/s390x-linux-gnu", "qemu-user"),
     crates: &["crates/memory", "crates/deque"],
     left_out: &[THREADS_OF_ITS_OWN],
+    starts_itself: true,
 };
 
 pub(crate) const WINE: Platform = Platform {
@@ -55,8 +73,49 @@ pub(crate) const WINE: Platform = Platform {
     linker: ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"),
     runner: ("wine", "wine wine64"),
     crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
-    left_out: &[],
+    left_out: &[
+        MODELS,
+        ("poach-runtime messages", "it runs the compiler, which builds for another platform"),
+    ],
+    starts_itself: false,
 };
+
+/// The library of Windows that the standard library takes its random numbers from, and that Wine 8 has not. A stand-in.
+const RANDOM_NUMBERS: (&str, &str) = (
+    "bcryptprimitives",
+    r"
+#include <windows.h>
+#include <ntsecapi.h>
+
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T count)
+{
+    while (count > 0) {
+        ULONG part = count > 0x40000000 ? 0x40000000 : (ULONG)count;
+        if (!RtlGenRandom(bytes, part))
+            return FALSE;
+        bytes += part;
+        count -= part;
+    }
+    return TRUE;
+}
+",
+);
+
+/// Builds the stand-in, and returns the directory in which it is, as Wine spells it.
+fn random_numbers(compiler: &str) -> Result<String> {
+    let directory = target_directory()?.join("wine");
+    let (name, source) = RANDOM_NUMBERS;
+    let page = directory.join(format!("{name}.c"));
+    fs::create_dir_all(&directory)
+        .and_then(|()| fs::write(&page, source))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    let library = directory.join(format!("{name}.dll"));
+    Step::program(compiler)
+        .args(["-O1", "-Wall", "-shared", "-o"])
+        .args([library.display().to_string(), page.display().to_string(), "-ladvapi32".into()])
+        .run("the stand-in for a library that Wine has not could not be built")?;
+    Ok(format!("Z:{}", directory.display()).replace('/', "\\"))
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -79,6 +138,14 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
     need_program(platform.linker.0, "--version", platform.linker.1)?;
     let runner = platform.runner.0.split(' ').next().unwrap_or_default();
     need_program(runner, "--version", platform.runner.1)?;
+    let mut environment = Vec::new();
+    if platform.starts_itself {
+        environment.push(("POACH_TEST_EMULATOR", platform.runner.0.to_owned()));
+    }
+    if platform.name == WINE.name {
+        environment.push(("WINEPATH", random_numbers(platform.linker.0)?));
+        environment.push(("WINEDEBUG", "-all".to_owned()));
+    }
     let variable = platform.target.to_uppercase().replace('-', "_");
     let tests = workspace.tests("");
     let mut table = Vec::new();
@@ -95,7 +162,7 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
             let model = program.starts_with("model_").then_some("a model of a simulated machine");
             let reason = platform.left_out.iter().find(|(name, _)| *name == label);
             if let Some(reason) = model.or(reason.map(|(_, reason)| *reason)) {
-                table.push((label, Err(reason)));
+                table.push((label, Row::LeftOut(reason)));
                 continue;
             }
             let chosen = if program == "lib" { vec!["--lib"] } else { vec!["--test", program] };
@@ -103,28 +170,50 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
             let skipped =
                 platform.left_out.iter().filter_map(|(name, _)| name.strip_prefix(&single));
             let began = Instant::now();
-            let passed = Step::cargo("test --target")
+            let step = Step::cargo("test --target")
                 .args([platform.target, "--package", package])
                 .args(chosen)
                 .args(["--"])
                 .args(skipped.flat_map(|test| ["--skip", test]))
                 .env(&format!("CARGO_TARGET_{variable}_LINKER"), platform.linker.0)
-                .env(&format!("CARGO_TARGET_{variable}_RUNNER"), platform.runner.0)
-                .run_tests(&format!("a test fails on {}", platform.target))?;
-            table.push((label, Ok((passed, began.elapsed().as_secs()))));
+                .env(&format!("CARGO_TARGET_{variable}_RUNNER"), platform.runner.0);
+            let step = environment.iter().fold(step, |step, (name, value)| step.env(name, value));
+            let row = match step.run_tests(&format!("a test fails on {}", platform.target)) {
+                Ok(passed) => Row::Passed(passed, began.elapsed().as_secs()),
+                Err(error) => {
+                    eprintln!("{error:#}");
+                    Row::Failed
+                }
+            };
+            table.push((label, row));
         }
     }
     eprintln!("\n{:36} {:>7} {:>7}", "", "passed", "seconds");
     for (label, row) in &table {
         match row {
-            Ok((passed, seconds)) => eprintln!("{label:36} {passed:7} {seconds:7}"),
-            Err(reason) => eprintln!("{label:36} left out: {reason}"),
+            Row::Passed(passed, seconds) => eprintln!("{label:36} {passed:7} {seconds:7}"),
+            Row::Failed => eprintln!("{label:36} failed"),
+            Row::LeftOut(reason) => eprintln!("{label:36} left out: {reason}"),
         }
     }
     for (test, reason) in platform.left_out.iter().filter(|(name, _)| name.contains("::")) {
         eprintln!("{test} left out: {reason}");
     }
-    let all: u64 = table.iter().filter_map(|(_, row)| row.as_ref().ok()).map(|row| row.0).sum();
+    let failed: Vec<_> =
+        table.iter().filter(|(_, row)| matches!(row, Row::Failed)).map(|(l, _)| &**l).collect();
+    ensure!(failed.is_empty(), "failed on {}: {}", platform.target, failed.join(", "));
+    let all: u64 = table
+        .iter()
+        .map(|(_, row)| if let Row::Passed(passed, _) = row { *passed } else { 0 })
+        .sum();
     eprintln!("{}: {all} tests passed as programs of {}", platform.name, platform.target);
     Ok(())
+}
+
+/// What became of a program of tests.
+enum Row {
+    /// How many tests passed, and in how many seconds, with the build.
+    Passed(u64, u64),
+    Failed,
+    LeftOut(&'static str),
 }

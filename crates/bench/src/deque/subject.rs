@@ -136,7 +136,7 @@ impl Subject for Half {
 }
 
 pub(super) struct Halver {
-    victim: poach_deque::split::Stealer<u64>,
+    victim: poach_deque::split::Thief<u64>,
     mine: Split<u64>,
 }
 

@@ -1,9 +1,12 @@
 //! Tests that end their process, or never end, where the runtime is wrong: each runs in a process of its own.
 
 use std::io::{Read, Seek};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, thread};
+
+#[path = "program.rs"]
+mod program;
+use program::this_program;
 
 const ROLE: &str = "POACH_TEST_ALONE";
 
@@ -18,7 +21,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     }
     // A file, not a pipe: nobody would read that one before the process has ended.
     let mut printed = tempfile::tempfile().unwrap();
-    let mut child = Command::new(env::current_exe().unwrap())
+    let mut child = this_program()
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(ROLE, "1")
         .env("RUST_BACKTRACE", "0")

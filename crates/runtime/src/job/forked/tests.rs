@@ -5,6 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 
+// The tests in `tests` start themselves by the same command.
+#[cfg(all(unix, not(miri)))]
+#[path = "../../../tests/rig/program.rs"]
+mod program;
+
 #[test]
 fn nothing_is_elsewhere_without_a_fork() {
     let fork_guard = ForkGuard::here();
@@ -35,7 +40,6 @@ fn refusal<R>(call: impl FnOnce() -> R) -> String {
 // Miri does not fork.
 #[cfg(all(unix, not(miri)))]
 pub(crate) mod children {
-    use std::process::Command;
     use std::sync::mpsc;
     use std::{env, io, thread};
 
@@ -59,9 +63,8 @@ pub(crate) mod children {
         if env::var_os(ROLE).is_some() {
             return true;
         }
-        let program = env::current_exe().expect("a test knows its program");
         let name = format!("{}::{test}", module.split_once("::").unwrap().1);
-        let output = Command::new(program)
+        let output = program::this_program()
             .args(["--exact", &name, "--nocapture", "--test-threads=1"])
             .env(ROLE, "1")
             .output()
