@@ -107,6 +107,14 @@ impl Step {
             .is_ok_and(|status| status.success())
     }
 
+    /// What the command prints of errors, if it fails.
+    pub(crate) fn errors(mut self) -> String {
+        eprintln!("$ {}", self.shown);
+        let output = self.command.stdout(Stdio::null()).output().ok();
+        let failed = output.filter(|output| !output.status.success());
+        failed.map(|o| String::from_utf8_lossy(&o.stderr).into_owned()).unwrap_or_default()
+    }
+
     /// What the command prints, or nothing if it fails.
     pub(crate) fn output(mut self) -> String {
         let output = self.command.stderr(Stdio::null()).output();

@@ -25,6 +25,7 @@
 //! assert_eq!(word.load(Ordering::Relaxed), 42);
 //! ```
 
+// WebAssembly has such words beside addresses of 32 bits.
 #[cfg(not(any(target_pointer_width = "64", target_family = "wasm")))]
 compile_error!("Poach packs two indices in one 64-bit word: it needs a 64-bit target");
 

@@ -2,15 +2,26 @@
 //!
 //! A check, not a build: no cross linker is needed. A warning is an error there as it is here: what one
 //! platform does not use stands behind the `cfg` of those that do. The portable path of every crate that
-//! has one is also checked, and its tests run on this machine in `cargo test` as far as they can.
+//! has one is also checked, and its tests run on this machine in `cargo test` as far as they can. A target of 32 bits is refused,
+//! with a sentence that says why; `WebAssembly`, whose words have 64 bits though its addresses have not, is checked.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::run::{Step, need_component, need_target};
 use crate::workspace::Workspace;
 
 /// A processor that is not TSO, and a system that is not Unix.
 const TARGETS: [&str; 2] = ["aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
+
+/// Systems that are checked as users build for them: without the suites.
+const SYSTEMS: [&str; 3] =
+    ["aarch64-apple-darwin", "x86_64-apple-darwin", "x86_64-unknown-freebsd"];
+
+/// Where the library alone is checked.
+const LIBRARY: &str = "wasm32-wasip1-threads";
+
+/// Where nothing compiles, and what is said then.
+const REFUSED: (&str, &str) = ("i686-unknown-linux-gnu", "it needs a 64-bit target");
 
 pub(crate) fn run() -> Result<()> {
     let portable = Workspace::load()?.features("portable").join(",");
@@ -31,12 +42,30 @@ pub(crate) fn run() -> Result<()> {
             .args(["--features", &portable])
             .run("the portable path does not compile, or not silently, for another platform")?;
     }
+    for target in SYSTEMS {
+        need_target(target)?;
+        Step::cargo("check --workspace --all-targets --quiet --target")
+            .args([target])
+            .env("RUSTFLAGS", "-D warnings")
+            .run("the workspace does not compile, or not silently, for another system")?;
+    }
+    need_target(LIBRARY)?;
+    Step::cargo("check --package poach --no-default-features --quiet --target")
+        .args([LIBRARY])
+        .env("RUSTFLAGS", "-D warnings")
+        .run("the library does not compile, or not silently, for WebAssembly")?;
+    let (target, sentence) = REFUSED;
+    need_target(target)?;
+    let said = Step::cargo("check --package poach-memory --quiet --target").args([target]).errors();
+    ensure!(said.contains(sentence), "{target} is not refused by \"{sentence}\", but: {said}");
     Step::cargo("clippy --workspace --all-targets --quiet --features")
         .args([portable.as_str(), "--", "-D", "warnings"])
         .run("the portable path does not compile, or not silently, on this platform")?;
     eprintln!(
-        "cross: compiles without a warning for {}, with and without {portable}",
-        TARGETS.join(" and ")
+        "cross: compiles without a warning for {}, with and without {portable}; for {}; the library for {LIBRARY}; \
+         {target} is refused",
+        TARGETS.join(" and "),
+        SYSTEMS.join(", ")
     );
     Ok(())
 }
