@@ -402,7 +402,7 @@ mod tests {
         let (lost, places) = lost_while_a_consumer_stops(try_put);
         assert_eq!(lost, 0, "of {places} places");
         // A load; and a process-wide barrier, where there is one (Miri has none).
-        assert!(places >= 1 + usize::from(Stopping::asymmetric()), "{places}");
+        assert!(places > usize::from(Stopping::asymmetric()), "{places}");
     }
 
     /// What must fail: busy is cleared, and nobody woken.

@@ -48,7 +48,7 @@ fn all_are_dropped<P: Mechanism<Task>>(name: &str, make: impl Fn() -> Option<P>)
         assert_eq!(panicked.is_err(), taken.iter().all(|task| !task.panics), "{name}: {panics}");
         // Their drops may panic, too; forgotten, they would leak, which Miri would say.
         for task in taken {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+            _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
         }
     }
 }
