@@ -1,15 +1,14 @@
 //! The one loop of a worker: it looks for work and runs it, looks on for a while when there is none, and then sleeps, until
 //! something is done.
 
-use std::thread;
-
 use poach_memory::{Machine, Memory};
 
+use super::give_way::give_way;
 use super::{Local, Work};
 use crate::job::token::Worker;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
-/// processor away after each look.
+/// processor away after each look, if that does not take long (`give_way`).
 pub(super) const LOOKS: u32 = 64;
 /// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
 /// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
@@ -78,7 +77,7 @@ impl Local {
         let waits = search.waits();
         let _waiting = waits.then(|| self.watch.waits());
         let following = waits.then(|| self.registry.sleep.follow(self.index));
-        let mut looks = 0;
+        let (mut looks, mut contended) = (0, false);
         while !done() {
             let thief = thief();
             if let Some(following) = &following {
@@ -102,10 +101,17 @@ impl Local {
             }
             if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && search.expose(self, thief) {
                 // Something to steal now.
-            } else if looks < LOOKS || !aside && search.goes_on(self) {
+            } else if looks < LOOKS || !aside && !contended && search.goes_on(self) {
                 // The last look comes again, with its exposure.
                 looks = if looks < LOOKS { looks } else { LOOKS - 2 };
-                if looks < EAGER_LOOKS { Local::pause() } else { thread::yield_now() }
+                if looks < EAGER_LOOKS {
+                    Local::pause();
+                } else {
+                    contended = give_way().is_err();
+                    if contended {
+                        Local::pause();
+                    }
+                }
             } else {
                 self.registry.fork_guard.check_or_abort();
                 match search.sleep(self, thief, done) {
