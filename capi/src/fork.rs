@@ -133,7 +133,7 @@ pub unsafe extern "C" fn poach_fork_at_floor(slot: *mut poach_slot) -> c_int {
     c_int::from(unsafe { foreign::pop_at_floor(place.cast()) })
 }
 
-/// The same two for the header's inline code, which calls them with the slot in `rax` and gets the result there: all other registers but those of
+/// The same two for the header's inline code, which calls them with the slot in `rax` and gets the result there: all other registers but those of the x87 and of
 /// vectors are as they were. The stack pointer may be anything that is a multiple of 8.
 #[cfg(all(target_arch = "x86_64", unix))]
 macro_rules! saving {

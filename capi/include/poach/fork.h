@@ -52,7 +52,7 @@ POACH_INLINE const poach_stack *poach_stack_of_(const poach_slot *slot)
 
 /*
  * The calls of what is rare. An ordinary call would make the compiler keep what is alive there in registers that the function has to save, or give
- * it a frame, on the fast path too. On x86-64 the library has entries that save all registers but rax and the vectors; the red zone is stepped over.
+ * it a frame, on the fast path too. On x86-64 the library has entries that save all registers but rax, the vectors and those of the x87; the red zone is stepped over.
  */
 #if defined(__x86_64__)
 /* ThreadSanitizer is to see each access. */
@@ -67,21 +67,18 @@ POACH_INLINE const poach_stack *poach_stack_of_(const poach_slot *slot)
 #define POACH_FLAGS_ 1
 #endif
 #define POACH_VECTORS_ "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#define POACH_X87_ "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 #if defined(__AVX512F__)
-#define POACH_MORE_VECTORS_ , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#define POACH_MORE_VECTORS_ , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #else
 #define POACH_MORE_VECTORS_
 #endif
-#if defined(__PIC__)
-#define POACH_PLT_ "@PLT"
-#else
-#define POACH_PLT_ ""
-#endif
+/* By the address in the global offset table, and not by the linkage table: its code writes to r11 when it looks the function up for the first time. */
 #define POACH_RARE_(function, worker, result)                                                                                \
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tcall " function POACH_PLT_ "\n\tleaq 128(%%rsp), %%rsp"                     \
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tcall *" function "@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"              \
                      : "=a"(result)                                                                                          \
                      : "0"(worker)                                                                                           \
-                     : "memory", "cc", POACH_VECTORS_ POACH_MORE_VECTORS_)
+                     : "memory", "cc", POACH_X87_, POACH_VECTORS_ POACH_MORE_VECTORS_)
 #else
 #define POACH_FLAGS_ 0
 #endif

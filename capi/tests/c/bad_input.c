@@ -136,6 +136,87 @@ static void busy(poach_worker *worker, void *context)
     CHECK(poach_pool_end(pool) == POACH_BUSY);
 }
 
+static void one(size_t index, void *context)
+{
+    (void)index;
+    (void)context;
+}
+
+static void some(size_t begin, size_t end, void *context)
+{
+    (void)begin;
+    (void)end;
+    (void)context;
+}
+
+static void each(size_t index, size_t threads, void *context)
+{
+    (void)index;
+    (void)threads;
+    (void)context;
+}
+
+static void *nothing(void *context)
+{
+    return context;
+}
+
+static void spawns_null(const poach_scope *scope, void *context)
+{
+    (void)context;
+    CHECK(poach_scope_spawn(scope, NULL, NULL) == POACH_NULL);
+}
+
+/* NULL in the place of each handle, of each function and of each result. */
+static void nulls(void)
+{
+    size_t number;
+    poach_stats stats;
+    poach_handle *handle;
+    void *task;
+    CHECK(poach_pool_threads(NULL, &number) == POACH_NULL && poach_pool_stats(NULL, &stats) == POACH_NULL);
+    CHECK(poach_broadcast(NULL, each, NULL) == POACH_NULL && poach_broadcast(pool, NULL, NULL) == POACH_NULL);
+    CHECK(poach_par_for(NULL, 0, 9, one, NULL) == POACH_NULL && poach_par_for_ranges(NULL, 0, 9, 1, some, NULL) == POACH_NULL);
+    CHECK(poach_par_for_ranges(pool, 0, 9, 0, some, NULL) == POACH_INVALID);
+    OK(poach_par_for(pool, 9, 0, one, NULL));
+    CHECK(poach_scope_run(NULL, spawns_null, NULL) == POACH_NULL);
+    OK(poach_scope_run(pool, spawns_null, NULL));
+    CHECK(poach_spawn(NULL, nothing, NULL, NULL) == POACH_NULL);
+    OK(poach_spawn(pool, nothing, NULL, NULL));
+    OK(poach_spawn(pool, nothing, NULL, &handle));
+    OK(poach_handle_cancel(handle, NULL));
+    poach_status joined = poach_handle_join(handle, NULL);
+    CHECK(joined == POACH_OK || joined == POACH_CANCELLED);
+    CHECK(poach_yield(NULL) == POACH_NO_WORKER);
+    OK(poach_check());
+
+    poach_deque *deque = NULL;
+    poach_thief *thief;
+    CHECK(poach_deque_new(-1, &deque) == POACH_INVALID && poach_deque_new(4, &deque) == POACH_INVALID && deque == NULL);
+    OK(poach_deque_new(POACH_SPLIT, &deque));
+    CHECK(poach_deque_pop(deque, NULL) == POACH_NULL && poach_deque_len(NULL) == 0 && poach_deque_thief(deque, NULL) == POACH_NULL);
+    CHECK(poach_deque_thief(NULL, &thief) == POACH_NULL);
+    OK(poach_deque_thief(deque, &thief));
+    CHECK(poach_thief_steal(thief, NULL) == POACH_NULL && poach_thief_clone(thief, NULL) == POACH_NULL);
+    CHECK(poach_thief_clone(NULL, &thief) == POACH_NULL && poach_thief_steal(thief, &task) == POACH_EMPTY);
+    OK(poach_thief_free(thief));
+    OK(poach_deque_free(deque));
+
+    poach_task_pool *tasks;
+    poach_producer *producer;
+    poach_consumer *consumer;
+    CHECK(poach_producer_new(NULL, &producer) == POACH_NULL && poach_consumer_new(NULL, &consumer) == POACH_NULL);
+    OK(poach_task_pool_new(0, &tasks));
+    CHECK(poach_producer_new(tasks, NULL) == POACH_NULL && poach_consumer_new(tasks, NULL) == POACH_NULL);
+    OK(poach_consumer_new(tasks, &consumer));
+    CHECK(poach_producer_try_put(NULL, NULL) == POACH_NULL && poach_consumer_try_get(NULL, &task) == POACH_NULL);
+    CHECK(poach_consumer_get(consumer, NULL) == POACH_NULL && poach_consumer_try_get(consumer, NULL) == POACH_NULL);
+    CHECK(poach_consumer_get_timeout(NULL, 1, &task) == POACH_NULL && poach_consumer_get_timeout(consumer, 1, NULL) == POACH_NULL);
+    CHECK(poach_producer_free(NULL) == POACH_NULL && poach_consumer_free(NULL) == POACH_NULL && poach_task_pool_free(NULL) == POACH_NULL);
+    OK(poach_consumer_free(consumer));
+    OK(poach_task_pool_free(tasks));
+}
+
 static void codes(void)
 {
     poach_pool *other = (poach_pool *)&pool;
@@ -169,10 +250,11 @@ static void codes(void)
     CHECK(poach_thief_steal(NULL, NULL) == POACH_NULL && poach_thief_free(NULL) == POACH_NULL);
     CHECK(poach_task_pool_new(0, NULL) == POACH_NULL && poach_task_pool_close(NULL) == POACH_NULL);
     CHECK(poach_producer_put(NULL, NULL) == POACH_NULL && poach_consumer_get(NULL, NULL) == POACH_NULL);
-    CHECK(poach_worker_index(NULL) == -1);
+    CHECK(poach_worker_index(NULL) == -1 && poach_current_worker() == NULL && poach_current_index() == -1);
     CHECK(strcmp(poach_strerror(POACH_BUSY), poach_strerror(99)) != 0);
 
     OK(poach_run(pool, busy, NULL));
+    nulls();
 }
 
 int main(int count, char **arguments)
@@ -210,6 +292,11 @@ int main(int count, char **arguments)
     CHECK(poach_run(pool, empty, NULL) == POACH_CLOSED);
     size_t threads;
     CHECK(poach_pool_threads(pool, &threads) == POACH_CLOSED);
+    poach_stats stats;
+    CHECK(poach_pool_stats(pool, &stats) == POACH_CLOSED && poach_install(pool, empty, NULL) == POACH_CLOSED);
+    CHECK(poach_interrupt(pool, empty, NULL) == POACH_CLOSED && poach_broadcast(pool, each, NULL) == POACH_CLOSED);
+    CHECK(poach_scope_run(pool, spawns_null, NULL) == POACH_CLOSED && poach_spawn(pool, nothing, NULL, NULL) == POACH_CLOSED);
+    CHECK(poach_par_for(pool, 0, 9, one, NULL) == POACH_CLOSED && poach_par_for_ranges(pool, 0, 9, 1, some, NULL) == POACH_CLOSED);
     puts("bad_input: passed");
     return 0;
 }

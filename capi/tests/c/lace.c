@@ -2,6 +2,7 @@
 #include <lace.h>
 
 #include "check.h"
+#include "lace_shared.h"
 
 TASK_1(long, fib, long, n)
 {
@@ -118,12 +119,19 @@ TASK_1(size_t, drops, size_t, n)
     return taken();
 }
 
-/* A function of the program's, in a task, that has not been given its worker. */
+/* Functions of the program's, in a task, that have not been given its worker. */
 static int helper(void)
 {
     LACE_ME;
     SPAWN(six);
     return SYNC(six);
+}
+
+static int another_helper(void)
+{
+    LACE_VARS
+    SPAWN(five);
+    return SYNC(five);
 }
 
 VOID_TASK_0(looks)
@@ -132,17 +140,20 @@ VOID_TASK_0(looks)
     CHECK(lace_get_head(lace_get_worker()) == __lace_dq_head);
     CHECK(lace_get_worker()->worker == (unsigned)LACE_WORKER_ID && lace_worker_id() == LACE_WORKER_ID);
     uint64_t random = LACE_TRNG;
-    CHECK(random != LACE_TRNG);
+    CHECK(random != LACE_TRNG && lace_rng(__lace_worker) != lace_rng(__lace_worker));
+    CHECK(LACE_WORKER_PU >= -1);
+    uses_what_is_for_compilers();
     Task *task = SPAWN(add, 1, 2);
     CHECK(!TASK_IS_COMPLETED(task) || *(int *)TASK_RESULT(task) == 3);
     if (lace_workers() == 1) {
         CHECK(!TASK_IS_STOLEN(task));
     }
     YIELD_NEWFRAME();
+    lace_yield(lace_get_worker(), __lace_dq_head);
     STEAL_RANDOM();
     lace_steal_random();
     CHECK(SYNC(add) == 3);
-    CHECK(helper() == 6);
+    CHECK(helper() == 6 && another_helper() == 5);
 }
 
 /* By Lace 1.6's macro, which defines. */
@@ -176,13 +187,20 @@ VOID_TASK_1(meets, unsigned, times)
     }
 }
 
+TASK_0(int, is_in_a_frame)
+{
+    return atomic_load_explicit(&lace_newframe.t, memory_order_relaxed) != 0;
+}
+
 VOID_TASK_1(frames, int, depth)
 {
     if (depth == 0) {
         CALL(tick);
         return;
     }
+    /* There is one while its task runs. */
     SPAWN(frames, depth - 1);
+    CHECK(NEWFRAME(is_in_a_frame));
     CHECK(NEWFRAME(fib, 8) == 21);
     TOGETHER(tick);
     SYNC(frames);
@@ -256,13 +274,9 @@ static void with(unsigned workers)
     }
     CHECK(taken() == 800);
 
-    FILE *report = tmpfile();
-    CHECK(report != NULL);
     lace_count_reset();
     RUN(fib, 5);
-    lace_count_report_file(report);
-    CHECK(ftell(report) > 0);
-    fclose(report);
+    reports();
     lace_stop();
     CHECK(lace_workers() == 0);
 }
@@ -274,6 +288,9 @@ int main(void)
     lace_set_scratch_size(1 << 20);
     lace_set_scratch_band(1 << 16);
     CHECK(lace_get_stacksize() == 16 << 20);
+    uint64_t before = lace_gethrtime();
+    lace_sleep_us(2000);
+    CHECK(lace_gethrtime() > before);
     for (unsigned workers = 0; workers <= 4; workers++) {
         with(workers);
     }

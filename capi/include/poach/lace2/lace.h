@@ -16,10 +16,11 @@ extern "C" {
 
 typedef Task lace_task;
 
-/* A worker, for as long as a task runs. `outer` is this thread's before. */
+/* A worker, for as long as a task runs. `outer` is this thread's before, `worker` its index. */
 typedef struct lace_worker {
     lace_task *head;
     struct lace_worker *outer;
+    unsigned int worker;
 } lace_worker;
 
 /* Starting. */
@@ -72,6 +73,7 @@ POACH_INLINE void lace_drop(lace_worker *worker)
 POACH_INLINE void lace_enter_(lace_worker *here, poach_worker *worker)
 {
     here->head = (lace_task *)worker;
+    here->worker = (unsigned int)poach_worker_index(worker);
     here->outer = (lace_worker *)poach_lace_set_worker(here);
 }
 
