@@ -65,10 +65,10 @@
 //!
 //! # Distance
 //!
-//! A thief that takes few tasks at a time as the owner pushes them makes both wait for the cache lines of `tail` and of the slots, longer
-//! than a push takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks sets a `pace`. From then on a thief that
-//! finds so few waits that many pauses before it looks again, and doubles the pace until `ENOUGH` tasks come in meanwhile. It
-//! is 0 again when none has come.
+//! A thief that takes few tasks at a time as the owner pushes or pops them makes both wait for the cache lines of `tail`, `head` and the
+//! slots, longer than an operation takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks, or has lost
+//! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again, and doubles
+//! the pace until `ENOUGH` tasks come in meanwhile. It is 0 again when none has come and none has gone.
 
 mod faces;
 mod thief;

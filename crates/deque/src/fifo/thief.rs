@@ -93,7 +93,7 @@ impl<T, M: Memory> Shared<T, M> {
         let pace = self.thieves.pace.load(Ordering::Relaxed);
         let is_near = above(tail, head) < NEAR;
         if is_near && pace > 0 {
-            tail = self.keep_distance(tail, pace);
+            tail = self.keep_distance(head, tail, pace);
             // Acquire: as above.
             head = self.thieves.head.load(Ordering::Acquire);
             if head & OPEN == 0 || above(tail, head) <= 0 {
@@ -108,7 +108,10 @@ impl<T, M: Memory> Shared<T, M> {
             count => self.step_over(head, tail, count),
         };
         // Relaxed, both: hints.
-        if is_near && pace == 0 && self.owner.tail.load(Ordering::Relaxed) != tail {
+        if is_near
+            && pace == 0
+            && (claimed.is_retry() || self.owner.tail.load(Ordering::Relaxed) != tail)
+        {
             self.thieves.pace.store(FIRST_PACE.min(self.looks.into()), Ordering::Relaxed);
         }
         claimed
@@ -117,15 +120,16 @@ impl<T, M: Memory> Shared<T, M> {
     /// Lets the owner get ahead: the tail then.
     #[cold]
     #[inline(never)]
-    fn keep_distance(&self, tail: u64, pace: u64) -> u64 {
+    fn keep_distance(&self, head: u64, tail: u64, pace: u64) -> u64 {
         for _ in 0..pace {
             M::pause();
         }
         // Acquire: as in `move_head`.
         let now = self.owner.tail.load(Ordering::Acquire);
         let pace = match now.wrapping_sub(tail) {
-            0 => 0,
-            1..ENOUGH => (2 * pace).min(LONGEST_PACE),
+            // Relaxed: a hint.
+            0 if self.thieves.head.load(Ordering::Relaxed) == head => 0,
+            0..ENOUGH => (2 * pace).min(LONGEST_PACE),
             came if came > 4 * ENOUGH => (pace / 2).max(1),
             _ => pace,
         };
