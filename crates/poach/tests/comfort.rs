@@ -201,6 +201,9 @@ fn shells_complete_the_flags_and_the_manual_has_them_all() {
         assert!(page.contains(&flag), "{flag} is not in the manual");
     }
     assert_eq!(run(&mut poach(&["man", "no-verb"])).status.code(), Some(2));
+    let page = run(&mut poach(&["man", "measure", "capacity"]));
+    assert!(text(&page.stdout).replace("\\-", "-").contains(".TH poach-measure-capacity 1"));
+    assert_eq!(run(&mut poach(&["man", "measure", "no-verb"])).status.code(), Some(2));
 }
 
 #[test]

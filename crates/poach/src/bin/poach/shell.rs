@@ -20,14 +20,15 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// Print a page for man: of poach, or of a verb.
+/// Print a page for man: of poach, of a verb, or of a verb of that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   poach man scan | man -l -
+  poach man measure capacity | man -l -
   poach man scan > ~/.local/share/man/man1/poach-scan.1")]
 pub(crate) struct Man {
-    /// Of which verb.
-    verb: Option<String>,
+    /// Of which verb, and of which of that one's verbs.
+    verb: Vec<String>,
 }
 
 /// Prints the completions of a program.
@@ -40,10 +41,8 @@ pub(crate) fn completions(arguments: &Completions, mut command: Command) -> Exit
 /// Prints a page of the manual.
 pub(crate) fn man(arguments: &Man, mut command: Command) -> ExitCode {
     command.build();
-    let page = match &arguments.verb {
-        None => Some(command),
-        Some(verb) => command.find_subcommand(verb).cloned(),
-    };
+    let within = |page: Command, verb: &String| page.find_subcommand(verb).cloned();
+    let page = arguments.verb.iter().try_fold(command, within);
     let Some(page) = page else {
         complain("man", "there is no such verb; `poach --help` lists them");
         return ExitCode::from(USAGE);
