@@ -250,7 +250,8 @@ fn a_group_is_shown_before_the_others_are_compared_and_ctrl_c_ends_it() {
         line.clear();
         assert!(out.read_line(&mut line).expect("a line") > 0, "no group");
     }
-    // It waits for the pipe now: one Ctrl-C is enough.
+    rig::wait_until_full(out.get_ref());
+    // It waits for the pipe now, and compares nothing: one Ctrl-C is enough.
     rig::interrupt(&child);
     let status = child.wait().expect("it ends");
     assert!(matches!(status.code(), Some(1 | 130)), "{status:?}");

@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::process::Child;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -11,6 +13,21 @@ pub(crate) fn interrupt(child: &Child) {
     let pid = Pid::from_child(child);
     wait_for_handler(pid.as_raw_nonzero().get());
     kill_process(pid, Signal::INT).expect("it runs");
+}
+
+/// Waits until a program that writes to this pipe can write no more: half a second long nothing has come to what is there.
+pub(crate) fn wait_until_full(pipe: impl AsFd) {
+    /// A pipe holds twice as much, in pages that short writes may leave half empty.
+    const MUCH: u64 = 1 << 15;
+    let mut before = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = rustix::io::ioctl_fionread(&pipe).expect("a pipe");
+        if now == before && now > MUCH {
+            return;
+        }
+        before = now;
+    }
 }
 
 /// Waits until the program catches Ctrl-C, as the kernel lists it. Returns which signals it ignores then;
