@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 /// A processor that is not TSO, and a system that is not Unix.
 const TARGETS: [&str; 2] = ["aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
 
-/// Systems that are checked as users build for them: without the suites.
+/// Systems that are checked as users build for them: the library and the program, without the suites and the tests.
 const SYSTEMS: [&str; 3] =
     ["aarch64-apple-darwin", "x86_64-apple-darwin", "x86_64-unknown-freebsd"];
 
@@ -44,10 +44,10 @@ pub(crate) fn run() -> Result<()> {
     }
     for target in SYSTEMS {
         need_target(target)?;
-        Step::cargo("check --workspace --all-targets --quiet --target")
+        Step::cargo("check --package poach --quiet --target")
             .args([target])
             .env("RUSTFLAGS", "-D warnings")
-            .run("the workspace does not compile, or not silently, for another system")?;
+            .run("the program does not compile, or not silently, for another system")?;
     }
     need_target(LIBRARY)?;
     Step::cargo("check --package poach --no-default-features --quiet --target")
