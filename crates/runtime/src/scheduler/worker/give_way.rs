@@ -2,10 +2,13 @@
 //!
 //! A yield returns within a microsecond or so where no other thread wants the processor. Where a program does that computes, the yield takes that
 //! program's slice, which is milliseconds, and what the worker waits for may have been there for as long. A worker that sleeps is woken within
-//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG`] says that the
-//! processor is contended. For as long as [`CONTENDED`] after it the thread pauses where it would yield, and sleeps once it has looked
-//! often enough. Workers of one pool that share a processor yield to each other within less time than that: among them
-//! a yield is the faster way.
+//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG`], and after which the
+//! worker finds what it looked for, says that the processor is contended. For as long as [`CONTENDED`] after it the thread pauses where it would
+//! yield, and sleeps once it has looked often enough.
+//!
+//! A long yield after which there is nothing has lost nothing: a caller of the pool that computes alone for a while takes the slice of a worker which has
+//! nothing to do, and the two then yield to each other at each of the caller's regions. Workers of one pool that share a processor yield to
+//! each other within less time than [`LONG`]: among them a yield is the faster way.
 
 use std::cell::Cell;
 use std::thread;
@@ -17,36 +20,52 @@ const LONG: Duration = Duration::from_millis(1);
 const CONTENDED: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// The thread's, and not the worker's: a frame makes workers of its own on the same threads.
-    static CONTENTION: Contention = const { Contention(Cell::new(None)) };
+    /// Until when the thread does not yield. The thread's, and not the worker's: a frame makes workers of its own on the same threads.
+    static CONTENDED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Yields; or does nothing, and says that it would take long.
-pub(super) fn give_way() -> Result<(), Contended> {
-    CONTENTION.with(|contention| {
-        let start = Instant::now();
-        if contention.lasts(start) {
-            return Err(Contended);
-        }
-        thread::yield_now();
-        contention.has_yielded(start, Instant::now());
-        Ok(())
-    })
+/// The yields of one search.
+pub(super) struct GiveWay {
+    /// When the last yield ended, if it was long.
+    late: Option<Instant>,
+    contended: bool,
 }
 
-/// Others want the processor.
-pub(super) struct Contended;
-
-/// Until when a thread does not yield.
-struct Contention(Cell<Option<Instant>>);
-
-impl Contention {
-    fn lasts(&self, now: Instant) -> bool {
-        self.0.get().is_some_and(|until| now < until)
+impl GiveWay {
+    pub(super) fn new() -> GiveWay {
+        GiveWay { late: None, contended: false }
     }
 
-    fn has_yielded(&self, start: Instant, end: Instant) {
-        self.0.set((end - start >= LONG).then(|| end + CONTENDED));
+    /// Yields; or does nothing, and says so, while that would take long.
+    pub(super) fn yields(&mut self) -> bool {
+        let start = Instant::now();
+        self.contended = CONTENDED_UNTIL.get().is_some_and(|until| start < until);
+        if !self.contended {
+            thread::yield_now();
+            self.yielded(start, Instant::now());
+        }
+        !self.contended
+    }
+
+    fn yielded(&mut self, start: Instant, end: Instant) {
+        self.late = (end - start >= LONG).then_some(end);
+    }
+
+    /// Whether the last time that it was to yield it did not.
+    pub(super) fn is_contended(&self) -> bool {
+        self.contended
+    }
+
+    /// The look after the last yield found what it looks for.
+    pub(super) fn found(&mut self) {
+        if let Some(end) = self.late.take() {
+            CONTENDED_UNTIL.set(Some(end + CONTENDED));
+        }
+    }
+
+    /// It found nothing.
+    pub(super) fn found_nothing(&mut self) {
+        self.late = None;
     }
 }
 
@@ -55,18 +74,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_yield_is_remembered_for_a_while_and_a_short_one_is_not() {
-        let contention = Contention(Cell::new(None));
+    fn a_long_yield_after_which_something_is_found_is_remembered_for_a_while() {
+        let mut way = GiveWay::new();
+        assert!(way.yields() && !way.is_contended());
         let start = Instant::now();
-        assert!(!contention.lasts(start));
-        contention.has_yielded(start, start + LONG / 2);
-        assert!(!contention.lasts(start + LONG));
-        let end = start + LONG;
-        contention.has_yielded(start, end);
-        assert!(contention.lasts(end) && contention.lasts(end + CONTENDED / 2));
-        assert!(!contention.lasts(end + CONTENDED));
-        // Asked again, the processor is free.
-        contention.has_yielded(end + CONTENDED, end + CONTENDED + LONG / 10);
-        assert!(!contention.lasts(end + CONTENDED + LONG));
+        way.yielded(start, start + LONG);
+        way.found();
+        assert!(!way.yields() && way.is_contended());
+        assert!(!GiveWay::new().yields(), "the thread's next search knows it too");
+        CONTENDED_UNTIL.set(Some(start));
+        assert!(way.yields() && !way.is_contended(), "it is forgotten");
+    }
+
+    #[test]
+    fn a_short_one_is_not_and_nor_is_one_that_lost_nothing() {
+        let mut way = GiveWay::new();
+        let start = Instant::now();
+        way.yielded(start, start + LONG / 2);
+        way.found();
+        assert!(way.yields());
+        way.yielded(start, start + LONG);
+        way.found_nothing();
+        way.found();
+        assert!(way.yields());
     }
 }

@@ -3,12 +3,12 @@
 
 use poach_memory::{Machine, Memory};
 
-use super::give_way::give_way;
+use super::give_way::GiveWay;
 use super::{Local, Work};
 use crate::job::token::Worker;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
-/// processor away after each look, if that does not take long (`give_way`).
+/// processor away after each look, if that does not take long (`GiveWay`).
 pub(super) const LOOKS: u32 = 64;
 /// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
 /// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
@@ -77,7 +77,7 @@ impl Local {
         let waits = search.waits();
         let _waiting = waits.then(|| self.watch.waits());
         let following = waits.then(|| self.registry.sleep.follow(self.index));
-        let (mut looks, mut contended) = (0, false);
+        let (mut looks, mut way) = (0, GiveWay::new());
         while !done() {
             let thief = thief();
             if let Some(following) = &following {
@@ -87,11 +87,13 @@ impl Local {
             let aside = search.stands_aside(self);
             if let Some(work) = search.find(self, thief, aside) {
                 search.found(self, &work, looks);
+                way.found();
                 looks = 0;
                 let _on_top = waits.then(|| self.on_top());
                 self.run(work, token());
                 continue;
             }
+            way.found_nothing();
             if looks == 0 {
                 search.begin(self);
             }
@@ -101,16 +103,11 @@ impl Local {
             }
             if (looks == EAGER_LOOKS || looks == LOOKS) && !aside && search.expose(self, thief) {
                 // Something to steal now.
-            } else if looks < LOOKS || !aside && !contended && search.goes_on(self) {
+            } else if looks < LOOKS || !aside && !way.is_contended() && search.goes_on(self) {
                 // The last look comes again, with its exposure.
                 looks = if looks < LOOKS { looks } else { LOOKS - 2 };
-                if looks < EAGER_LOOKS {
+                if looks < EAGER_LOOKS || !way.yields() {
                     Local::pause();
-                } else {
-                    contended = give_way().is_err();
-                    if contended {
-                        Local::pause();
-                    }
                 }
             } else {
                 self.registry.fork_guard.check_or_abort();
@@ -120,6 +117,7 @@ impl Local {
                 }
             }
         }
+        way.found();
         search.end(self, looks);
     }
 
