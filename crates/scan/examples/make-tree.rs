@@ -35,13 +35,18 @@ fn main() -> Result<()> {
     let entries = number("ENTRIES", DEFAULT_ENTRIES as u64)? as usize;
     let seed = number("SEED", DEFAULT_SEED)?;
 
+    let [directories, files, links, hard] = make(root, entries, seed)?;
+    println!("{directories} directories, {files} files ({hard} of them hard links), {links} links");
+    Ok(())
+}
+
+/// How many directories, files, symbolic links it made; and how many of the files are hard links.
+pub(crate) fn make(root: PathBuf, entries: usize, seed: u64) -> Result<[usize; 4]> {
     fs::create_dir(&root)
         .with_context(|| format!("cannot make {}; it must not exist yet", root.display()))?;
     let mut tree = Tree { rng: Rng::with_seed(seed), directories: vec![root], made: [0; 4] };
     tree.grow(entries)?;
-    let [directories, files, links, hard] = tree.made;
-    println!("{directories} directories, {files} files ({hard} of them hard links), {links} links");
-    Ok(())
+    Ok(tree.made)
 }
 
 struct Tree {
