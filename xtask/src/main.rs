@@ -68,6 +68,8 @@ enum Verb {
     RayonBench(verb::rayon_bench::Options),
     /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in turn.
     RayonPrograms(verb::rayon_programs::Options),
+    /// `poach scan`, the least that a walk can do, and other programs in PATH, on one tree and in turn.
+    ScanBench(verb::scan_bench::Options),
     /// `far/` is built and tested against Debian's MPICH and Open MPI, which are installed, at 1 to 4 ranks.
     Mpi(verb::mpi::Options),
     /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
         Verb::RayonBench(options) => verb::rayon_bench::run(&options),
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),
+        Verb::ScanBench(options) => verb::scan_bench::run(&options),
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
         Verb::Guide(options) => verb::guide::run(&options),

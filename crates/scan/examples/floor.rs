@@ -84,7 +84,10 @@ pub(crate) mod linux {
                 }
                 Ask::Stat => {
                     let found = rustix::fs::statat(directory, name, flags)?;
-                    #[allow(clippy::unnecessary_cast, reason = "the types differ between processors")]
+                    #[allow(
+                        clippy::unnecessary_cast,
+                        reason = "the types differ between processors"
+                    )]
                     (found.st_blocks as u64, found.st_nlink as u64)
                 }
             };
