@@ -240,8 +240,12 @@ impl Threads {
     ///
     /// If there are [`MAX_THREADS`] already.
     pub fn spawn(&mut self, name: &'static str, body: impl FnOnce() + 'static) {
+        self.add(name, Box::new(body));
+    }
+
+    fn add(&mut self, name: &'static str, job: engine::Job) {
         assert!(self.jobs.len() < MAX_THREADS, "a model has at most {MAX_THREADS} threads");
-        self.jobs.push((name, Box::new(body)));
+        self.jobs.push((name, job));
     }
 
     /// What runs when every thread has ended and every buffer is empty; its panic is a violation.

@@ -234,7 +234,6 @@ fn scenarios_of_any_numbers() {
 
 #[test]
 fn pools_that_cannot_be_had() {
-    use poach_pool::mechanism::Consume;
     use poach_pool::salsa::Salsa;
     type Pool = Salsa<u32, Simulated, Full>;
     /// An injector that answers what it likes.

@@ -234,7 +234,7 @@ where
 {
     let config = config.clone().against(spec(Algorithm::Salsa, Policy::Asymmetric));
     // A bag has no pools to steal from: its consumers all take from the one.
-    let take = |thief: &mut P::Consumer| thief.steal(0).or_else(|| thief.consume());
+    let take = |thief: &mut dyn Consume<u32>| thief.steal(0).or_else(|| thief.consume());
     match scene {
         Scene::Pass => explore(&config, &pass(|| make(4), ENOUGH)),
         Scene::Again => explore(&config, &chunks_again(|| make(1))),

@@ -155,16 +155,24 @@ pub(crate) fn address_of(number: u64) -> u64 {
 ///
 /// Outside of a model.
 pub fn operation(call: Call, act: impl FnOnce() -> Outcome) -> Outcome {
+    begin(call);
+    let outcome = act();
+    finish(outcome);
+    outcome
+}
+
+fn begin(call: Call) {
     with(|engine| {
         engine.need_execution();
         engine.begin(call);
     });
-    let outcome = act();
+}
+
+fn finish(outcome: Outcome) {
     if with(|engine| engine.needs_mark()) {
         step(Op::Mark, Location::caller());
     }
     with(|engine| engine.finish(outcome));
-    outcome
 }
 
 /// The running thread uses what a cell holds.

@@ -1,6 +1,7 @@
 //! The queues of `poach-deque`, their own source, on the simulated machine.
 
 pub mod alone;
+mod any;
 mod case;
 pub mod emptiness;
 pub mod matrix;
@@ -24,7 +25,6 @@ use poach_deque::{
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
-use poach_pool::mechanism::Consume;
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
@@ -197,40 +197,36 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 ///
 /// If the simulated machine refuses a policy: it never does.
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
-    match policy {
-        Policy::Full => run(algorithm, policy, scenario, config, |_| Full),
-        Policy::Asymmetric => {
-            run(algorithm, policy, scenario, config, |_| Asymmetric::<Simulated>::new())
-        }
-        Policy::Bounded { delta: pops, fill } => {
-            run(algorithm, policy, scenario, config, move |_| {
-                Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
-            })
-        }
-        Policy::Resolved { delta: pops, fill } => {
-            run(algorithm, policy, scenario, config, move |_| {
-                Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
-            })
-        }
-        Policy::Unbounded => run(algorithm, policy, scenario, config, |_| Unbounded),
-        Policy::Displaced => run(algorithm, policy, scenario, config, displacing),
-        Policy::Unfenced => run(algorithm, policy, scenario, config, |_| unfenced()),
-    }
-}
-
-fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
-    algorithm: Algorithm,
-    policy: Policy,
-    scenario: &Scenario,
-    config: &Config,
-    // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
-    make: impl Fn(usize) -> P + Copy + Send + Sync + 'static,
-) -> Report {
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
     let scene = Scene { config: &config, scenario, names: &names };
-    let n = scenario.capacity;
-    let (once, often) = (Taken::Once, Taken::AtLeastOnce);
+    if !algorithm.has_policy() {
+        return plain(algorithm, &scene);
+    }
+    match policy {
+        Policy::Full => fenced(algorithm, &scene, |_| Full),
+        Policy::Asymmetric => fenced(algorithm, &scene, |_| Asymmetric::<Simulated>::new()),
+        Policy::Bounded { delta: pops, fill } => fenced(algorithm, &scene, move |_| {
+            Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
+        }),
+        Policy::Resolved { delta: pops, fill } => fenced(algorithm, &scene, move |_| {
+            Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
+        }),
+        Policy::Unbounded => fenced(algorithm, &scene, |_| Unbounded),
+        Policy::Displaced => fenced(algorithm, &scene, displacing),
+        Policy::Unfenced => fenced(algorithm, &scene, |_| unfenced()),
+    }
+}
+
+/// A queue with a fence policy.
+fn fenced<P: StoreLoad<Simulated> + Send + Sync + 'static>(
+    algorithm: Algorithm,
+    scene: &Scene<'_>,
+    // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
+    make: impl Fn(usize) -> P + Copy + Send + Sync + 'static,
+) -> Report {
+    let n = scene.scenario.capacity;
+    let once = Taken::Once;
     match algorithm {
         Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
             ChaseLev::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
@@ -244,6 +240,19 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
         Algorithm::Thep => scene.deque(once, Then::Goes, || {
             Thep::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
+        Algorithm::Salsa => {
+            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, make);
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+        }
+        other => panic!("{other:?} has no policy"),
+    }
+}
+
+/// A queue without one.
+fn plain(algorithm: Algorithm, scene: &Scene<'_>) -> Report {
+    let n = scene.scenario.capacity;
+    let (once, often) = (Taken::Once, Taken::AtLeastOnce);
+    match algorithm {
         Algorithm::Split => scene
             .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
         Algorithm::Private => scene.deque(once, Then::Stays, Private::<u64, Simulated>::default),
@@ -266,31 +275,30 @@ fn run<P: StoreLoad<Simulated> + Send + Sync + 'static>(
         Algorithm::Injector => {
             let queue =
                 |n| Injector::<u64, Simulated, 1>::with_capacity(n).expect(POWER).with_patience(1);
-            explore(&config, &shared::injector(scenario, queue))
-        }
-        Algorithm::Salsa => {
-            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, make);
-            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+            explore(scene.config, &shared::injector(scene.scenario, queue))
         }
         Algorithm::SalsaCas => {
             let pool = || SalsaCas::<u32, Simulated>::new(CHUNK);
-            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
         }
         // It has forks and joins in place of pushes and pops.
-        Algorithm::Stack => explore(&config, &stack::shipped(scenario, stack::Exposes::Later)),
+        Algorithm::Stack => {
+            explore(scene.config, &stack::shipped(scene.scenario, stack::Exposes::Later))
+        }
         Algorithm::ConcBag => {
             let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
             // All consumers take from one bag.
-            explore(&config, &shared::pool(scenario, pool, Consume::consume))
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.consume()))
         }
         Algorithm::WsMsq => {
             let pool = || WsMsq::<u32, Simulated>::with_retention(Retention::NONE);
-            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
         }
         Algorithm::WsLifo => {
             let pool = || WsLifo::<u32, Simulated>::with_retention(Retention::NONE);
-            explore(&config, &shared::pool(scenario, pool, |thief| thief.steal(0)))
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
         }
+        other => panic!("{other:?} has a policy"),
     }
 }
 

@@ -126,6 +126,56 @@ impl<O: Owner<u64, Thief: 'static> + 'static> Subject for Deque<O> {
 pub(super) const THIEVES: [&str; 7] =
     ["thief 1", "thief 2", "thief 3", "thief 4", "thief 5", "thief 6", "thief 7"];
 
+/// A [`Subject`] of any type: the model is compiled once, and not once for each queue and policy.
+trait AnySubject {
+    fn push(&self, task: u64);
+    fn pop(&self) -> Option<u64>;
+    fn is_awaited(&self) -> bool;
+    fn thief(&self) -> Box<dyn AnyThief>;
+}
+
+impl<S: Subject> AnySubject for S {
+    fn push(&self, task: u64) {
+        Subject::push(self, task);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        Subject::pop(self)
+    }
+
+    fn is_awaited(&self) -> bool {
+        Subject::is_awaited(self)
+    }
+
+    fn thief(&self) -> Box<dyn AnyThief> {
+        Box::new(Handle::<S>(Subject::thief(self)))
+    }
+}
+
+/// A thief's handle of any type.
+trait AnyThief {
+    fn another(&self) -> Box<dyn AnyThief>;
+    /// By a fresh handle, which keeps nothing of the steals before.
+    fn steal(&self);
+}
+
+struct Handle<S: Subject>(S::Thief);
+
+impl<S: Subject> AnyThief for Handle<S> {
+    fn another(&self) -> Box<dyn AnyThief> {
+        Box::new(Handle::<S>(self.0.clone()))
+    }
+
+    fn steal(&self) {
+        let thief = self.0.clone();
+        operation(Call::Steal, || S::steal(&thief));
+        if size_of_val(&thief) <= size_of::<usize>() {
+            drop(thief);
+            crate::engine::forget();
+        }
+    }
+}
+
 /// The model: `make` makes the queue, whose words are called `names`; the others are the client's.
 ///
 /// The model panics if the scenario has more than seven thieves.
@@ -140,50 +190,51 @@ pub fn model<S: Subject>(
     let waits = scenario.script.iter().any(|step| matches!(step, Step::Watch | Step::Stay));
     names.extend(waits.then(|| Naming::hidden("ended")));
     let scenario = Arc::new(scenario.clone());
-    move |threads| {
-        let queue = make(scenario.capacity);
-        let words = if scenario.one_line { scenario.stores.min(1) } else { scenario.stores };
-        let client = (0..words).map(|_| <Simulated as Memory>::Word::new(0)).collect();
-        let ended = waits.then(|| Arc::new(<Simulated as Memory>::Word::new(0)));
-        threads.name_words(names.clone());
-        for task in 1..=u64::from(scenario.tasks) {
-            operation(Call::Push(task), || {
-                queue.push(task);
-                Outcome::Done
-            });
-        }
-        let thief = queue.thief();
-        let plan = Arc::clone(&scenario);
-        let all = ended.clone();
-        threads.spawn("owner", move || own(&queue, &plan, &client, all.as_deref()));
-        for name in THIEVES.iter().take(scenario.thieves as usize) {
-            let thief = thief.clone();
-            let steals = scenario.steals;
-            let ended = ended.clone();
-            threads.spawn(name, move || {
-                for _ in 0..steals {
-                    // A fresh handle keeps nothing of the steals before.
-                    let thief = thief.clone();
-                    operation(Call::Steal, || S::steal(&thief));
-                    if size_of_val(&thief) <= size_of::<usize>() {
-                        drop(thief);
-                        crate::engine::forget();
-                    }
-                }
-                if let Some(ended) = ended {
-                    ended.fetch_add(1, Relaxed);
-                }
-            });
-        }
-        // The last handle goes when all is over: what its going does is no part of the model.
-        threads.finally(move || drop(thief));
+    move |threads| set_up(threads, Box::new(make(scenario.capacity)), &scenario, &names, waits)
+}
+
+fn set_up(
+    threads: &mut Threads,
+    queue: Box<dyn AnySubject>,
+    scenario: &Arc<Scenario>,
+    names: &[Naming],
+    waits: bool,
+) {
+    let words = if scenario.one_line { scenario.stores.min(1) } else { scenario.stores };
+    let client = (0..words).map(|_| <Simulated as Memory>::Word::new(0)).collect();
+    let ended = waits.then(|| Arc::new(<Simulated as Memory>::Word::new(0)));
+    threads.name_words(names.to_vec());
+    for task in 1..=u64::from(scenario.tasks) {
+        operation(Call::Push(task), || {
+            queue.push(task);
+            Outcome::Done
+        });
     }
+    let thief = queue.thief();
+    let plan = Arc::clone(scenario);
+    let all = ended.clone();
+    threads.spawn("owner", move || own(&*queue, &plan, &client, all.as_deref()));
+    for name in THIEVES.iter().take(scenario.thieves as usize) {
+        let thief = thief.another();
+        let steals = scenario.steals;
+        let ended = ended.clone();
+        threads.spawn(name, move || {
+            for _ in 0..steals {
+                thief.steal();
+            }
+            if let Some(ended) = ended {
+                ended.fetch_add(1, Relaxed);
+            }
+        });
+    }
+    // The last handle goes when all is over: what its going does is no part of the model.
+    threads.finally(move || drop(thief));
 }
 
 type Client = Vec<<Simulated as Memory>::Word>;
 
-fn own<S: Subject>(
-    queue: &S,
+fn own(
+    queue: &dyn AnySubject,
     scenario: &Scenario,
     client: &Client,
     ended: Option<&<Simulated as Memory>::Word>,

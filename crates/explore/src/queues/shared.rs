@@ -9,6 +9,7 @@ use poach_deque::{Injector, Steal};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
+use super::any::{AnyConsumer, AnyPool, AnyProducer};
 use super::scenario::{Scenario, Step, THIEVES};
 use super::taken::Taken;
 use crate::history::{Call, Outcome};
@@ -18,17 +19,17 @@ pub(super) const FEW: &str = "a model has fewer producers and consumers than a p
 pub(super) const LITTLE: &str = "a model needs little memory";
 
 /// Puts a task into a consumer's pool.
-pub(super) fn put<R: Produce<u32>>(producer: &mut R, pool: usize, task: u32) {
+pub(super) fn put(producer: &mut AnyProducer, pool: usize, task: u32) {
     assert!(producer.produce_force(pool, task).is_ok(), "{LITTLE}");
 }
 
 /// What the threads leave to the final check.
-struct Left<C> {
+struct Left {
     taken: RefCell<Vec<u32>>,
-    consumers: RefCell<Vec<C>>,
+    consumers: RefCell<Vec<AnyConsumer>>,
 }
 
-impl<C: Consume<u32>> Left<C> {
+impl Left {
     /// A consumer takes a task of its own pool, or steals one. That it finds none says nothing about
     /// the pool: that is for the pool's policy to find out.
     fn take(&self, take: impl FnOnce() -> Option<u32>) -> bool {
@@ -80,59 +81,65 @@ impl<C: Consume<u32>> Left<C> {
 pub fn pool<P: Mechanism<u32> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> Option<P>,
-    rob: fn(&mut P::Consumer) -> Option<u32>,
+    rob: fn(&mut dyn Consume<u32>) -> Option<u32>,
 ) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
     let scenario = Arc::new(scenario.clone());
-    move |threads| {
-        let pools = Arc::new(make().expect(LITTLE));
-        let mut producer = pools.producer().expect(FEW);
-        let mut first = pools.consumer().expect(FEW);
-        let thieves: Vec<_> = (0..scenario.thieves).map(|_| pools.consumer().expect(FEW)).collect();
-        let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
-        let mut push = move |task: u32| {
-            operation(Call::Push(task.into()), || {
-                put(&mut producer, 0, task);
-                Outcome::Done
-            });
-        };
-        (1..=scenario.tasks).for_each(&mut push);
-        let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count() as u32;
-        let most = scenario.tasks + pushes;
-        let (plan, own) = (Arc::clone(&scenario), Rc::clone(&left));
-        threads.spawn("owner", move || {
-            for step in &plan.script {
-                match step {
-                    Step::Pop => {
-                        own.take(|| first.consume());
-                    }
-                    Step::PopAll => while own.take(|| first.consume()) {},
-                    Step::Push | Step::Watch | Step::Stay => {}
-                }
-            }
-            own.consumers.borrow_mut().push(first);
+    move |threads| set_up_pool(threads, AnyPool::of(make()), &scenario, rob)
+}
+
+fn set_up_pool(
+    threads: &mut Threads,
+    pools: Arc<AnyPool>,
+    scenario: &Arc<Scenario>,
+    rob: fn(&mut dyn Consume<u32>) -> Option<u32>,
+) {
+    let mut producer = pools.producer().expect(FEW);
+    let mut first = pools.consumer().expect(FEW);
+    let thieves: Vec<_> = (0..scenario.thieves).map(|_| pools.consumer().expect(FEW)).collect();
+    let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
+    let mut push = move |task: u32| {
+        operation(Call::Push(task.into()), || {
+            put(&mut producer, 0, task);
+            Outcome::Done
         });
-        for (name, mut thief) in THIEVES.iter().zip(thieves) {
-            let (steals, own) = (scenario.steals, Rc::clone(&left));
-            threads.spawn(name, move || {
-                for _ in 0..steals {
-                    own.take(|| rob(&mut thief));
+    };
+    (1..=scenario.tasks).for_each(&mut push);
+    let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count() as u32;
+    let most = scenario.tasks + pushes;
+    let (plan, own) = (Arc::clone(scenario), Rc::clone(&left));
+    threads.spawn("owner", move || {
+        for step in &plan.script {
+            match step {
+                Step::Pop => {
+                    own.take(|| first.consume());
                 }
-                own.consumers.borrow_mut().push(thief);
-            });
+                Step::PopAll => while own.take(|| first.consume()) {},
+                Step::Push | Step::Watch | Step::Stay => {}
+            }
         }
-        if pushes > 0 {
-            let first = scenario.tasks + 1;
-            threads.spawn("producer", move || (first..=most).for_each(&mut push));
-        }
-        threads.finally(move || {
-            left.check(most);
-            drop(pools);
+        own.consumers.borrow_mut().push(first);
+    });
+    for (name, mut thief) in THIEVES.iter().zip(thieves) {
+        let (steals, own) = (scenario.steals, Rc::clone(&left));
+        threads.spawn(name, move || {
+            for _ in 0..steals {
+                own.take(|| rob(&mut thief));
+            }
+            own.consumers.borrow_mut().push(thief);
         });
     }
+    if pushes > 0 {
+        let first = scenario.tasks + 1;
+        threads.spawn("producer", move || (first..=most).for_each(&mut push));
+    }
+    threads.finally(move || {
+        left.check(most);
+        drop(pools);
+    });
 }
 
 /// Chunks of one that go round: a producer stops before it takes one from the chunk pool, while another takes it
@@ -148,36 +155,37 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let pools = Arc::new(make().expect(LITTLE));
-        let mut producers = [(); 2].map(|()| pools.producer().expect(FEW));
-        let mut consumer = pools.consumer().expect(FEW);
-        // Two free chunks, or as many as this mechanism makes of two tasks.
-        (1..=2).for_each(|task| put(&mut producers[0], 0, task));
-        let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
-        left.taken.borrow_mut().extend(core::iter::from_fn(|| consumer.consume()));
-        let kept = Rc::new(RefCell::new(Vec::new()));
-        let [mut first, mut second] = producers;
-        let keep = Rc::clone(&kept);
-        threads.spawn("producer", move || {
-            put(&mut first, 0, 3);
-            keep.borrow_mut().push(first);
-        });
-        let (own, keep) = (Rc::clone(&left), Rc::clone(&kept));
-        threads.spawn("another", move || {
-            put(&mut second, 0, 4);
-            put(&mut second, 0, 5);
-            let task = consumer.consume();
-            own.taken.borrow_mut().extend(task);
-            put(&mut second, 0, 6);
-            keep.borrow_mut().push(second);
-            own.consumers.borrow_mut().push(consumer);
-        });
-        threads.finally(move || {
-            left.check(6);
-            drop((pools, kept));
-        });
-    }
+    move |threads| set_up_chunks_again(threads, AnyPool::of(make()))
+}
+
+fn set_up_chunks_again(threads: &mut Threads, pools: Arc<AnyPool>) {
+    let mut producers = [(); 2].map(|()| pools.producer().expect(FEW));
+    let mut consumer = pools.consumer().expect(FEW);
+    // Two free chunks, or as many as this mechanism makes of two tasks.
+    (1..=2).for_each(|task| put(&mut producers[0], 0, task));
+    let left = Rc::new(Left { taken: RefCell::default(), consumers: RefCell::default() });
+    left.taken.borrow_mut().extend(core::iter::from_fn(|| consumer.consume()));
+    let kept = Rc::new(RefCell::new(Vec::new()));
+    let [mut first, mut second] = producers;
+    let keep = Rc::clone(&kept);
+    threads.spawn("producer", move || {
+        put(&mut first, 0, 3);
+        keep.borrow_mut().push(first);
+    });
+    let (own, keep) = (Rc::clone(&left), Rc::clone(&kept));
+    threads.spawn("another", move || {
+        put(&mut second, 0, 4);
+        put(&mut second, 0, 5);
+        let task = consumer.consume();
+        own.taken.borrow_mut().extend(task);
+        put(&mut second, 0, 6);
+        keep.borrow_mut().push(second);
+        own.consumers.borrow_mut().push(consumer);
+    });
+    threads.finally(move || {
+        left.check(6);
+        drop((pools, kept));
+    });
 }
 
 /// The second of two consumers goes, and its pool with it, while a task is put there. The first finds the task.
@@ -192,25 +200,26 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let pools = Arc::new(make().expect(LITTLE));
-        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
-        let second = pools.consumer().expect(FEW);
-        let mut producer = pools.producer().expect(FEW);
-        let kept = Rc::new(RefCell::new(None));
-        let keep = Rc::clone(&kept);
-        threads.spawn("second", move || drop(second));
-        threads.spawn("producer", move || {
-            put(&mut producer, 1, 1);
-            *keep.borrow_mut() = Some(producer);
-        });
-        threads.finally(move || {
-            if taker.get() != Some(1) {
-                fail(Kind::Lost, "task 1 is left behind: nobody took it");
-            }
-            drop((pools, kept));
-        });
-    }
+    move |threads| set_up_consumer_goes(threads, AnyPool::of(make()))
+}
+
+fn set_up_consumer_goes(threads: &mut Threads, pools: Arc<AnyPool>) {
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+    let second = pools.consumer().expect(FEW);
+    let mut producer = pools.producer().expect(FEW);
+    let kept = Rc::new(RefCell::new(None));
+    let keep = Rc::clone(&kept);
+    threads.spawn("second", move || drop(second));
+    threads.spawn("producer", move || {
+        put(&mut producer, 1, 1);
+        *keep.borrow_mut() = Some(producer);
+    });
+    threads.finally(move || {
+        if taker.get() != Some(1) {
+            fail(Kind::Lost, "task 1 is left behind: nobody took it");
+        }
+        drop((pools, kept));
+    });
 }
 
 /// The second of two producers goes, and another comes and puts a task, while a consumer looks whether there is one.
@@ -226,31 +235,32 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let pools = Arc::new(make().expect(LITTLE));
-        let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
-        let [first, second] = [(); 2].map(|()| pools.producer().expect(FEW));
-        let (takers, producers) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
-        let keep = Rc::clone(&takers);
-        threads.spawn("looker", move || {
-            taker.check_empty();
-            *keep.borrow_mut() = Some(taker);
-        });
-        threads.spawn("second", move || drop(second));
-        let (comes_to, keep) = (Arc::clone(&pools), Rc::clone(&producers));
-        threads.spawn("third", move || {
-            let mut third = comes_to.producer().expect(FEW);
-            put(&mut third, 0, 1);
-            *keep.borrow_mut() = Some((third, comes_to));
-        });
-        threads.finally(move || {
-            let mut taker = takers.borrow_mut().take().expect("the looker leaves it");
-            if taker.get() != Some(1) {
-                fail(Kind::Lost, "task 1 is left behind: nobody took it");
-            }
-            drop((pools, first, producers));
-        });
-    }
+    move |threads| set_up_producer_goes(threads, AnyPool::of(make()))
+}
+
+fn set_up_producer_goes(threads: &mut Threads, pools: Arc<AnyPool>) {
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
+    let [first, second] = [(); 2].map(|()| pools.producer().expect(FEW));
+    let (takers, producers) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
+    let keep = Rc::clone(&takers);
+    threads.spawn("looker", move || {
+        taker.check_empty();
+        *keep.borrow_mut() = Some(taker);
+    });
+    threads.spawn("second", move || drop(second));
+    let (comes_to, keep) = (Arc::clone(&pools), Rc::clone(&producers));
+    threads.spawn("third", move || {
+        let mut third = comes_to.producer().expect(FEW);
+        put(&mut third, 0, 1);
+        *keep.borrow_mut() = Some((third, comes_to));
+    });
+    threads.finally(move || {
+        let mut taker = takers.borrow_mut().take().expect("the looker leaves it");
+        if taker.get() != Some(1) {
+            fail(Kind::Lost, "task 1 is left behind: nobody took it");
+        }
+        drop((pools, first, producers));
+    });
 }
 
 /// A queue into which any thread pushes and from which any thread takes.

@@ -104,6 +104,30 @@ fn one<T: Thief<u64>>(thief: &T) -> Vec<u64> {
     task.into_iter().collect()
 }
 
+/// What a model uses of a queue of any type, so that it is compiled once, and not once for each queue and policy.
+struct Queue {
+    owner: Rc<dyn AnyOwner>,
+    /// Takes what is left when nobody else is there.
+    last: Box<dyn Fn() -> Option<u64>>,
+    /// What a thief takes at once.
+    thieves: Vec<Box<dyn Fn() -> Vec<u64>>>,
+}
+
+trait AnyOwner {
+    fn push(&self, task: u64);
+    fn pop(&self) -> Option<u64>;
+}
+
+impl<O: Owner<u64>> AnyOwner for O {
+    fn push(&self, task: u64) {
+        Owner::push(self, task);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        Owner::pop(self)
+    }
+}
+
 fn model<O: Owner<u64, Thief: 'static> + 'static>(
     scenario: &Scenario,
     make: impl Fn() -> O,
@@ -114,51 +138,61 @@ fn model<O: Owner<u64, Thief: 'static> + 'static>(
     let scenario = scenario.clone();
     move |threads| {
         let queue = Rc::new(make());
-        let taken = Rc::new(RefCell::new(Vec::new()));
-        let tasks = u64::from(scenario.tasks);
-        (1..=tasks).for_each(|task| queue.push(task));
-        let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count();
-        let most = tasks + pushes as u64;
+        (1..=u64::from(scenario.tasks)).for_each(|task| queue.push(task));
         let last = queue.thief();
-        let stays = (then == Then::Stays).then(|| Rc::clone(&queue));
-        let mut thieves: Vec<O::Thief> = (0..scenario.thieves).map(|_| queue.thief()).collect();
-        let (keep, script) = (Rc::clone(&taken), scenario.script.clone());
-        threads.spawn("owner", move || {
-            let mut next = tasks;
-            let pop = || queue.pop().inspect(|task| keep.borrow_mut().push(*task)).is_some();
-            for step in script {
-                match step {
-                    Step::Push => {
-                        next += 1;
-                        queue.push(next);
-                    }
-                    Step::PopAll => while pop() {},
-                    _ => {
-                        pop();
-                    }
-                }
-            }
+        let thieves = (0..scenario.thieves).map(|_| {
+            let thief = queue.thief();
+            Box::new(move || take(&thief)) as Box<dyn Fn() -> Vec<u64>>
         });
-        for name in THIEVES.iter().take(scenario.thieves as usize) {
-            let (thief, keep) = (thieves.pop().expect("one for each"), Rc::clone(&taken));
-            let steals = scenario.steals;
-            threads.spawn(name, move || {
-                for _ in 0..steals {
-                    let tasks = take(&thief);
-                    keep.borrow_mut().extend(tasks);
+        let thieves = thieves.collect();
+        let queue = Queue { owner: queue, last: Box::new(move || left(&last)), thieves };
+        set_up(threads, queue, &scenario, how_often, then);
+    }
+}
+
+fn set_up(threads: &mut Threads, queue: Queue, scenario: &Scenario, how_often: Taken, then: Then) {
+    let Queue { owner, last, mut thieves } = queue;
+    let taken = Rc::new(RefCell::new(Vec::new()));
+    let tasks = u64::from(scenario.tasks);
+    let pushes = scenario.script.iter().filter(|step| **step == Step::Push).count();
+    let most = tasks + pushes as u64;
+    let stays = (then == Then::Stays).then(|| Rc::clone(&owner));
+    let (keep, script) = (Rc::clone(&taken), scenario.script.clone());
+    threads.spawn("owner", move || {
+        let mut next = tasks;
+        let pop = || owner.pop().inspect(|task| keep.borrow_mut().push(*task)).is_some();
+        for step in script {
+            match step {
+                Step::Push => {
+                    next += 1;
+                    owner.push(next);
                 }
-                drop(thief);
-            });
-        }
-        threads.finally(move || {
-            let mut taken = taken.borrow().clone();
-            match stays {
-                Some(queue) => taken.extend(core::iter::from_fn(|| queue.pop())),
-                None => taken.extend(core::iter::from_fn(|| left(&last))),
+                Step::PopAll => while pop() {},
+                _ => {
+                    pop();
+                }
             }
-            how_often.check(taken, most);
+        }
+    });
+    for name in THIEVES.iter().take(scenario.thieves as usize) {
+        let (thief, keep) = (thieves.pop().expect("one for each"), Rc::clone(&taken));
+        let steals = scenario.steals;
+        threads.spawn(name, move || {
+            for _ in 0..steals {
+                let tasks = thief();
+                keep.borrow_mut().extend(tasks);
+            }
+            drop(thief);
         });
     }
+    threads.finally(move || {
+        let mut taken = taken.borrow().clone();
+        match stays {
+            Some(owner) => taken.extend(core::iter::from_fn(|| owner.pop())),
+            None => taken.extend(core::iter::from_fn(last)),
+        }
+        how_often.check(taken, most);
+    });
 }
 
 /// What a thief takes that is alone.

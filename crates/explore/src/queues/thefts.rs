@@ -11,38 +11,34 @@ use std::sync::Arc;
 use poach_memory::{Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism};
 
-use super::shared::{FEW, LITTLE, put};
+use super::any::{AnyConsumer, AnyPool, AnyProducer};
+use super::shared::{FEW, put};
 use super::taken::Taken;
 use crate::{Kind, Simulated, SimulatedWord, Threads, engine, fail};
 
 /// What the threads leave to the end, so that no thread's end drops it.
-struct Stage<P: Mechanism<u32>> {
-    pools: Arc<P>,
+struct Stage {
+    pools: Arc<AnyPool>,
     taken: Rc<RefCell<Vec<u64>>>,
-    consumers: Rc<RefCell<Vec<P::Consumer>>>,
-    producers: Rc<RefCell<Vec<P::Producer>>>,
+    consumers: Rc<RefCell<Vec<AnyConsumer>>>,
+    producers: Rc<RefCell<Vec<AnyProducer>>>,
 }
 
-impl<P: Mechanism<u32> + 'static> Stage<P>
-where
-    P::Producer: 'static,
-    P::Consumer: 'static,
-{
-    fn new(pools: P) -> Self {
-        let pools = Arc::new(pools);
+impl Stage {
+    fn new(pools: Arc<AnyPool>) -> Self {
         Stage { pools, taken: Rc::default(), consumers: Rc::default(), producers: Rc::default() }
     }
 
-    fn consumers<const N: usize>(&self) -> [P::Consumer; N] {
+    fn consumers<const N: usize>(&self) -> [AnyConsumer; N] {
         [(); N].map(|()| self.pools.consumer().expect(FEW))
     }
 
-    fn producers<const N: usize>(&self) -> [P::Producer; N] {
+    fn producers<const N: usize>(&self) -> [AnyProducer; N] {
         [(); N].map(|()| self.pools.producer().expect(FEW))
     }
 
     /// In the set-up: a consumer takes a task from a pool.
-    fn takes(&self, consumer: &mut P::Consumer, from: usize) {
+    fn takes(&self, consumer: &mut AnyConsumer, from: usize) {
         let task = take(consumer, from).expect("the set-up has put it there");
         self.taken.borrow_mut().push(task.into());
     }
@@ -52,7 +48,7 @@ where
         &self,
         threads: &mut Threads,
         name: &'static str,
-        mut consumer: P::Consumer,
+        mut consumer: AnyConsumer,
         pools: &'static [usize],
     ) {
         let (taken, keep) = (Rc::clone(&self.taken), Rc::clone(&self.consumers));
@@ -70,7 +66,7 @@ where
         &self,
         threads: &mut Threads,
         name: &'static str,
-        mut producer: P::Producer,
+        mut producer: AnyProducer,
         tasks: &'static [u32],
     ) {
         let keep = Rc::clone(&self.producers);
@@ -83,7 +79,7 @@ where
     }
 
     /// A thread that sees a pool empty, in which there always is a task.
-    fn looker(&self, threads: &mut Threads, mut consumer: P::Consumer, pool: usize) {
+    fn looker(&self, threads: &mut Threads, mut consumer: AnyConsumer, pool: usize) {
         let keep = Rc::clone(&self.consumers);
         threads.spawn("looker", move || {
             if consumer.is_empty(pool) {
@@ -113,7 +109,7 @@ where
 }
 
 /// Takes a task of pool `from`: the consumer's own, or another's.
-fn take<C: Consume<u32>>(consumer: &mut C, from: usize) -> Option<u32> {
+fn take(consumer: &mut AnyConsumer, from: usize) -> Option<u32> {
     if consumer.number() == from {
         return consumer.consume();
     }
@@ -136,15 +132,16 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [owner] = stage.consumers();
-        let [first, second] = stage.producers();
-        stage.taker(threads, "owner", owner, &[0]);
-        stage.putter(threads, "producer 1", first, &[1]);
-        stage.putter(threads, "producer 2", second, &[2]);
-        stage.end(threads, 2);
-    }
+    move |threads| set_up_fed_by_two(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_fed_by_two(threads: &mut Threads, stage: Stage) {
+    let [owner] = stage.consumers();
+    let [first, second] = stage.producers();
+    stage.taker(threads, "owner", owner, &[0]);
+    stage.putter(threads, "producer 1", first, &[1]);
+    stage.putter(threads, "producer 2", second, &[2]);
+    stage.end(threads, 2);
 }
 
 /// A thief has stolen a chunk, and goes on in it while it is robbed of it.
@@ -159,19 +156,20 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [owner, mut thief, robber] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=3).for_each(|task| put(&mut producer, 0, task));
-        stage.producers.borrow_mut().push(producer);
-        stage.takes(&mut thief, 0);
-        // The victim's thread has nothing to do but to be there.
-        stage.taker(threads, "owner", owner, &[]);
-        stage.taker(threads, "thief", thief, &[1, 1]);
-        stage.taker(threads, "robber", robber, &[1]);
-        stage.end(threads, 3);
-    }
+    move |threads| set_up_robbed_thief(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_robbed_thief(threads: &mut Threads, stage: Stage) {
+    let [owner, mut thief, robber] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=3).for_each(|task| put(&mut producer, 0, task));
+    stage.producers.borrow_mut().push(producer);
+    stage.takes(&mut thief, 0);
+    // The victim's thread has nothing to do but to be there.
+    stage.taker(threads, "owner", owner, &[]);
+    stage.taker(threads, "thief", thief, &[1, 1]);
+    stage.taker(threads, "robber", robber, &[1]);
+    stage.end(threads, 3);
 }
 
 /// A thief steals a chunk at which the owner is, and is robbed of it in its window.
@@ -186,18 +184,19 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [mut owner, thief, robber] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=3).for_each(|task| put(&mut producer, 0, task));
-        stage.producers.borrow_mut().push(producer);
-        stage.takes(&mut owner, 0);
-        stage.taker(threads, "owner", owner, &[0]);
-        stage.taker(threads, "thief", thief, &[0]);
-        stage.taker(threads, "robber", robber, &[1]);
-        stage.end(threads, 3);
-    }
+    move |threads| set_up_robbed_in_window(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_robbed_in_window(threads: &mut Threads, stage: Stage) {
+    let [mut owner, thief, robber] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=3).for_each(|task| put(&mut producer, 0, task));
+    stage.producers.borrow_mut().push(producer);
+    stage.takes(&mut owner, 0);
+    stage.taker(threads, "owner", owner, &[0]);
+    stage.taker(threads, "thief", thief, &[0]);
+    stage.taker(threads, "robber", robber, &[1]);
+    stage.end(threads, 3);
 }
 
 /// The kernel refuses a thief's visit for a while, and the thief, in its window, is robbed of the chunk. Nobody may wait for ever.
@@ -214,19 +213,23 @@ where
 {
     move |threads| {
         let allowed = Arc::new(<Simulated as Memory>::Word::new(1));
-        let stage = Stage::new(make(Arc::clone(&allowed)).expect(LITTLE));
-        // Relaxed: the threads begin after the set-up.
-        allowed.store(0, Ordering::Relaxed);
-        let [owner, thief, robber] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=2).for_each(|task| put(&mut producer, 0, task));
-        stage.producers.borrow_mut().push(producer);
-        stage.taker(threads, "owner", owner, &[0]);
-        stage.taker(threads, "thief", thief, &[0]);
-        stage.taker(threads, "robber", robber, &[1]);
-        threads.spawn("kernel", move || allowed.store(1, Ordering::Release));
-        stage.end(threads, 2);
+        let stage = Stage::new(AnyPool::of(make(Arc::clone(&allowed))));
+        set_up_refused(threads, stage, allowed);
     }
+}
+
+fn set_up_refused(threads: &mut Threads, stage: Stage, allowed: Arc<SimulatedWord>) {
+    // Relaxed: the threads begin after the set-up.
+    allowed.store(0, Ordering::Relaxed);
+    let [owner, thief, robber] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=2).for_each(|task| put(&mut producer, 0, task));
+    stage.producers.borrow_mut().push(producer);
+    stage.taker(threads, "owner", owner, &[0]);
+    stage.taker(threads, "thief", thief, &[0]);
+    stage.taker(threads, "robber", robber, &[1]);
+    threads.spawn("kernel", move || allowed.store(1, Ordering::Release));
+    stage.end(threads, 2);
 }
 
 /// Of a chunk of two one is taken. The owner and a thief are after the last, and a producer puts two more, for which the chunk
@@ -240,17 +243,18 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [mut owner, thief] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=2).for_each(|task| put(&mut producer, 0, task));
-        stage.takes(&mut owner, 0);
-        stage.taker(threads, "owner", owner, &[0, 0]);
-        stage.taker(threads, "thief", thief, &[0]);
-        stage.putter(threads, "producer", producer, &[3, 4]);
-        stage.end(threads, 4);
-    }
+    move |threads| set_up_refilled(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_refilled(threads: &mut Threads, stage: Stage) {
+    let [mut owner, thief] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=2).for_each(|task| put(&mut producer, 0, task));
+    stage.takes(&mut owner, 0);
+    stage.taker(threads, "owner", owner, &[0, 0]);
+    stage.taker(threads, "thief", thief, &[0]);
+    stage.putter(threads, "producer", producer, &[3, 4]);
+    stage.end(threads, 4);
 }
 
 /// A thief has stolen two chunks, and goes from the one to the other while it is robbed of one.
@@ -265,19 +269,20 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [owner, mut thief, robber] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=4).for_each(|task| put(&mut producer, 0, task));
-        stage.producers.borrow_mut().push(producer);
-        stage.takes(&mut thief, 0);
-        stage.takes(&mut thief, 0);
-        stage.taker(threads, "owner", owner, &[]);
-        stage.taker(threads, "thief", thief, &[1, 1]);
-        stage.taker(threads, "robber", robber, &[1]);
-        stage.end(threads, 4);
-    }
+    move |threads| set_up_two_chunks(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_two_chunks(threads: &mut Threads, stage: Stage) {
+    let [owner, mut thief, robber] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=4).for_each(|task| put(&mut producer, 0, task));
+    stage.producers.borrow_mut().push(producer);
+    stage.takes(&mut thief, 0);
+    stage.takes(&mut thief, 0);
+    stage.taker(threads, "owner", owner, &[]);
+    stage.taker(threads, "thief", thief, &[1, 1]);
+    stage.taker(threads, "robber", robber, &[1]);
+    stage.end(threads, 4);
 }
 
 /// Chunks of two that a thief names in its list before that has to grow.
@@ -295,18 +300,19 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [owner, mut thief, looker] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=2 * (HELD + 1)).for_each(|task| put(&mut producer, 0, task));
-        stage.producers.borrow_mut().push(producer);
-        (0..HELD).for_each(|_| stage.takes(&mut thief, 0));
-        stage.taker(threads, "owner", owner, &[]);
-        stage.taker(threads, "thief", thief, &[0]);
-        stage.looker(threads, looker, 1);
-        stage.end(threads, u64::from(2 * (HELD + 1)));
-    }
+    move |threads| set_up_held_grows(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_held_grows(threads: &mut Threads, stage: Stage) {
+    let [owner, mut thief, looker] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=2 * (HELD + 1)).for_each(|task| put(&mut producer, 0, task));
+    stage.producers.borrow_mut().push(producer);
+    (0..HELD).for_each(|_| stage.takes(&mut thief, 0));
+    stage.taker(threads, "owner", owner, &[]);
+    stage.taker(threads, "thief", thief, &[0]);
+    stage.looker(threads, looker, 1);
+    stage.end(threads, u64::from(2 * (HELD + 1)));
 }
 
 /// Chunks of one that a producer names in its list before that has to grow.
@@ -325,15 +331,16 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| {
-        let stage = Stage::new(make().expect(LITTLE));
-        let [owner, thief, looker] = stage.consumers();
-        let [mut producer] = stage.producers();
-        (1..=LISTED).for_each(|task| put(&mut producer, 0, task));
-        stage.taker(threads, "owner", owner, &[]);
-        stage.taker(threads, "thief", thief, &[0]);
-        stage.looker(threads, looker, 0);
-        stage.putter(threads, "producer", producer, &[9]);
-        stage.end(threads, u64::from(LISTED) + 1);
-    }
+    move |threads| set_up_list_grows(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_list_grows(threads: &mut Threads, stage: Stage) {
+    let [owner, thief, looker] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=LISTED).for_each(|task| put(&mut producer, 0, task));
+    stage.taker(threads, "owner", owner, &[]);
+    stage.taker(threads, "thief", thief, &[0]);
+    stage.looker(threads, looker, 0);
+    stage.putter(threads, "producer", producer, &[9]);
+    stage.end(threads, u64::from(LISTED) + 1);
 }
