@@ -31,8 +31,6 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, byte_ptr, eax, qword_ptr, rax, rdi, rsi, xmm0};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 use super::{CannotMeasure, Pattern};
@@ -64,9 +62,9 @@ impl Probe {
         Probe::of(assemble(pattern, run, chain, Some(missing)), missing + 8)
     }
 
-    fn of(code: Result<Vec<u8>, IcedError>, reach: usize) -> Result<Probe, CannotMeasure> {
-        let code = code.map_err(|error| CannotMeasure::Assembler(error.to_string()))?;
-        Ok(Probe { mapping: Mapping::new(&code)?, reach })
+    fn of(code: Option<Vec<u8>>, reach: usize) -> Result<Probe, CannotMeasure> {
+        let far = || CannotMeasure::Assembler("the code or its stores span more than 2 GB".into());
+        Ok(Probe { mapping: Mapping::new(&code.ok_or_else(far)?)?, reach })
     }
 
     /// Bytes of a buffer that the stores need.
@@ -99,36 +97,60 @@ fn offset(pattern: Pattern, store: usize) -> usize {
     }
 }
 
-fn assemble(
-    pattern: Pattern,
-    run: usize,
-    chain: usize,
-    missing: Option<usize>,
-) -> Result<Vec<u8>, IcedError> {
-    let mut code = CodeAssembler::new(64)?;
-    let mut repeat = code.create_label();
+/// The code; `None` if a store or the loop's beginning is farther away than an instruction can say.
+fn assemble(pattern: Pattern, run: usize, chain: usize, missing: Option<usize>) -> Option<Vec<u8>> {
     // 3 converges on 1 within the warm-up's first repeats, and a root of 1 takes the same time ever after.
-    code.mov(eax, 3)?;
-    code.cvtsi2sd(xmm0, eax)?;
-    code.set_label(&mut repeat)?;
+    let mut code = vec![0xb8, 3, 0, 0, 0]; // mov eax, 3
+    code.extend([0xf2, 0x0f, 0x2a, 0xc0]); // cvtsi2sd xmm0, eax
+    let repeat = code.len();
     if let Some(missing) = missing {
-        code.clflush(byte_ptr(rdi + missing))?;
-        code.mfence()?;
-        code.mov(qword_ptr(rdi + missing), rsi)?;
+        code.extend([0x0f, 0xae]); // clflush [rdi + missing]
+        behind_rdi(&mut code, 7, missing)?;
+        code.extend([0x0f, 0xae, 0xf0]); // mfence
+        store(&mut code, missing)?;
     }
-    for store in 0..run {
+    for at in 0..run {
         match pattern {
-            Pattern::None => code.lea(rax, qword_ptr(rsi + 1))?,
-            _ => code.mov(qword_ptr(rdi + offset(pattern, store)), rsi)?,
+            Pattern::None => code.extend([0x48, 0x8d, 0x46, 0x01]), // lea rax, [rsi + 1]
+            _ => store(&mut code, offset(pattern, at))?,
         }
     }
     for _ in 0..chain {
-        code.sqrtsd(xmm0, xmm0)?;
+        code.extend([0xf2, 0x0f, 0x51, 0xc0]); // sqrtsd xmm0, xmm0
     }
-    code.dec(rsi)?;
-    code.jnz(repeat)?;
-    code.ret()?;
-    code.assemble(0)
+    code.extend([0x48, 0xff, 0xce]); // dec rsi
+    // jnz repeat: the distance is counted from the instruction's end.
+    let back = i32::try_from(code.len() - repeat).ok()?;
+    if let Ok(near) = i8::try_from(-2 - back) {
+        code.extend([0x75, near.cast_unsigned()]);
+    } else {
+        code.extend([0x0f, 0x85]);
+        code.extend((-back).checked_sub(6)?.to_le_bytes());
+    }
+    code.push(0xc3); // ret
+    Some(code)
+}
+
+/// `mov [rdi + offset], rsi`.
+fn store(code: &mut Vec<u8>, offset: usize) -> Option<()> {
+    code.extend([0x48, 0x89]);
+    behind_rdi(code, 6, offset)
+}
+
+/// The operand `[rdi + offset]` beside the register, or the part of the opcode, of this number: in as few bytes as can be.
+fn behind_rdi(code: &mut Vec<u8>, register: u8, offset: usize) -> Option<()> {
+    const RDI: u8 = 7;
+    let offset = i32::try_from(offset).ok()?;
+    let both = register << 3 | RDI;
+    match i8::try_from(offset) {
+        Ok(0) => code.push(both),
+        Ok(near) => code.extend([0x40 | both, near.cast_unsigned()]),
+        Err(_) => {
+            code.push(0x80 | both);
+            code.extend(offset.to_le_bytes());
+        }
+    }
+    Some(())
 }
 
 #[derive(Debug)]
@@ -166,7 +188,65 @@ impl Drop for Mapping {
 
 #[cfg(test)]
 mod tests {
+    use iced_x86::IcedError;
+    use iced_x86::code_asm::{CodeAssembler, byte_ptr, eax, qword_ptr, rax, rdi, rsi, xmm0};
+
     use super::*;
+
+    /// [`assemble`] by an assembler that knows all instructions.
+    fn assembled(
+        pattern: Pattern,
+        run: usize,
+        chain: usize,
+        missing: Option<usize>,
+    ) -> Result<Vec<u8>, IcedError> {
+        let mut code = CodeAssembler::new(64)?;
+        let mut repeat = code.create_label();
+        code.mov(eax, 3)?;
+        code.cvtsi2sd(xmm0, eax)?;
+        code.set_label(&mut repeat)?;
+        if let Some(missing) = missing {
+            code.clflush(byte_ptr(rdi + missing))?;
+            code.mfence()?;
+            code.mov(qword_ptr(rdi + missing), rsi)?;
+        }
+        for store in 0..run {
+            match pattern {
+                Pattern::None => code.lea(rax, qword_ptr(rsi + 1))?,
+                _ => code.mov(qword_ptr(rdi + offset(pattern, store)), rsi)?,
+            }
+        }
+        for _ in 0..chain {
+            code.sqrtsd(xmm0, xmm0)?;
+        }
+        code.dec(rsi)?;
+        code.jnz(repeat)?;
+        code.ret()?;
+        code.assemble(0)
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_an_assembler() {
+        for pattern in [Pattern::Lines, Pattern::Words, Pattern::One, Pattern::None] {
+            for run in [0, 1, 2, 3, 15, 16, 17, 40, 100] {
+                for chain in [0, 1, 7, 26, 27, 28, 29, 30, 31, 32, 300] {
+                    for missing in [None, Some(0), Some(64), Some(127), Some(128), Some(7_040)] {
+                        assert_eq!(
+                            assemble(pattern, run, chain, missing),
+                            assembled(pattern, run, chain, missing).ok(),
+                            "{pattern:?} {run} {chain} {missing:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_far_away_is_refused() {
+        assert_eq!(assemble(Pattern::Words, 0, 0, Some(1 << 31)), None);
+        assert!(assemble(Pattern::Words, 0, 0, Some((1 << 31) - 1)).is_some());
+    }
 
     #[test]
     fn the_code_stores_where_the_pattern_says_and_nowhere_else() {
