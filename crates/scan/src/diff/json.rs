@@ -88,6 +88,11 @@ impl Sizes {
 ///
 /// The writer's own.
 pub fn json(diff: &Diff<'_>, out: &mut impl Write) -> io::Result<()> {
+    json_to(diff, out)
+}
+
+fn json_to(diff: &Diff<'_>, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     let side = |scan: &'_ Scan| (scan.taken, scan.interrupted);
     let ((old, old_interrupted), (new, new_interrupted)) = (side(diff.old), side(diff.new));
     let document = Document {

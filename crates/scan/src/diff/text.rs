@@ -27,6 +27,16 @@ const WITH_SIZE: usize = 60;
 ///
 /// The writer's own.
 pub fn text(diff: &Diff<'_>, extent: &Extent, look: Look, out: &mut impl Write) -> io::Result<()> {
+    text_to(diff, extent, look, out)
+}
+
+fn text_to(
+    diff: &Diff<'_>,
+    extent: &Extent,
+    look: Look,
+    mut out: &mut dyn Write,
+) -> io::Result<()> {
+    let out = &mut out;
     let paint = Paint(look);
     let shown = diff.largest(extent.depth, extent.top);
     if !shown.is_empty() {

@@ -43,6 +43,11 @@ const COLUMNS: [&str; 13] = [
 ///
 /// The writer's own.
 pub fn csv(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()> {
+    csv_to(scan, extent, out)
+}
+
+fn csv_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     let mut out = ::csv::Writer::from_writer(out);
     out.write_record(COLUMNS)?;
     let mut entries = Entries::new(scan, extent, Order::Size);

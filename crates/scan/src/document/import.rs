@@ -19,7 +19,11 @@ const NEITHER: &str =
 /// # Errors
 ///
 /// If it is none of these, was cut, or is damaged: never a part of a tree without a word.
-pub fn read(document: impl Read) -> Result<Scan, ImportError> {
+pub fn read(mut document: impl Read) -> Result<Scan, ImportError> {
+    read_from(&mut document)
+}
+
+fn read_from(document: &mut dyn Read) -> Result<Scan, ImportError> {
     let mut document = BufReader::with_capacity(1 << 16, document);
     if document.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         return read_plain(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(document)));

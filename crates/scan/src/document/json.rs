@@ -230,6 +230,11 @@ impl<'a> Row<'a> {
 ///
 /// The writer's own.
 pub fn json(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()> {
+    json_to(scan, extent, out)
+}
+
+fn json_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     let document = Document {
         head: Head::new(scan, extent),
         repeated: scan

@@ -13,6 +13,8 @@
 //! | [`html`] | people: a page for a browser, with a treemap and a sunburst | as a terminal shows it |
 //! | [`snapshot`] | to be compared later, in a small file; read back | its bytes |
 //!
+//! Each writer and reader is compiled here, once, and not again for each type of stream.
+//!
 //! Text in any of the first three holds no control character and none that turns writing around: JSON escapes
 //! them, so that a document may be looked at on a terminal.
 

@@ -45,6 +45,11 @@ enum Line<'a> {
 ///
 /// The writer's own.
 pub fn ndjson(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()> {
+    ndjson_to(scan, extent, out)
+}
+
+fn ndjson_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     let mut line = |line: &Line<'_>| {
         line.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, OneLine))?;
         out.write_all(b"\n")

@@ -89,6 +89,11 @@ impl Look {
 ///
 /// The writer's own.
 pub fn text(scan: &Scan, extent: &Extent, look: Look, out: &mut impl Write) -> io::Result<()> {
+    text_to(scan, extent, look, out)
+}
+
+fn text_to(scan: &Scan, extent: &Extent, look: Look, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     let mut summary = Vec::new();
     totals::write(scan, look, &mut summary)?;
     let below = summary.split(|&byte| byte == b'\n').count() - 1;

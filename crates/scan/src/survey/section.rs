@@ -125,6 +125,11 @@ fn time(seconds: i64) -> String {
 ///
 /// The writer's own.
 pub fn text(sections: &[Section], look: Look, out: &mut impl Write) -> io::Result<()> {
+    text_to(sections, look, out)
+}
+
+fn text_to(sections: &[Section], look: Look, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     for section in sections {
         section.write(look, out)?;
     }
@@ -151,6 +156,11 @@ impl Text {
     ///
     /// The writer's own.
     pub fn write(&mut self, told: Told<'_>, out: &mut impl Write) -> io::Result<()> {
+        self.write_to(told, out)
+    }
+
+    fn write_to(&mut self, told: Told<'_>, mut out: &mut dyn Write) -> io::Result<()> {
+        let out = &mut out;
         let look = self.look;
         match told {
             Told::Section(section) if section.report != Report::Duplicates => {
@@ -254,6 +264,10 @@ const SCHEMA: u32 = 1;
 ///
 /// The writer's own.
 pub fn json(sections: &[Section], out: &mut impl Write) -> io::Result<()> {
+    json_to(sections, out)
+}
+
+fn json_to(sections: &[Section], mut out: &mut dyn Write) -> io::Result<()> {
     struct Reports<'a>(&'a [Section]);
     impl Serialize for Reports<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -265,6 +279,7 @@ pub fn json(sections: &[Section], out: &mut impl Write) -> io::Result<()> {
         schema: u32,
         reports: Reports<'a>,
     }
+    let out = &mut out;
     let document = Document { schema: SCHEMA, reports: Reports(sections) };
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")

@@ -67,6 +67,11 @@ struct Whole<'a> {
 /// The writer's own; and [`io::ErrorKind::InvalidInput`] of a scan without
 /// [`Options::keep_files`](crate::Options::keep_files).
 pub fn html(scan: &Scan, measure: Measure, out: &mut impl Write) -> io::Result<()> {
+    html_to(scan, measure, out)
+}
+
+fn html_to(scan: &Scan, measure: Measure, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     needs_files(scan)?;
     let data = Data::new(scan, measure);
     let mut rest = PAGE;

@@ -15,6 +15,11 @@ use crate::{Kind, Scan};
 /// The writer's own; and [`io::ErrorKind::InvalidInput`] of a scan without
 /// [`Options::keep_files`](crate::Options::keep_files).
 pub fn ncdu(scan: &Scan, out: &mut impl Write) -> io::Result<()> {
+    ncdu_to(scan, out)
+}
+
+fn ncdu_to(scan: &Scan, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     needs_files(scan)?;
     let version = env!("CARGO_PKG_VERSION");
     let taken = scan.taken;

@@ -18,6 +18,11 @@ use crate::{Kind, Scan};
 /// The writer's own; and [`io::ErrorKind::InvalidInput`] of a scan without
 /// [`Options::keep_files`](crate::Options::keep_files), or with a path of more than 1,048,576 bytes.
 pub fn snapshot(scan: &Scan, out: &mut impl Write) -> io::Result<()> {
+    snapshot_to(scan, out)
+}
+
+fn snapshot_to(scan: &Scan, mut out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut out;
     needs_files(scan)?;
     out.write_all(&MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
