@@ -24,11 +24,14 @@ fn a_pool_that_is_refused_is_amiss_and_the_program_ends_with_one() {
 
 #[test]
 fn a_document_has_every_finding_of_the_page() {
+    // Two runs may differ in what they measure, so each is compared with what it says itself.
     let (code, page, _) = doctor(&[], "2");
-    let (same, document, _) = doctor(&["--json"], "2");
-    assert_eq!(code, same);
+    assert_eq!(code, i32::from(page.lines().any(|line| line.starts_with("amiss"))), "{page}");
+    let (code, document, _) = doctor(&["--json"], "2");
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let findings = document["findings"].as_array().unwrap();
+    let amiss = findings.iter().any(|finding| finding["state"] == "amiss");
+    assert_eq!(code, i32::from(amiss), "{document}");
     assert_eq!(findings.len() * 2, page.lines().count());
     for finding in findings {
         assert!(page.contains(finding["what"].as_str().unwrap()), "{page}");

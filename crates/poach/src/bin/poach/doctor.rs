@@ -257,14 +257,19 @@ fn bound() -> Finding {
 
 /// What a look at the clock costs.
 fn clock() -> Finding {
-    const LOOKS: u32 = 1_000;
+    const LOOKS: u32 = 100;
+    const ROUNDS: u32 = 20;
     /// Nanoseconds, above which the clock is a system call.
     const DEAR: u128 = 200;
-    let start = Instant::now();
-    for _ in 0..LOOKS {
-        std::hint::black_box(Instant::now());
-    }
-    let each = start.elapsed().as_nanos() / u128::from(LOOKS);
+    let round = || {
+        let start = Instant::now();
+        for _ in 0..LOOKS {
+            std::hint::black_box(Instant::now());
+        }
+        start.elapsed().as_nanos() / u128::from(LOOKS)
+    };
+    // The shortest, as a round in which another program had the processor says nothing of the clock.
+    let each = (0..ROUNDS).map(|_| round()).min().unwrap_or(0);
     let given = format!("a look takes {each} ns");
     if each <= DEAR {
         Finding::new(
