@@ -16,11 +16,12 @@ mod table;
 use table::{Mutant, mutants};
 
 /// What several queues use, and finds itself at the root of their crate.
-const SHARED: [&str; 9] = [
+const SHARED: [&str; 10] = [
     "deque/src/handles.rs",
     "deque/src/lap.rs",
     "deque/src/lock.rs",
     "deque/src/owned.rs",
+    "deque/src/owner_line.rs",
     "deque/src/ring",
     "pool/src/extent.rs",
     "pool/src/hazard.rs",
@@ -85,15 +86,42 @@ fn plant(mutant: &Mutant, crates: &Path, folder: &Path) -> PathBuf {
     let mut page = String::new();
     let mut shared = Vec::new();
     if !file.starts_with(&queue) {
-        let within = |source: &&str| Path::new(mutant.file).starts_with(source);
-        let source = SHARED.into_iter().find(within).expect("a mutant is in a queue or shared");
-        shared.push(module(source));
-        copy(mutant, &crates.join(source), &file, folder, &[], &mut page);
+        let sources = with_users(mutant.file, crates);
+        shared.extend(sources.iter().map(|source| module(source)));
+        for source in sources {
+            copy(mutant, &crates.join(source), &file, folder, &shared, &mut page);
+        }
     }
     copy(mutant, &queue, &file, folder, &shared, &mut page);
     let root = folder.join("mod.rs");
     write(&root, &page);
     root
+}
+
+/// The shared source that `file` is in, and each that uses it or another of them.
+fn with_users(file: &str, crates: &Path) -> Vec<&'static str> {
+    let within = |source: &&str| Path::new(file).starts_with(source);
+    let mut found =
+        vec![SHARED.into_iter().find(within).expect("a mutant is in a queue or shared")];
+    let mut next = 0;
+    while let Some(used) = found.get(next) {
+        next += 1;
+        let by_name = format!("crate::{}", module(used));
+        let others = SHARED.into_iter().filter(|source| !found.contains(source));
+        let users: Vec<_> =
+            others.filter(|source| mentions(&crates.join(source), &by_name)).collect();
+        found.extend(users);
+    }
+    found
+}
+
+/// Whether a source has these words.
+fn mentions(source: &Path, words: &str) -> bool {
+    if source.is_dir() {
+        let mut entries = fs::read_dir(source).expect("a folder of sources");
+        return entries.any(|entry| mentions(&entry.expect("a source").path(), words));
+    }
+    fs::read_to_string(source).expect("a source can be read").contains(words)
 }
 
 /// Copies a file or a folder of sources, with the edit where it belongs and the mutant's own copies of what is `shared`.

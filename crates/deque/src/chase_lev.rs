@@ -31,7 +31,7 @@
 //! reads may be a pop's; a thief acquires it. What happens to the slot is `ring`'s
 //! affair.
 //!
-//! *The end of the owner.* An owner that is dropped sets `closed` after its last store of `tail`. A
+//! *The end of the owner.* An owner that is dropped closes its line after its last store of `tail`. A
 //! thief that sees it (acquire) sees them all, so no margin is left.
 
 use std::sync::Arc;
@@ -40,22 +40,15 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::{handles, methods};
-use crate::owned::Owned;
-use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
+use crate::handles::{handles, methods, owner};
+use crate::owner_line::OwnerLine;
+use crate::ring::{Buffer, CapacityError, Rings};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
     owner: CachePadded<OwnerLine<T, M, P>>,
     thieves: CachePadded<ThievesLine<T, M>>,
-    closed: M::Word,
-}
-
-struct OwnerLine<T, M: Memory, P> {
-    tail: M::Word,
-    buffer: Owned<Buffer<T, M>>,
-    policy: P,
 }
 
 /// What thieves write.
@@ -65,6 +58,13 @@ struct ThievesLine<T, M: Memory> {
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
+    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
+        Shared {
+            owner: CachePadded::new(owner),
+            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
+        }
+    }
+
     fn len(&self) -> usize {
         // Relaxed, both: an estimate, out of date at once.
         let head = self.thieves.head.load(Ordering::Relaxed);
@@ -115,70 +115,7 @@ pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send> ChaseLev<T> {
-    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::with_policy(Full)
-    }
-}
-
-impl<T: Send, P: StoreLoad<Machine>> ChaseLev<T, P> {
-    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
-    pub fn with_policy(policy: P) -> Self {
-        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
-    }
-
-    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
-    ///
-    /// # Errors
-    ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(policy, capacity, 0)
-    }
-}
-
 impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
-    /// As [`with_capacity`](ChaseLev::with_capacity), in any memory, with the first task at `index`: for models, and for tests
-    /// of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](ChaseLev::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        let (rings, buffer) = Rings::new(capacity, index)?;
-        let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine {
-                tail: M::Word::new(index),
-                buffer: Owned::new(buffer),
-                policy,
-            }),
-            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
-            closed: M::Word::new(0),
-        });
-        Ok(ChaseLev { shared, not_sync: PhantomData })
-    }
-
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
-    pub fn capacity(&self) -> usize {
-        self.buffer().capacity()
-    }
-
-    #[inline(always)]
-    fn buffer(&self) -> &Buffer<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        unsafe { self.shared.owner.buffer.get() }
-    }
-
-    /// The policy that this queue was made with.
-    pub fn policy(&self) -> &P {
-        &self.shared.owner.policy
-    }
-
     /// The last task, for which the owner and the thieves compete (Figure 2c, lines 30-40).
     #[inline(never)]
     fn pop_last(&self, index: u64, head: u64) -> Option<T> {
@@ -212,20 +149,9 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        let buffer = self.buffer();
-        if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
-        {
-            return Err(OutOfMemory(task));
-        }
-        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { buffer.write(tail, task) };
-        let next = tail.wrapping_add(1);
-        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
-        self.shared.owner.tail.store(next, Ordering::Release);
-        Ok(())
+        let shared = &*self.shared;
+        // SAFETY: this is the owner's handle, and both lines were made together.
+        unsafe { shared.owner.push(&shared.thieves.rings, task) }
     }
 
     #[inline(always)]
@@ -257,19 +183,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for ChaseLev<T, P, M> {}
-
-impl<T, P: StoreLoad<M>, M: Memory> Drop for ChaseLev<T, P, M> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `Thief::resolve`; see "The end of the owner".
-        self.shared.closed.store(1, Ordering::Release);
-    }
-}
-
-impl<T: Send, P: StoreLoad<Machine> + Default> Default for ChaseLev<T, P> {
-    fn default() -> Self {
-        Self::with_policy(P::default())
-    }
-}
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
@@ -321,8 +234,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     #[inline(never)]
     fn resolve(&self, head: u64) -> Result<(), Steal<T>> {
         let shared = &*self.shared;
-        // Acquire: pairs with the release in the owner's drop.
-        if !shared.owner.policy.resolve() && shared.closed.load(Ordering::Acquire) == 0 {
+        if !shared.owner.policy.resolve() && !shared.owner.is_closed() {
             return Err(Steal::Abort);
         }
         // Acquire: as in `steal`.
@@ -331,5 +243,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     }
 }
 
+owner!(ChaseLev, "ChaseLev");
 handles!([T, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
 methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

@@ -31,6 +31,82 @@ macro_rules! handles {
     };
 }
 
+/// The constructors of an owner's handle whose queue is made by `starting_at`, and what it says of itself: Chase-Lev's, THE's
+/// and THEP's.
+macro_rules! owner {
+    ($owner:ident, $name:literal) => {
+        impl<T: Send> $owner<T> {
+            /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+            pub fn new() -> Self {
+                Self::with_policy(::poach_memory::Full)
+            }
+        }
+
+        impl<T: Send, P: StoreLoad<Machine>> $owner<T, P> {
+            /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+            pub fn with_policy(policy: P) -> Self {
+                match Self::with_capacity(policy, crate::ring::DEFAULT_CAPACITY) {
+                    Ok(queue) => queue,
+                    Err(_) => crate::out_of_memory::<T>(),
+                }
+            }
+
+            /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
+            ///
+            /// # Errors
+            ///
+            /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+            pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
+                Self::starting_at(policy, capacity, 0)
+            }
+        }
+
+        impl<T: Send, P: StoreLoad<M>, M: Memory> $owner<T, P, M> {
+            #[doc = concat!("As [`with_capacity`](", $name, "::with_capacity), in any memory, with the first task at `index`:")]
+            /// for models, and for tests of indices that wrap around.
+            ///
+            /// # Errors
+            ///
+            #[doc = concat!("As [`with_capacity`](", $name, "::with_capacity).")]
+            #[doc(hidden)]
+            pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
+                let (rings, buffer) = crate::ring::Rings::new(capacity, index)?;
+                let owner = OwnerLine::new(index, buffer, policy);
+                let shared = ::std::sync::Arc::new(Shared::new(owner, index, rings));
+                Ok($owner { shared, not_sync: ::core::marker::PhantomData })
+            }
+
+            /// Slots in the ring now. It doubles when it is full and never shrinks.
+            pub fn capacity(&self) -> usize {
+                self.buffer().capacity()
+            }
+
+            /// The policy that this queue was made with.
+            pub fn policy(&self) -> &P {
+                &self.shared.owner.policy
+            }
+
+            #[inline(always)]
+            fn buffer(&self) -> &Buffer<T, M> {
+                // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+                unsafe { self.shared.owner.buffer() }
+            }
+        }
+
+        impl<T: Send, P: StoreLoad<Machine> + Default> Default for $owner<T, P> {
+            fn default() -> Self {
+                Self::with_policy(P::default())
+            }
+        }
+
+        impl<T, P: StoreLoad<M>, M: Memory> Drop for $owner<T, P, M> {
+            fn drop(&mut self) {
+                self.shared.owner.close();
+            }
+        }
+    };
+}
+
 /// The methods of [`Owner`](crate::Owner) and [`Thief`](crate::Thief) on a queue's own types, so that nobody has to
 /// import a trait who names one queue.
 ///
@@ -104,3 +180,4 @@ macro_rules! methods {
 
 pub(crate) use handles;
 pub(crate) use methods;
+pub(crate) use owner;

@@ -33,6 +33,7 @@ mod lap;
 mod lock;
 pub mod mutex;
 mod owned;
+mod owner_line;
 pub mod private;
 mod ring;
 pub mod split;

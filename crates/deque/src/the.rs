@@ -44,22 +44,15 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::{handles, methods};
+use crate::handles::{handles, methods, owner};
 use crate::lock::Lock;
-use crate::owned::Owned;
-use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
+use crate::owner_line::OwnerLine;
+use crate::ring::{Buffer, CapacityError, Rings};
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
     thieves: CachePadded<ThievesLine<T, M>>,
-    closed: M::Word,
-}
-
-struct OwnerLine<T, M: Memory, P> {
-    tail: M::Word,
-    buffer: Owned<Buffer<T, M>>,
-    policy: P,
 }
 
 struct ThievesLine<T, M: Memory> {
@@ -73,6 +66,18 @@ struct ThievesLine<T, M: Memory> {
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
+    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
+        Shared {
+            owner: CachePadded::new(owner),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(index),
+                gone: M::Word::new(index),
+                lock: Lock::new(),
+                rings,
+            }),
+        }
+    }
+
     fn len(&self) -> usize {
         // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);
@@ -161,101 +166,14 @@ pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send> The<T> {
-    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::with_policy(Full)
-    }
-}
-
-impl<T: Send, P: StoreLoad<Machine>> The<T, P> {
-    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
-    pub fn with_policy(policy: P) -> Self {
-        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
-    }
-
-    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
-    ///
-    /// # Errors
-    ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(policy, capacity, 0)
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> The<T, P, M> {
-    /// As [`with_capacity`](The::with_capacity), in any memory, with the first task at `index`: for models, and for tests
-    /// of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](The::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        let (rings, buffer) = Rings::new(capacity, index)?;
-        let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine {
-                tail: M::Word::new(index),
-                buffer: Owned::new(buffer),
-                policy,
-            }),
-            thieves: CachePadded::new(ThievesLine {
-                head: M::Word::new(index),
-                gone: M::Word::new(index),
-                lock: Lock::new(),
-                rings,
-            }),
-            closed: M::Word::new(0),
-        });
-        Ok(The { shared, not_sync: PhantomData })
-    }
-
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
-    pub fn capacity(&self) -> usize {
-        self.buffer().capacity()
-    }
-
-    #[inline(always)]
-    fn buffer(&self) -> &Buffer<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        unsafe { self.shared.owner.buffer.get() }
-    }
-
-    /// The policy that this queue was made with.
-    pub fn policy(&self) -> &P {
-        &self.shared.owner.policy
-    }
-}
-
-impl<T: Send, P: StoreLoad<Machine> + Default> Default for The<T, P> {
-    fn default() -> Self {
-        Self::with_policy(P::default())
-    }
-}
-
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
     type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        let buffer = self.buffer();
-        if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
-        {
-            return Err(OutOfMemory(task));
-        }
-        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { buffer.write(tail, task) };
-        let next = tail.wrapping_add(1);
-        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
-        self.shared.owner.tail.store(next, Ordering::Release);
-        Ok(())
+        let shared = &*self.shared;
+        // SAFETY: this is the owner's handle, and both lines were made together.
+        unsafe { shared.owner.push(&shared.thieves.rings, task) }
     }
 
     #[inline(always)]
@@ -286,13 +204,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for The<T, P, M> {}
-
-impl<T, P: StoreLoad<M>, M: Memory> Drop for The<T, P, M> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `Thief::certain`: who sees it sees the last `tail`.
-        self.shared.closed.store(1, Ordering::Release);
-    }
-}
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
@@ -342,10 +253,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     #[cold]
     #[inline(never)]
     fn certain(&self) -> bool {
-        // Acquire: pairs with the release in the owner's drop.
-        self.shared.owner.policy.resolve() || self.shared.closed.load(Ordering::Acquire) != 0
+        self.shared.owner.policy.resolve() || self.shared.owner.is_closed()
     }
 }
 
+owner!(The, "The");
 handles!([T, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
 methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

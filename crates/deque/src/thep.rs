@@ -59,11 +59,11 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::{handles, methods};
+use crate::handles::{handles, methods, owner};
 use crate::lap::{SILENT, beat_after};
 use crate::lock::{Lock, Wait};
-use crate::owned::Owned;
-use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
+use crate::owner_line::OwnerLine;
+use crate::ring::{Buffer, CapacityError, Rings};
 use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
@@ -72,13 +72,6 @@ struct Shared<T, M: Memory, P> {
     /// may count on".
     echo: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<T, M>>,
-    closed: M::Word,
-}
-
-struct OwnerLine<T, M: Memory, P> {
-    tail: M::Word,
-    buffer: Owned<Buffer<T, M>>,
-    policy: P,
 }
 
 struct ThievesLine<T, M: Memory> {
@@ -108,6 +101,19 @@ fn ahead(index: u64, head: u64) -> i32 {
 }
 
 impl<T, M: Memory, P> Shared<T, M, P> {
+    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
+        Shared {
+            owner: CachePadded::new(owner),
+            echo: CachePadded::new(M::Word::new(SILENT)),
+            thieves: CachePadded::new(ThievesLine {
+                head: M::Word::new(pack(0, index as u32)),
+                gone: M::Word::new(index),
+                lock: Lock::new(),
+                rings,
+            }),
+        }
+    }
+
     fn len(&self) -> usize {
         // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);
@@ -164,76 +170,7 @@ pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
     shared: Arc<Shared<T, M, P>>,
 }
 
-impl<T: Send> Thep<T> {
-    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::with_policy(Full)
-    }
-}
-
-impl<T: Send, P: StoreLoad<Machine>> Thep<T, P> {
-    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
-    pub fn with_policy(policy: P) -> Self {
-        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
-    }
-
-    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
-    ///
-    /// # Errors
-    ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-    pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(policy, capacity, 0)
-    }
-}
-
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
-    /// As [`with_capacity`](Thep::with_capacity), in any memory, with the first task at `index`: for models, and for tests
-    /// of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](Thep::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        let (rings, buffer) = Rings::new(capacity, index)?;
-        let shared = Arc::new(Shared {
-            owner: CachePadded::new(OwnerLine {
-                tail: M::Word::new(index),
-                buffer: Owned::new(buffer),
-                policy,
-            }),
-            echo: CachePadded::new(M::Word::new(SILENT)),
-            thieves: CachePadded::new(ThievesLine {
-                head: M::Word::new(pack(0, index as u32)),
-                gone: M::Word::new(index),
-                lock: Lock::new(),
-                rings,
-            }),
-            closed: M::Word::new(0),
-        });
-        Ok(Thep { shared, not_sync: PhantomData })
-    }
-
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
-    pub fn capacity(&self) -> usize {
-        self.buffer().capacity()
-    }
-
-    #[inline(always)]
-    fn buffer(&self) -> &Buffer<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
-        unsafe { self.shared.owner.buffer.get() }
-    }
-
-    /// The policy that this queue was made with.
-    pub fn policy(&self) -> &P {
-        &self.shared.owner.policy
-    }
-
     /// The owner has seen `head` above the task that it wants (lines 91-99). Whether the task is its
     /// own after all.
     #[cold]
@@ -256,31 +193,14 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<Machine> + Default> Default for Thep<T, P> {
-    fn default() -> Self {
-        Self::with_policy(P::default())
-    }
-}
-
 impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
     type Thief = Thief<T, P, M>;
 
     #[inline(always)]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        let buffer = self.buffer();
-        if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(&self.shared.thieves.rings, tail)
-        {
-            return Err(OutOfMemory(task));
-        }
-        // SAFETY: there is room at `tail`, which is the owner's, and `shared` keeps the rings.
-        unsafe { buffer.write(tail, task) };
-        let next = tail.wrapping_add(1);
-        // Release: pairs with a thief's acquire of `tail`, which then sees the task.
-        self.shared.owner.tail.store(next, Ordering::Release);
-        Ok(())
+        let shared = &*self.shared;
+        // SAFETY: this is the owner's handle, and both lines were made together.
+        unsafe { shared.owner.push(&shared.thieves.rings, task) }
     }
 
     #[inline(always)]
@@ -327,13 +247,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Thep<T, P, M> {}
-
-impl<T, P: StoreLoad<M>, M: Memory> Drop for Thep<T, P, M> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `Thief::within_margin`: who sees it sees the last `tail`.
-        self.shared.closed.store(1, Ordering::Release);
-    }
-}
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
     #[inline]
@@ -415,10 +328,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
         let mut wait = Wait::<M>::new();
         loop {
-            // Acquire, both: pair with the release of the echo in `pop`, and that in the owner's drop.
-            if self.shared.echo.load(Ordering::Acquire) == u64::from(beat)
-                || self.shared.closed.load(Ordering::Acquire) != 0
-            {
+            // Acquire: pairs with the release of the echo in `pop`.
+            if self.shared.echo.load(Ordering::Acquire) == u64::from(beat) || owner.is_closed() {
                 return self.tail(head);
             }
             let (tail, length) = self.tail(head);
@@ -430,5 +341,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     }
 }
 
+owner!(Thep, "Thep");
 handles!([T, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
 methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

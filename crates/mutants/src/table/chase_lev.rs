@@ -137,8 +137,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
+        file: "deque/src/owner_line.rs",
         was: "unsafe { buffer.write(tail, task) };",
-        is: "self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
+        is: "self.tail.store(tail.wrapping_add(1), Ordering::Release);
         unsafe { buffer.write(tail, task) };",
         scene: Scene::Brief,
         caught: Caught::Race,

@@ -97,7 +97,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-closed-unseen",
         why: "a thief in doubt goes on waiting when the owner has gone",
-        was: "|| self.shared.closed.load(Ordering::Acquire) != 0",
+        was: "|| owner.is_closed()",
         is: "",
         scene: Scene::Leaves,
         caught: Caught::Deadlock,

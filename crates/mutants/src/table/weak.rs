@@ -17,9 +17,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-chase-lev-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/chase_lev.rs",
-        was: "self.shared.owner.tail.store(next, Ordering::Release);",
-        is: "self.shared.owner.tail.store(next, Ordering::Relaxed);",
+        file: "deque/src/owner_line.rs",
+        was: "self.tail.store(tail.wrapping_add(1), Ordering::Release);",
+        is: "self.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         ..HERE
     },
     Mutant {
@@ -85,9 +85,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-the-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/the.rs",
-        was: "self.shared.owner.tail.store(next, Ordering::Release);",
-        is: "self.shared.owner.tail.store(next, Ordering::Relaxed);",
+        file: "deque/src/owner_line.rs",
+        was: "self.tail.store(tail.wrapping_add(1), Ordering::Release);",
+        is: "self.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         queue: Queue::The,
         ..HERE
     },
