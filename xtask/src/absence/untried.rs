@@ -4,7 +4,8 @@
 //! The list is read from the source, so that it cannot fall behind: functions, methods, macros, traits with their
 //! methods, enums, and structs with public fields; not what is `unsafe`, since the compiler keeps safe code from it. A bare `pub` is an item that users reach (rustc's `unreachable_pub`
 //! says so), and what a public trait declares is as well. A function of a type that has no `self` makes something, so it
-//! must stand behind its type, `Type::name`; of everything else the name is enough.
+//! must stand behind its type, `Type::name`; of everything else the name is enough. What a macro gives to its parameter
+//! (`impl $type`) is of each type that comes first where that macro is used.
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,14 +25,43 @@ const LIBRARIES: [&str; 9] =
 const KINDS: [&str; 6] = ["struct", "enum", "union", "trait", "macro", "fn"];
 
 /// Something that a user can call, make or implement.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Item {
-    /// The type or the trait that it belongs to.
+    /// The type or the trait that it belongs to; a parameter of a macro with its `$`.
     of: Option<String>,
     name: String,
     line: usize,
     /// An associated function without `self`.
     makes: bool,
+    /// The macro that it stands in.
+    by: Option<String>,
+}
+
+impl Item {
+    /// The item; if it belongs to a parameter of its macro, one for each use of that.
+    fn of_each(self, uses: &[(String, String)]) -> Vec<Item> {
+        match (&self.of, &self.by) {
+            (Some(of), Some(by)) if of.starts_with('$') => uses
+                .iter()
+                .filter(|(name, _)| name == by)
+                .map(|(_, first)| Item { of: Some(first.clone()), ..self.clone() })
+                .collect(),
+            _ => vec![self],
+        }
+    }
+}
+
+/// Each use of a macro whose first argument is a name: the macro's, and that.
+fn uses(tokens: &[Token]) -> Vec<(String, String)> {
+    let of_four = tokens.windows(4).filter(|four| {
+        let [name, mark, open, first] = four else { return false };
+        let named = |token: &Token| token.text.starts_with(char::is_alphabetic);
+        named(name)
+            && mark.text == "!"
+            && ["(", "{", "["].contains(&open.text.as_str())
+            && named(first)
+    });
+    of_four.map(|four| (four[0].text.clone(), four[3].text.clone())).collect()
 }
 
 /// Appends each public item below `root` that nothing tries.
@@ -39,13 +69,18 @@ pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     for library in LIBRARIES {
         let home = root.join("crates").join(library);
         let tried = Tried::of(&home)?;
+        let mut files = Vec::new();
         for (path, source) in sources(&home.join("src"))? {
             let file = crate::run::from_root(root, &path).to_string().replace('\\', "/");
-            if rules::is_test_file(&file) || file.ends_with("/compile_fail.rs") {
-                continue;
+            if !rules::is_test_file(&file) && !file.ends_with("/compile_fail.rs") {
+                let tokens = flatten(&source).with_context(|| file.clone())?;
+                files.push((file, tokens));
             }
-            let tokens = flatten(&source).with_context(|| file.clone())?;
-            for item in items(&tokens).into_iter().filter(|item| !tried.has(item)) {
+        }
+        let uses: Vec<_> = files.iter().flat_map(|(_, tokens)| uses(tokens)).collect();
+        for (file, tokens) in &files {
+            let items = items(tokens).into_iter().flat_map(|item| item.of_each(&uses));
+            for item in items.filter(|item| !tried.has(item)) {
                 let of = item.of.map_or(String::new(), |of| format!("{of}::"));
                 findings.push(Finding {
                     file: file.clone(),
@@ -182,6 +217,7 @@ fn items(tokens: &[Token]) -> Vec<Item> {
     // The `impl`s and public traits that we are in: name, whether it is a trait, in which all is public, depth.
     let mut inside: Vec<(String, bool, usize)> = Vec::new();
     let mut next: Option<(String, bool)> = None;
+    let mut by: Option<(String, usize)> = None;
     let mut depth = 0;
     let mut public = false;
     let mut at = 0;
@@ -197,12 +233,16 @@ fn items(tokens: &[Token]) -> Vec<Item> {
             }
             "}" => {
                 inside.retain(|&(.., level)| level < depth);
+                by.take_if(|&mut (_, level)| level == depth);
                 depth -= 1;
             }
             // A trait without a body, or a field of a type named like a keyword's: nothing opens.
             ";" => next = None,
             "impl" if depth == inside.last().map_or(depth, |&(.., level)| level - 1) => {
                 next = Some((implemented(&tokens[at + 1..]), false));
+            }
+            "macro_rules" if tokens.len() > at + 2 => {
+                by = Some((tokens[at + 2].text.clone(), depth + 1));
             }
             "pub" => {
                 public = tokens.get(at + 1).is_some_and(|next| next.text != "(");
@@ -223,7 +263,8 @@ fn items(tokens: &[Token]) -> Vec<Item> {
             if !keeps_out && (text != "struct" || has_public_fields(&tokens[at + 2..])) {
                 let of_type = within.is_some_and(|&(_, of_trait, _)| !of_trait);
                 let makes = text == "fn" && of_type && !has_receiver(&tokens[at + 2..]);
-                items.push(Item { of, name: name.to_owned(), line: token.line, makes });
+                let by = by.as_ref().map(|(name, _)| name.clone());
+                items.push(Item { of, name: name.to_owned(), line: token.line, makes, by });
             }
             if text == "trait" {
                 next = Some((name.to_owned(), true));
@@ -240,20 +281,23 @@ fn items(tokens: &[Token]) -> Vec<Item> {
 /// The name of the type that an `impl` is of, from the tokens behind the word.
 fn implemented(tokens: &[Token]) -> String {
     let mut depth = 0;
-    let mut name = "";
+    let mut name = String::new();
     let mut before = "";
     for token in tokens {
         match token.text.as_str() {
             "<" => depth += 1,
             ">" if before != "-" => depth -= 1,
             "{" | "where" => break,
-            "for" if depth == 0 => name = "",
-            word if depth == 0 && word.starts_with(char::is_alphabetic) => name = word,
+            "for" if depth == 0 => name = String::new(),
+            word if depth == 0 && word.starts_with(char::is_alphabetic) => {
+                let mark = if before == "$" { "$" } else { "" };
+                name = format!("{mark}{word}");
+            }
             _ => {}
         }
         before = &token.text;
     }
-    name.to_owned()
+    name
 }
 
 /// Whether the fields of a struct, from the tokens behind its name, are for everybody to set: whether the first is.
@@ -328,6 +372,15 @@ mod tests {
         let some = format!("#![forbid(unsafe_code)] {}", named.replace("Pool", "Other"));
         assert_eq!(found(SOURCE, &some, ""), ["3 Pool", "5 Pool::new"]);
         assert!(found(SOURCE, &some, "/// Pool::new();").is_empty());
+    }
+
+    #[test]
+    fn what_a_macro_gives_its_parameter_is_of_each_type_that_it_is_used_for() {
+        let source = "macro_rules! owner { ($owner:ident) => { impl<T> $owner<T> { pub fn new() -> Self {} } }; }
+            pub struct A; pub struct B; owner!(A); owner! { B }";
+        assert_eq!(found(source, "#![forbid(unsafe_code)] fn f() { B::new() }", ""), ["1 A::new"]);
+        let both = "#![forbid(unsafe_code)] fn f() { A::new(); B::new() }";
+        assert!(found(source, both, "").is_empty());
     }
 
     #[test]
