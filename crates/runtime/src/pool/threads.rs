@@ -77,18 +77,24 @@ impl ThreadBuilder {
 
     /// Starts a thread that works until the pool ends.
     pub(crate) fn spawn(mut self) -> io::Result<ThreadHandle<()>> {
-        self.describe().spawn(move || self.run())
+        self.describe()?.spawn(move || self.run())
     }
 
     /// What the thread is to be like; its worker is told how large a call stack that gives it.
-    fn describe(&mut self) -> thread::Builder {
+    fn describe(&mut self) -> io::Result<thread::Builder> {
         let bytes = self.stack_size.unwrap_or_else(environment::stack);
+        // On Windows the standard library rounds it up past the last number there is, and the thread has a call stack of
+        // the default size, while its worker would rely on this one.
+        if isize::try_from(bytes).is_err() {
+            let why = format!("no address space has room for a call stack of {bytes} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         self.slot.stack = Some(bytes);
         let thread = thread::Builder::new().stack_size(bytes);
-        match &self.name {
+        Ok(match &self.name {
             Some(name) => thread.name(name.clone()),
             None => thread,
-        }
+        })
     }
 }
 
@@ -225,7 +231,7 @@ impl<'h> Builder<'h> {
         let wrapper = &wrapper;
         thread::scope(|scope| {
             let mut spawner = |mut worker: ThreadBuilder| {
-                worker.describe().spawn_scoped(scope, move || wrapper(worker)).map(drop)
+                worker.describe()?.spawn_scoped(scope, move || wrapper(worker)).map(drop)
             };
             let pool = self.build_with(Some(&mut spawner))?;
             Ok(with_pool(&pool))
