@@ -327,7 +327,8 @@ fn document(options: &Options, systems: &[System], samples: &[Vec<f64>], found: 
     })
 }
 
-#[cfg(test)]
+// The programs that stand in for the peers are scripts of the shell.
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
