@@ -1,4 +1,19 @@
-//! Work stealing without fences: fork-join parallelism for Rust.
+//! Fork-join parallelism by work stealing, without fences in the owner's way.
+//!
+//! # Which one do I want?
+//!
+//! | you have | use |
+//! |---|---|
+//! | two computations | [`join`]; where a fork must cost next to nothing, [`Worker::join`] |
+//! | a loop | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; one that may fail, [`try_par_for`]; a slice to sort, [`par_sort`] |
+//! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
+//! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
+//! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
+//! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
+//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`set_global_builder`] |
+//! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
+//! | tasks from producer threads for consumer threads | [`pool::TaskPool`] |
+//! | a scheduler of your own | [`deque`] |
 //!
 //! ```
 //! fn sum(numbers: &[u64]) -> u64 {
@@ -14,18 +29,8 @@
 //! assert_eq!(sum(&numbers), 4_999_950_000);
 //! ```
 //!
-//! | you have | use |
-//! |---|---|
-//! | two things to do | [`join`], or, where a fork must cost next to nothing, [`Worker::join`] |
-//! | any number of things that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; from a body that stays on its thread, [`in_place_scope`] |
-//! | something that may take its time | [`spawn`], to be joined, awaited or cancelled; [`spawn_fifo`], [`spawn_at`]; with no handle, [`spawn_detached`] |
-//! | something for every worker | [`broadcast`]; with everything else stopped meanwhile, [`interrupt`] and [`check`] |
-//! | a loop | [`par_for`], [`par_reduce`], [`par_map`], [`par_chunks`], [`par_chunks_mut`]; that may fail, [`try_par_for`]; a slice to be sorted, [`par_sort`] |
-//! | a wait for something outside | [`blocking`]; for another task, [`yield_now`] |
-//! | your own number of threads, names, handlers, threads of your own | [`ThreadPool::builder`]; for the global pool, [`set_global_builder`] |
-//! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
-//! | a scheduler of your own | [`deque`] |
-//! | producers and consumers | [`pool`] |
+//! Functions that are called outside of any pool use the [global pool](global). Its first use creates it, with one worker for each
+//! processor, or as many as the environment variable `POACH_THREADS` says.
 //!
 //! # Coming from another library
 //!
@@ -45,12 +50,9 @@
 //! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | no fence in the owner's pop |
 //! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], where order does not matter; its async gets (feature `async`) and handles in any `select!` | disconnected when one side is gone |
 //!
-//! A program for each stands in the crate's `examples/`.
+//! The crate's directory `examples/` has a program for each.
 //!
-//! In an async program: await a [`spawn`]'s handle; do not call [`join`] on a thread of the executor, which would work for Poach meanwhile.
-//!
-//! Functions called outside any pool use the [global one](global), made at its first use with a worker for
-//! each processor, or as many as the environment variable `POACH_THREADS` says.
+//! In an async program, await the handle of a [`spawn`]. Do not call [`join`] on a thread of the executor: that thread would run Poach's tasks meanwhile.
 
 pub use poach_runtime::{
     BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
@@ -67,11 +69,10 @@ pub use poach_runtime::{
     yield_now,
 };
 
-/// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, each with its
-/// fence policies. Its examples have the name of its own crate, `poach_deque`, in the place of `poach::deque`.
+/// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, with their
+/// fence policies. This is the crate `poach_deque`, whose name its examples use.
 pub use poach_deque as deque;
-/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool). Its examples have the name of its own crate, `poach_pool`, in
-/// the place of `poach::pool`.
+/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool). This is the crate `poach_pool`, whose name its examples use.
 pub use poach_pool as pool;
 
 #[cfg(doctest)]
