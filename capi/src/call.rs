@@ -20,7 +20,7 @@ pub(crate) struct Context(pub(crate) *mut c_void);
 
 // SAFETY: it is not looked at here; who passes it says that the callback may use it on the threads on which it runs.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: it is not looked at here, and the caller vouches for its threads.
 unsafe impl Sync for Context {}
 
 impl Context {

@@ -92,7 +92,7 @@ pub(crate) fn run_body(
 pub unsafe extern "C" fn poach_run_stolen(task: *mut poach_slot, worker: *mut poach_worker) {
     // SAFETY: the runtime calls it with a slot that it has stolen.
     let word = unsafe { &raw mut (*task).task };
-    // SAFETY: as above; while the task runs, both sides access the word by atomic operations alone.
+    // SAFETY: it points to a slot that was stolen; while the task runs, both sides access the word by atomic operations alone.
     let word = unsafe { AtomicUsize::from_ptr(word) };
     // Relaxed: the steal has acquired the push. The owner may take the mark off at the same time, by `poach_fork_pop`.
     let word = word.load(Ordering::Relaxed);

@@ -344,9 +344,9 @@ pub unsafe extern "C" fn poach_lace_report(buffer: *mut c_char, length: usize) -
         let written = text.len().min(length - 1);
         // SAFETY: the buffer has so many bytes, and is the caller's.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, written) };
-        // SAFETY: as above: `written` is less than the length.
+        // SAFETY: `written` is less than the length.
         let end = unsafe { buffer.add(written) };
-        // SAFETY: as above.
+        // SAFETY: `written` is less than the length, so the end is within the buffer.
         unsafe { end.write(0) };
     }
     text.len()
@@ -376,7 +376,7 @@ mod tests {
             // SAFETY: a call of the system's without conditions.
             unsafe { libc::alarm(60) };
             let code = if f() { 7 } else { 1 };
-            // SAFETY: as above.
+            // SAFETY: a call of the system's without conditions.
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;

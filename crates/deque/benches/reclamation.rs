@@ -105,7 +105,7 @@ impl Reclaim for Keep {
 
     #[inline]
     fn owner<R>(&self, look: impl FnOnce(&Buffer) -> R) -> R {
-        // SAFETY: as above.
+        // SAFETY: all buffers live as long as `self`.
         look(unsafe { &*self.current.load(Ordering::Relaxed) })
     }
 
@@ -166,7 +166,7 @@ impl Drop for Epoch {
         // SAFETY: nobody else has the deque any more.
         let guard = unsafe { epoch::unprotected() };
         let last = self.0.load(Ordering::Relaxed, guard);
-        // SAFETY: as above; never null.
+        // SAFETY: nobody else has the deque any more, and the pointer is never null.
         drop(unsafe { last.into_owned() });
     }
 }

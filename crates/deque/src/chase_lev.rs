@@ -66,7 +66,7 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     }
 
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
+        // Relaxed: lengths are estimates.
         let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
@@ -138,7 +138,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
         }
         // SAFETY: the compare-and-swap gave `index` to this call alone.
         let task = unsafe { self.buffer().read(index) };
-        // SAFETY: as above; its task has been read.
+        // SAFETY: the compare-and-swap gave `index` to this call alone; its task has been read.
         unsafe { self.buffer().finish(&shared.thieves.rings, index, 1) };
         Some(task)
     }

@@ -252,10 +252,10 @@ pub trait Thief<T>: Clone + Send + Sync {
         first
     }
 
-    /// The number of tasks that this thief sees, out of date at once.
+    /// The number of tasks that this thief sees. Lengths are estimates: other threads may change them at any time.
     fn len(&self) -> usize;
 
-    /// Whether this thief sees no task; out of date at once.
+    /// Whether this thief sees no task, by [`len`](Self::len).
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -20,7 +20,7 @@ struct Shared<T, M: Memory> {
 
 // SAFETY: the tasks are touched by the holder of the lock alone, and move from thread to thread.
 unsafe impl<T: Send, M: Memory> Sync for Shared<T, M> {}
-// SAFETY: as above.
+// SAFETY: the tasks are touched by the holder of the lock alone.
 unsafe impl<T: Send, M: Memory> Send for Shared<T, M> {}
 
 impl<T, M: Memory> Shared<T, M> {

@@ -57,7 +57,7 @@ struct Shared<T, M: Memory> {
 // SAFETY: the task in the mailbox is touched by one thread at a time, as `mailbox` says, and moves from
 // the owner to a thief.
 unsafe impl<T: Send, M: Memory> Sync for Shared<T, M> {}
-// SAFETY: as above.
+// SAFETY: the task in the mailbox is touched by one thread at a time.
 unsafe impl<T: Send, M: Memory> Send for Shared<T, M> {}
 
 impl<T, M: Memory> Drop for Shared<T, M> {

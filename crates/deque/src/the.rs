@@ -228,7 +228,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
             }
             _ if !self.certain() => Steal::Abort,
             _ if self.length(head) <= 0 => Steal::Empty,
-            // SAFETY: as above.
+            // SAFETY: the owner has not taken `head` and will not, and the lock keeps thieves out.
             _ => return Steal::Success(unsafe { shared.take(head) }),
         };
         // Relaxed: an owner that still sees `head` raised comes for the lock, whose release follows.

@@ -68,7 +68,7 @@ fn stack<M: Memory>(threads: &mut Threads) {
         // SAFETY: this thread is the one owner, and the stack outlives its heads.
         let bottom = unsafe { stack.bottom() };
         let (descriptor, task) = ((&raw const DESCRIPTOR).cast_mut().cast(), 0_u64);
-        // SAFETY: as above; a u64 fits, and is Copy.
+        // SAFETY: this thread is the one owner; a u64 fits, and is Copy.
         let pushed = unsafe { bottom.push(descriptor, &raw const task) };
         assert!(pushed.is_ok());
     };

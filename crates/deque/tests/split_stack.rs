@@ -18,7 +18,7 @@ fn push(head: Head<Machine>, task: u64) -> Result<Head<Machine>, PushError> {
 }
 
 fn pop(head: Head<Machine>) -> Popped {
-    // SAFETY: as above.
+    // SAFETY: one thread, pops in reverse order.
     unsafe { head.pop() }
 }
 

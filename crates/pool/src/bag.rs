@@ -121,7 +121,7 @@ fn read<T, M: Memory>(slot: &Slot<T, M>) -> T {
     slot.task.with(|task| {
         // SAFETY: written before the state was `FULL`, and a slot is used once.
         let task = unsafe { task.read() };
-        // SAFETY: as above, and only one consumer's exchange succeeds.
+        // SAFETY: written before the state was `FULL`, and only one consumer's exchange succeeds.
         unsafe { task.assume_init() }
     })
 }
@@ -284,7 +284,7 @@ impl<T: Send, M: Memory> Produce<T> for BagProducer<T, M> {
             self.chunk = new;
             self.filled = 0;
         }
-        // SAFETY: as above.
+        // SAFETY: the last chunk is not retired before it has a `next`.
         let chunk = unsafe { &*self.chunk };
         let slot = &chunk.slots[self.filled];
         slot.task.with_mut(|place| {

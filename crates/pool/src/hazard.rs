@@ -42,7 +42,7 @@ struct Record<N, M: Memory> {
 // SAFETY: the pointers are words; the cell is touched by the seat's occupant alone, which took it
 // over from the last by an Acquire of the seat, and by `drop`.
 unsafe impl<N: Send, M: Memory> Send for Record<N, M> {}
-// SAFETY: as above.
+// SAFETY: the cell is touched by the seat's occupant alone, and by `drop`.
 unsafe impl<N: Send, M: Memory> Sync for Record<N, M> {}
 
 impl<N, M: Memory> Drop for Record<N, M> {

@@ -193,7 +193,7 @@ impl<R, M: Memory> Drop for Registry<R, M> {
 // SAFETY: a registry owns its entries and hands out shared references to them in any thread; the
 // last handle frees them in its own.
 unsafe impl<R: Send + Sync, M: Memory> Send for Registry<R, M> {}
-// SAFETY: as above.
+// SAFETY: it hands out shared references to its entries in any thread, and the last handle frees them.
 unsafe impl<R: Send + Sync, M: Memory> Sync for Registry<R, M> {}
 
 /// A place that one handle at a time sits on.

@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Sparing {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above; every block is the system's.
+        // SAFETY: the caller's promises are passed on; every block is the system's.
         unsafe { System.dealloc(block, layout) }
     }
 }

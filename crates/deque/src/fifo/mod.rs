@@ -443,7 +443,7 @@ impl<T, M: Memory> Fifo<T, M> {
         let buffer = &self.private().buffer;
         // SAFETY: by this function's contract.
         let task = unsafe { buffer.read(index) };
-        // SAFETY: as above; its task has been read.
+        // SAFETY: by this function's contract the owner has taken the index; its task has been read.
         unsafe { buffer.finish_privately(index) };
         task
     }

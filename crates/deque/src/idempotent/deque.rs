@@ -65,7 +65,7 @@ struct Shared<M: Memory> {
 
 impl<M: Memory> Shared<M> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
+        // Relaxed: lengths are estimates.
         let front = Front::unpack(self.anchor.load(Ordering::Relaxed));
         usize::try_from(front.tasks(self.tail.load(Ordering::Relaxed))).unwrap_or(0)
     }

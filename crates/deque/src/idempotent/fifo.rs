@@ -35,7 +35,7 @@ struct Shared<M: Memory> {
 
 impl<M: Memory> Shared<M> {
     fn len(&self) -> usize {
-        // Relaxed, both: an estimate, out of date at once.
+        // Relaxed: lengths are estimates.
         let head = self.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed);
         usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)

@@ -35,7 +35,7 @@ struct Shared<M: Memory> {
 
 impl<M: Memory> Shared<M> {
     fn len(&self) -> usize {
-        // Relaxed: an estimate, out of date at once.
+        // Relaxed: lengths are estimates.
         Top::unpack(self.anchor.load(Ordering::Relaxed)).tail as usize
     }
 }

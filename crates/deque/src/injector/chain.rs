@@ -149,7 +149,7 @@ impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
         self.slot(index).task.with(|task| {
             // SAFETY: a task was written there, and nobody writes the slot before the index is finished.
             let task = unsafe { &*task };
-            // SAFETY: as above, and by this function's contract the bits are used once.
+            // SAFETY: a task was written there, and by this function's contract the bits are used once.
             unsafe { task.assume_init_read() }
         })
     }

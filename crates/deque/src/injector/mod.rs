@@ -181,7 +181,7 @@ struct Head<T, M: Memory, const SLOTS: usize> {
 // SAFETY: tasks are handed from the thread that pushes to the one that steals, as the module comment
 // argues, and never shared; all else is words.
 unsafe impl<T: Send, M: Memory, const SLOTS: usize> Sync for Injector<T, M, SLOTS> {}
-// SAFETY: as above.
+// SAFETY: tasks are handed from thread to thread, and never shared; all else is words.
 unsafe impl<T: Send, M: Memory, const SLOTS: usize> Send for Injector<T, M, SLOTS> {}
 
 #[inline(always)]

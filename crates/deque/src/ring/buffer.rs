@@ -68,7 +68,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         (size_of::<S::Rest>() != 0).then(|| {
             // SAFETY: as for the head: if they have bytes, there are as many.
             let rest = unsafe { self.rests.get().add((index & self.mask.get()) as usize) };
-            // SAFETY: as above.
+            // SAFETY: within the array of rests, which live as long as the ring.
             unsafe { rest.as_ref() }
         })
     }
@@ -236,7 +236,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             if retired.is_null() {
                 return;
             }
-            // SAFETY: as above.
+            // SAFETY: the ring still keeps it, so it lives.
             let end = unsafe { &*retired }.end.load(Ordering::Relaxed);
             if reclaimed.wrapping_sub(end) as i64 >= 0 {
                 // Those before it were retired at lower tails: they go with it.

@@ -181,7 +181,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         if has_rest && let (Some(old), Some(new)) = (from.rest(index), self.rest(index)) {
             old.with(|old| {
                 new.with_mut(|new| {
-                    // SAFETY: as above, of a rest.
+                    // SAFETY: a rest was written there.
                     unsafe { new.copy_from_nonoverlapping(old, 1) };
                 });
             });
@@ -224,7 +224,7 @@ pub(crate) struct Rings<T, M: Memory, S: Storage<T> = Whole> {
 // SAFETY: a ring's slots are handed from thread to thread by the protocol that the module comment
 // states, never shared; so it moves tasks, and asks no more than that tasks may be moved.
 unsafe impl<T: Send, M: Memory, S: Storage<T>> Send for Rings<T, M, S> {}
-// SAFETY: as above.
+// SAFETY: a ring's slots are handed from thread to thread, never shared.
 unsafe impl<T: Send, M: Memory, S: Storage<T>> Sync for Rings<T, M, S> {}
 
 impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
@@ -348,7 +348,7 @@ impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
         while !ring.is_null() {
             // SAFETY: `ring` is the current ring or one that it still keeps; none has been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
-            // SAFETY: as above, and with all handles gone nobody uses it.
+            // SAFETY: it is a ring that was kept, and with all handles gone nobody uses it.
             unsafe { Ring::free(ring) };
             ring = older;
         }
@@ -391,7 +391,7 @@ mod tests {
             let at = |step: u64| start.wrapping_add(step);
             // SAFETY: claimed once, and written; the low half of an index suffices.
             let mut slow = unsafe { rings.claimed(u64::from(start as u32), 1) };
-            // SAFETY: as above.
+            // SAFETY: claimed once, and written.
             assert_eq!(unsafe { rings.take(u64::from(at(1) as u32)) }, at(1));
             buffer.reserve(&rings, at(2)).unwrap();
             assert_eq!(buffer.capacity(), 4, "the slot of a claimed task was taken for free");
@@ -423,7 +423,7 @@ mod tests {
         let take = |index| {
             // SAFETY: written, taken once, and finished after.
             assert_eq!(unsafe { buffer.read(index) }, index);
-            // SAFETY: as above.
+            // SAFETY: written, taken once, and its task has been read.
             unsafe { buffer.finish_privately(index) };
         };
         push(0..4);

@@ -13,7 +13,7 @@ unsafe impl<T> Storage<T> for Beside {
     unsafe fn write(task: T, head: *mut u8, rest: *mut T) {
         // SAFETY: by this function's contract.
         unsafe { head.write(1) };
-        // SAFETY: as above.
+        // SAFETY: by this function's contract.
         unsafe { rest.write(task) };
     }
 
@@ -44,7 +44,7 @@ unsafe impl Storage<u64> for EvenBeside {
         // SAFETY: by this function's contract.
         unsafe { head.write(if even { EVEN } else { task }) };
         if even {
-            // SAFETY: as above.
+            // SAFETY: by this function's contract.
             unsafe { rest.write(task) };
         }
     }
@@ -52,10 +52,10 @@ unsafe impl Storage<u64> for EvenBeside {
     unsafe fn read(head: *const u64, rest: *const u64) -> u64 {
         // SAFETY: by this function's contract, of which `has_rest` asks no more.
         if unsafe { Self::has_rest(head) } {
-            // SAFETY: as above.
+            // SAFETY: by this function's contract.
             unsafe { rest.read() }
         } else {
-            // SAFETY: as above.
+            // SAFETY: by this function's contract.
             unsafe { head.read() }
         }
     }

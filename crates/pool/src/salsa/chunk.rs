@@ -101,7 +101,7 @@ pub(super) type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
 // SAFETY: a chunk hands each task from the thread that put it to the one thread that takes it; its
 // words are `Sync`, and its cells are touched only as `salsa`'s module comment argues.
 unsafe impl<T: Send, M: Memory> Send for Chunk<T, M> {}
-// SAFETY: as above.
+// SAFETY: each task goes from one thread to one other; cells are touched only as `salsa`'s module comment argues.
 unsafe impl<T: Send, M: Memory> Sync for Chunk<T, M> {}
 
 fn words<W: Word>(length: usize) -> Option<Vec<W>> {

@@ -353,7 +353,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // SAFETY: `next` is below `filled`, so there is a current chunk, whose words live in the
         // registry that `core` keeps.
         let term = unsafe { &*self.term_word };
-        // SAFETY: as above.
+        // SAFETY: there is a current chunk, whose words live in the registry.
         let taken = unsafe { &*self.taken };
         // Read before the fence, across which the compiler would read them again.
         let (slot, filled, mine, slots) = (self.next, self.filled, self.term.0, self.slots);

@@ -44,7 +44,7 @@ impl Local {
     pub(crate) fn token(&self) -> Worker<'_> {
         // SAFETY: a Local is only used on its own thread, which owns the stack of its hint.
         let top = unsafe { self.hint.get().locate() };
-        // SAFETY: as above. Should the token be used when the stack has another top, its push finds
+        // SAFETY: the thread owns the stack of its hint. Should the token be used when the stack has another top, its push finds
         // out (see `fork`).
         unsafe { Worker::new(top) }
     }

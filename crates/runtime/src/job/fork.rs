@@ -119,13 +119,13 @@ where
         unsafe { head.push_below_limit(descriptor, &raw const b) }
     } else {
         let original = &raw const b;
-        // SAFETY: as above; a pointer fits.
+        // SAFETY: a pointer fits; the thread owns the stack, `head` is its top, and the pop follows.
         unsafe { head.push_below_limit(descriptor, &raw const original) }
     };
     match pushed {
         // SAFETY: `b` was pushed just now.
         Pushed::Above(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
-        // SAFETY: as above, so far.
+        // SAFETY: `b` was pushed just now, up to the limit.
         Pushed::AtLimit => unsafe { fork_at_limit::<A, B, RA, RB>(head, a) },
         Pushed::Occupied => occupied(a, ManuallyDrop::into_inner(b)),
     }
@@ -193,7 +193,7 @@ where
         // SAFETY: the slot holds what was pushed, and by the pop it is this frame's again.
         unsafe { second::<B, RA, RB>(head, result_a) }
     } else {
-        // SAFETY: as above, but it was not popped.
+        // SAFETY: the slot holds what was pushed, which was not popped.
         unsafe { second_at_floor::<B, RA, RB>(head, result_a) }
     }
 }

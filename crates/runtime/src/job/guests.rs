@@ -16,7 +16,7 @@ pub(crate) struct Guests(Box<[Local]>);
 // that acquires what the last one there has released. What it holds may be used and dropped by any thread in turn: the owner's
 // end of a queue, which is Send, a head of a stack, which belongs to whoever has the `Local`, and cells.
 unsafe impl Send for Guests {}
-// SAFETY: as above; through a shared reference a thread reaches the `Local` whose place it has taken, and no other.
+// SAFETY: a `Local` is used by one thread at a time; through a shared reference a thread reaches the `Local` whose place it has taken, and no other.
 unsafe impl Sync for Guests {}
 
 impl Guests {

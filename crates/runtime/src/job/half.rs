@@ -85,7 +85,7 @@ where
         // SAFETY: it fits, and the payload is this thief's until it sets DONE.
         unsafe { slot.put(outcome) };
     } else {
-        // SAFETY: as above; a box fits.
+        // SAFETY: the payload is this thief's until it sets DONE, and a box fits.
         unsafe { slot.put(Box::new(outcome)) };
     }
 }

@@ -98,7 +98,7 @@ where
     let frame: *const Frame<B, R> = frame.cast();
     // SAFETY: the frame stands.
     let closure = unsafe { &raw const (*frame).closure };
-    // SAFETY: as above.
+    // SAFETY: the frame stands.
     let outcome = unsafe { &raw const (*frame).outcome };
     // SAFETY: the closure is this call's alone.
     let closure = unsafe { &mut *UnsafeCell::raw_get(closure) };

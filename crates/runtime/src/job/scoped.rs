@@ -156,10 +156,10 @@ impl Tally {
             let scope: *const S = address.get();
             // SAFETY: the scope stays where it is until `ended`.
             if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
-                // SAFETY: as above.
+                // SAFETY: the scope stays where it is until `ended`.
                 unsafe { &*scope }.base().panicked(payload);
             }
-            // SAFETY: as above.
+            // SAFETY: the scope stays where it is until `ended`.
             let tally = &raw const unsafe { &*scope }.base().tally;
             // The task was counted there, and uses the scope no more.
             Ended { counted_in: tally.cast() }
@@ -245,7 +245,7 @@ impl Tally {
         };
         // A reference to nothing but an atomic word, not to what is between the lines: it may dangle while
         // `remove` returns.
-        // SAFETY: as above.
+        // SAFETY: the task is still counted, so the scope still stands.
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
             match waiter {
@@ -307,7 +307,7 @@ impl Tally {
                     return;
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: this is the opening worker, which opened the scope.
             unsafe { self.pending.remove_many_own(ended) };
             if let Some(other) = other {
                 local.count_down(other);

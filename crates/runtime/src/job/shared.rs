@@ -59,7 +59,7 @@ where
             let this = this.get();
             // SAFETY: the frame stands until `done`.
             let closure = unsafe { &raw const (*this).closure };
-            // SAFETY: as above.
+            // SAFETY: the frame stands until `done`.
             let outcome = unsafe { &raw const (*this).outcome };
             // SAFETY: this task alone uses the closure.
             let closure = unsafe { &mut *UnsafeCell::raw_get(closure) }.take();

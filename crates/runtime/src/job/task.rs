@@ -134,7 +134,7 @@ impl Standing {
     unsafe fn at(head: *mut Head, rest: *mut Payload) -> Standing {
         // SAFETY: a task stands in the place.
         let vtable = unsafe { (*head).vtable };
-        // SAFETY: as above.
+        // SAFETY: a task stands in the place.
         let payload = unsafe { &raw mut (*head).payload };
         Standing { vtable, small: payload.cast(), large: rest }
     }
@@ -238,11 +238,11 @@ impl Task {
         }
         // SAFETY: within the place.
         let vtable = unsafe { &raw mut (*head).vtable };
-        // SAFETY: as above.
+        // SAFETY: within the place.
         let payload = unsafe { &raw mut (*head).payload };
-        // SAFETY: as above.
+        // SAFETY: the place has room for a pointer.
         unsafe { vtable.write(const { &Vtable::of::<R, F>() }) };
-        // SAFETY: as above, and the place is large and aligned enough for an F; what it does not fill
+        // SAFETY: the place is large and aligned enough for an F; what it does not fill
         // may be anything.
         unsafe { place::<F>(payload.cast(), rest).write(closure) };
     }
@@ -294,7 +294,7 @@ unsafe impl Storage<Task> for InTwo {
         // SAFETY: by this function's contract.
         unsafe { head.write(Head { vtable, payload: small }) };
         if vtable.is_large {
-            // SAFETY: as above.
+            // SAFETY: the place has a rest for a large task, by this function's contract.
             unsafe { rest.write(*payload) };
         }
     }
@@ -304,7 +304,7 @@ unsafe impl Storage<Task> for InTwo {
         // SAFETY: by this function's contract.
         let Head { vtable, payload: small } = unsafe { head.read() };
         let payload = if vtable.is_large {
-            // SAFETY: as above.
+            // SAFETY: a large task has a rest, by this function's contract.
             unsafe { rest.read() }
         } else {
             let mut payload: Payload = [MaybeUninit::uninit(); INLINE / 8];

@@ -104,7 +104,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: by this function's contract.
         match unsafe { self.push_below_limit(descriptor, value) } {
             Pushed::Above(above) => Ok(above),
-            // SAFETY: as above; it was pushed so far.
+            // SAFETY: by this function's contract; it was pushed so far.
             Pushed::AtLimit => unsafe { self.push_at_limit() },
             Pushed::Occupied => Err(PushError::Occupied),
         }
@@ -185,7 +185,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         if unsafe { self.pop_above_floor() } {
             return Popped::Own;
         }
-        // SAFETY: as above; it was not popped.
+        // SAFETY: by this function's contract; it was not popped.
         unsafe { self.pop_at_floor() }
     }
 

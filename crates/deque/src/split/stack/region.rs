@@ -212,7 +212,7 @@ mod tests {
             let last = stack.wrapping_byte_add(end);
             // SAFETY: the last byte of what was allocated just now, and mapped with zeros or written to before.
             assert_eq!(unsafe { last.read() }, 0, "what lies behind the first pages is given back");
-            // SAFETY: as above.
+            // SAFETY: the last byte of what was allocated just now.
             unsafe { last.write(7) };
             // SAFETY: allocated just now, and used to its end.
             unsafe { dealloc(stack, layout, layout.size()) };
@@ -232,7 +232,7 @@ mod tests {
             let stack = unsafe { alloc(layout, true) };
             // SAFETY: mapped just now.
             assert_eq!(unsafe { stack.read() }, 0);
-            // SAFETY: as above.
+            // SAFETY: mapped just now.
             unsafe { stack.write(7) };
             // SAFETY: allocated just now; its first byte is used.
             unsafe { dealloc(stack, layout, 1) };
