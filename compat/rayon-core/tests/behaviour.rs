@@ -51,8 +51,8 @@ fn the_first_panic_of_a_join_wins_and_the_other_half_has_ended() {
         assert_eq!(panic_of(|| pool.join(count, || panic_any("second"))), "second");
         let both = || pool.join(|| panic_any("first"), || panic_any("second"));
         assert_eq!(panic_of(both), "first");
-        // The second half of the first join may have been left out.
-        assert!((1..=2).contains(&ended.load(Ordering::SeqCst)));
+        // Both halves of a join are executed, whatever happens.
+        assert_eq!(ended.load(Ordering::SeqCst), 2);
     }
 }
 
@@ -365,6 +365,46 @@ fn a_panic_in_a_start_handler_is_told_and_the_thread_works() {
 }
 
 #[test]
+fn a_panic_in_an_exit_handler_is_told_and_the_thread_ends() {
+    let (send, receive) = mpsc::channel();
+    let send = Mutex::new(send);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .exit_handler(|index| panic_any(index))
+        .panic_handler(move |payload| {
+            send.lock().unwrap().send(*payload.downcast_ref::<usize>().unwrap()).unwrap();
+        })
+        .build()
+        .unwrap();
+    drop(pool);
+    // The channel is closed when the last thread has dropped the handlers.
+    let mut told: Vec<usize> = receive.iter().collect();
+    told.sort_unstable();
+    assert_eq!(told, [0, 1]);
+}
+
+#[test]
+fn handlers_use_their_own_pool() {
+    let (send, receive) = mpsc::channel();
+    let [start, exit, panic] = [(); 3].map(|()| Mutex::new(send.clone()));
+    drop(send);
+    let work = || fib(10) + u64::from(scope(|s| s.spawn(|_| ())) == ());
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .start_handler(move |_| start.lock().unwrap().send(("start", work())).unwrap())
+        .exit_handler(move |_| exit.lock().unwrap().send(("exit", work())).unwrap())
+        .panic_handler(move |_| panic.lock().unwrap().send(("panic", work())).unwrap())
+        .build()
+        .unwrap();
+    pool.spawn(|| panic_any("told"));
+    drop(pool);
+    let mut seen: Vec<_> = receive.iter().collect();
+    seen.sort_unstable();
+    let all = ["exit", "exit", "panic", "start", "start"];
+    assert_eq!(seen, all.map(|handler| (handler, 56)));
+}
+
+#[test]
 fn a_spawn_handler_starts_the_threads_and_may_borrow() {
     let mut threads = Vec::new();
     let mut names = Vec::new();
@@ -412,6 +452,44 @@ fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end
 }
 
 #[test]
+fn a_spawn_handler_that_panics_midway_fails_the_build_and_the_started_threads_end() {
+    let mut threads = Vec::new();
+    let build = || {
+        let builder = ThreadPoolBuilder::new().num_threads(4).spawn_handler(|thread| {
+            if thread.index() == 2 {
+                panic_any("no more hands");
+            }
+            threads.push(thread::Builder::new().spawn(|| thread.run())?);
+            Ok(())
+        });
+        _ = builder.build();
+    };
+    assert_eq!(panic_of(build), "no more hands");
+    assert_eq!(threads.len(), 2);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_name_that_no_thread_can_have_fails_the_build() {
+    let builder = ThreadPoolBuilder::new().num_threads(2).thread_name(|_| "a\0b".to_owned());
+    // The original panics, and Poach returns an error.
+    let built = catch_unwind(AssertUnwindSafe(|| builder.build()));
+    assert!(!matches!(built, Ok(Ok(_))), "{built:?}");
+}
+
+#[test]
+fn call_stacks_of_unusual_sizes() {
+    // All the address space there is.
+    let error = ThreadPoolBuilder::new().num_threads(2).stack_size(usize::MAX >> 1).build();
+    assert!(error.unwrap_err().source().is_some());
+    // A small one is enough for a small task.
+    let pool = ThreadPoolBuilder::new().num_threads(2).stack_size(64 << 10).build().unwrap();
+    assert_eq!(pool.install(|| 1 + 1), 2);
+}
+
+#[test]
 fn a_scoped_pool_has_threads_that_borrow_and_have_ended_afterwards() {
     let ended = AtomicUsize::new(0);
     let sum = ThreadPoolBuilder::new().num_threads(2).build_scoped(
@@ -427,8 +505,14 @@ fn a_scoped_pool_has_threads_that_borrow_and_have_ended_afterwards() {
 #[test]
 fn this_thread_as_one_of_the_pools() {
     let seen = thread::spawn(|| {
-        let pool = ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
+        let (send, receive) = mpsc::channel();
+        let send = Mutex::new(send);
+        let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread();
+        let started = move |index| send.lock().unwrap().send(index).unwrap();
+        let pool = builder.start_handler(started).build().unwrap();
         assert_eq!((current_thread_index(), current_num_threads()), (Some(0), 2));
+        // The handler is not called for this thread.
+        assert_eq!((receive.recv().unwrap(), receive.try_recv().ok()), (1, None));
         let error = ThreadPoolBuilder::new().use_current_thread().build().unwrap_err();
         assert_eq!(error.to_string(), "The current thread is already part of another thread pool.");
         assert!(error.source().is_none());

@@ -3,17 +3,25 @@
 use std::env;
 use std::error::Error;
 use std::process::Command;
+use std::thread;
 
 use rayon_core::{ThreadPoolBuildError, ThreadPoolBuilder, current_num_threads, join};
 
 /// Whether this is the process that `test` is run in, with three threads as the environment says; if not, starts it.
 fn in_child(test: &str) -> bool {
+    in_child_with(test, &[("RAYON_NUM_THREADS", "3")])
+}
+
+/// Whether this is the process that `test` is run in, with these variables; if not, starts it.
+fn in_child_with(test: &str, variables: &[(&str, &str)]) -> bool {
     if env::var_os("CHILD").is_some() {
         return true;
     }
     let child = Command::new(env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
-        .envs([("CHILD", "1"), ("RAYON_NUM_THREADS", "3")])
+        .env("CHILD", "1")
+        .env_remove("RAYON_NUM_THREADS")
+        .envs(variables.iter().copied())
         .status();
     assert!(child.unwrap().success());
     false
@@ -57,5 +65,26 @@ fn the_old_name_makes_the_global_pool() {
         rayon_core::initialize(rayon_core::Configuration::new().num_threads(2)).unwrap();
         is_refused(&ThreadPoolBuilder::new().build_global().unwrap_err());
         assert_eq!(current_num_threads(), 2);
+    }
+}
+
+#[test]
+fn a_number_of_threads_that_is_none_is_passed_over() {
+    let test = "a_number_of_threads_that_is_none_is_passed_over";
+    let processors = thread::available_parallelism().unwrap().to_string();
+    // What the two variables say, and how many threads there are then.
+    for (new, old, threads) in [
+        ("", "", &*processors),
+        ("0", "3", &processors),
+        ("many", "3", "3"),
+        ("-1", "0", &processors),
+        ("2.5", "-3", &processors),
+        ("99999999999999999999", "3", "3"),
+    ] {
+        let variables = [("RAYON_NUM_THREADS", new), ("RAYON_RS_NUM_CPUS", old), ("THREADS", threads)];
+        if in_child_with(test, &variables) {
+            assert_eq!(env::var("THREADS").unwrap(), current_num_threads().to_string());
+            return assert_eq!(join(|| 1, || 2), (1, 2));
+        }
     }
 }

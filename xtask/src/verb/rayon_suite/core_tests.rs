@@ -1,0 +1,155 @@
+//! rayon-core's own tests, taken from its published package, as a package that tests whichever core it is built with.
+//!
+//! Its unit tests and its examples stand beside the source of the original, which is not wanted here. So the files of unit tests become
+//! modules of a new package that exports all of rayon-core; the documentation comments become its documentation; and the integration tests are
+//! copied. Three things that the unit tests take from inside the original are written here instead.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use walkdir::WalkDir;
+
+use crate::published::write;
+use crate::workspace;
+
+/// Tests that ask the original's own registry whether its threads have ended. `handlers_of_the_threads` and `ten_thousand_pools_leave_nothing` of
+/// `compat/rayon-core/tests` ask both cores.
+pub(super) const LEFT_OUT: [&str; 2] = ["workers_stop", "sleeper_stop"];
+
+const MANIFEST: &str = r#"[workspace]
+
+[package]
+name = "rayon-core-tests"
+version = "0.0.0"
+edition = "2021"
+
+[dependencies]
+rayon-core = "=1.13.0"
+
+[dev-dependencies]
+libc = "0.2"
+rand = "0.9"
+rand_xorshift = "0.4"
+scoped-tls = "1.0"
+"#;
+
+/// What the unit tests name of the original that is not public.
+const INSIDE: &str = r"
+pub use rayon_core::*;
+
+#[cfg(test)]
+mod unwind {
+    pub fn halt_unwinding<R>(f: impl FnOnce() -> R) -> std::thread::Result<R> {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(f))
+    }
+}
+
+#[cfg(test)]
+mod registry {
+    /// Runs `op` on a thread of the global pool.
+    pub fn in_worker<R: Send>(op: impl FnOnce(&(), bool) -> R + Send) -> R {
+        rayon_core::scope(|_| op(&(), true))
+    }
+
+    /// For the tests that are left out, which are compiled all the same.
+    pub struct Registry;
+
+    impl Registry {
+        pub fn num_threads(&self) -> usize {
+            unreachable!()
+        }
+
+        pub fn wait_until_stopped(&self) {
+            unreachable!()
+        }
+    }
+}
+";
+
+/// Writes the package to `to`, from the published one in `core`; with the drop-in below it if it is to be `patched`.
+pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
+    let mut manifest = MANIFEST.to_owned();
+    if patched {
+        let drop_in = workspace::root().join("compat/rayon-core");
+        // In single quotes TOML knows no escapes.
+        let path = drop_in.display();
+        manifest.push_str(&format!("\n[patch.crates-io]\nrayon-core = {{ path = '{path}' }}\n"));
+    }
+    write_if_new(&to.join("Cargo.toml"), &manifest)?;
+    let mut root = INSIDE.to_owned();
+    let mut units = 0;
+    for entry in WalkDir::new(core.join("src")).sort_by_file_name() {
+        let entry = entry?;
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let within = path.strip_prefix(core.join("src"))?;
+        let name = within.with_extension("").to_string_lossy().replace(['/', '\\'], "_");
+        let text = read(path)?;
+        if within.starts_with("compile_fail") {
+            write_if_new(&to.join("src").join(within), &text)?;
+        } else if within.ends_with("test.rs") {
+            units += 1;
+            let text =
+                text.replace("Arc::clone(&thread_pool.registry)", "Arc::new(crate::registry::Registry)");
+            root.push_str(&format!("\n#[cfg(test)]\nmod {name};\n"));
+            write_if_new(&to.join(format!("src/{name}.rs")), &text)?;
+        } else {
+            root.push_str(&format!(
+                "\n#[doc = include_str!(\"{name}.md\")]\npub mod {name}_documentation {{}}\n"
+            ));
+            write_if_new(&to.join(format!("src/{name}.md")), &documentation(&text))?;
+        }
+    }
+    ensure!(units > 0, "there are no unit tests in {}", core.display());
+    root.push_str("\nmod compile_fail;\n");
+    write_if_new(&to.join("src/lib.rs"), &root)?;
+    for entry in WalkDir::new(core.join("tests")) {
+        let entry = entry?;
+        if entry.file_type().is_file() {
+            let name = entry.path().strip_prefix(core)?;
+            write_if_new(&to.join(name), &read(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The documentation comments of a file, one after the other, as a page.
+fn documentation(source: &str) -> String {
+    let mut page = String::new();
+    for line in source.lines().map(str::trim_start) {
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match comment.filter(|comment| !comment.starts_with('/')) {
+            Some(comment) => page.push_str(comment.strip_prefix(' ').unwrap_or(comment)),
+            None if page.ends_with("\n\n") => continue,
+            None => {}
+        }
+        page.push('\n');
+    }
+    page
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))
+}
+
+/// Cargo builds anew what was written anew.
+fn write_if_new(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    write(path, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_of_a_file() {
+        let source = "//! A file.\n\nuse std::fmt;\n\n    /// A function:\n    ///\n    /// ```\n    /// f();\n    /// ```\n    fn f() {}\n//////\n";
+        assert_eq!(documentation(source), "A file.\n\nA function:\n\n```\nf();\n```\n\n");
+    }
+}
