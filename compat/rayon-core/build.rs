@@ -1,4 +1,4 @@
-//! Cargo asks for a build script where a package `links` something.
+//! Cargo requires a build script of a package that has `links`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -6,7 +6,6 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::Arc;
 use std::thread;
 
 use poach_runtime::{self as poach, Placement, SpawnOrder, Waiting, max_num_threads};
@@ -18,7 +17,7 @@ type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
 type IndexHandler = dyn Fn(usize) + Send + Sync;
 type Namer = dyn FnMut(usize) -> String;
 
-/// How a [`ThreadPool`] is to be made, or the global pool.
+/// The settings of a [`ThreadPool`], or of the global pool.
 pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     num_threads: usize,
     use_current_thread: bool,
@@ -31,7 +30,7 @@ pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     spawn_handler: S,
 }
 
-/// A thread that a pool wants: what a handler of [`ThreadPoolBuilder::spawn_handler`] gets.
+/// A thread to be started: the argument of a [spawn handler](ThreadPoolBuilder::spawn_handler).
 pub struct ThreadBuilder(poach::ThreadBuilder);
 
 /// Starts a thread that calls [`ThreadBuilder::run`]. Sealed.
@@ -86,12 +85,12 @@ impl ThreadBuilder {
         self.0.index()
     }
 
-    /// Its name, if it is to have one.
+    /// The thread's name, if the pool's builder gives it one.
     pub fn name(&self) -> Option<&str> {
         self.0.name()
     }
 
-    /// Bytes of call stack, if the pool's builder asks for so many.
+    /// The size of the call stack in bytes, if the pool's builder sets it.
     pub fn stack_size(&self) -> Option<usize> {
         self.0.stack_size()
     }
@@ -137,13 +136,13 @@ impl Default for ThreadPoolBuilder {
 }
 
 impl ThreadPoolBuilder {
-    /// A builder that has been told nothing.
+    /// A builder with the default settings.
     pub fn new() -> ThreadPoolBuilder {
         ThreadPoolBuilder::default()
     }
 
-    /// Makes a pool for as long as `with_pool` runs, with threads that may borrow what outlives this call: `wrapper` is
-    /// called on each and calls [`ThreadBuilder::run`].
+    /// Makes a pool that lasts as long as `with_pool` runs. Its threads may borrow what outlives this call. Each of them calls `wrapper`,
+    /// which calls [`ThreadBuilder::run`].
     ///
     /// # Errors
     ///
@@ -151,7 +150,7 @@ impl ThreadPoolBuilder {
     ///
     /// # Panics
     ///
-    /// With `with_pool`'s payload, or if `wrapper` does; either after all threads have ended.
+    /// If `with_pool` or `wrapper` panics, after all threads have ended.
     pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
     where
         W: Fn(ThreadBuilder) + Sync,
@@ -176,25 +175,25 @@ where
     ///
     /// # Errors
     ///
-    /// [`ThreadPoolBuildError`]: the system or the handler refuses a thread, or this thread is to be one and belongs to a
-    /// pool already. Those that have started end.
+    /// If the system or the spawn handler refuses a thread; and with [`use_current_thread`](Self::use_current_thread), if this thread belongs to a
+    /// pool already. The threads that have started end.
     pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
         Ok(ThreadPool::of(self.with_poach(|builder| builder.build())?))
     }
 
-    /// Makes this the pool of what is called outside of any.
+    /// Makes the global pool, which runs what is called outside of any pool.
     ///
     /// # Errors
     ///
-    /// As [`build`](ThreadPoolBuilder::build), and if there is such a pool already: made by an earlier call, or by the first
-    /// use, be it of Poach's own functions.
+    /// As [`build`](ThreadPoolBuilder::build), and if there is a global pool already. An earlier call may have made it, or the first use of one of
+    /// this crate's or Poach's functions.
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         self.with_poach(|builder| builder.build_global())?;
         observe::global();
         Ok(())
     }
 
-    /// Calls `build` with a builder of Poach's that has been told all of this.
+    /// Calls `build` with a builder of Poach's that has the same settings.
     fn with_poach<R>(
         self,
         build: impl FnOnce(poach::Builder<'_>) -> Result<R, poach::BuildError>,
@@ -204,16 +203,16 @@ where
             threads => Some(threads.min(max_num_threads())),
         };
         let Environment { waiting, pin } = Environment::read()?;
-        let panic_handler = Arc::new(self.panic_handler);
-        let of_start = Arc::clone(&panic_handler);
+        let panic_handler = self.panic_handler;
         let mut spawner = self.spawn_handler;
         let mut builder = poach::ThreadPool::builder()
             .callers_work(false)
             .join_on_drop(false)
+            .wait_for_start(false)
             .waiting(waiting)
             .pin(pin)
             .spawn_order(if self.breadth_first { SpawnOrder::Fifo } else { SpawnOrder::Lifo })
-            .on_panic(move |payload| panicked((*panic_handler).as_deref(), payload));
+            .on_panic(move |payload| panicked(panic_handler.as_deref(), payload));
         if let Some(threads) = threads {
             builder = builder.threads(threads);
         }
@@ -224,12 +223,7 @@ where
             builder = builder.use_current_thread();
         }
         if let Some(handler) = self.start_handler {
-            // A panic is told, and the thread works on: Poach's own pools are not made then.
-            builder = builder.on_start(move |index| {
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| handler(index))) {
-                    panicked((*of_start).as_deref(), payload);
-                }
-            });
+            builder = builder.on_start(handler);
         }
         if let Some(handler) = self.exit_handler {
             builder = builder.on_exit(handler);
@@ -246,9 +240,9 @@ where
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Has `spawn` start the threads: called on the thread that builds, for one after the other.
+    /// Sets the function that starts the threads. It is called on the thread that builds, for one thread after the other.
     ///
-    /// An error that it returns is that of the build.
+    /// If it returns an error, the build fails with that error.
     pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
     where
         F: FnMut(ThreadBuilder) -> io::Result<()>,
@@ -266,7 +260,7 @@ impl<S> ThreadPoolBuilder<S> {
         }
     }
 
-    /// Names the threads by their indices. Without it they have no names.
+    /// Sets the function that names each thread by its index. Without it the threads have no names.
     #[must_use]
     pub fn thread_name<F>(mut self, closure: F) -> Self
     where
@@ -276,27 +270,27 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many threads, at most [`max_num_threads`](crate::max_num_threads): a larger number is reduced to it.
+    /// Sets the number of threads. A number above [`max_num_threads`](crate::max_num_threads) is reduced to it.
     ///
-    /// For zero, the number in the environment variable `RAYON_NUM_THREADS`; if that is unset or no number, in
-    /// `RAYON_RS_NUM_CPUS`; if that is as well, or the number is zero, in `POACH_THREADS`; else as many as the system says run in
-    /// parallel.
+    /// Zero, the default, takes the number from the environment variable `RAYON_NUM_THREADS`, or from `RAYON_RS_NUM_CPUS` if that is unset or not
+    /// a number. If neither has a number, or it is zero, the number is that of `POACH_THREADS`, and without that variable
+    /// as many as the system can run in parallel.
     #[must_use]
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.num_threads = num_threads;
         self
     }
 
-    /// Makes the thread that builds the pool its thread 0, for ever. It takes tasks when it waits for one, or yields. Start and exit
-    /// handlers are not called for it.
+    /// Makes the thread that builds the pool its thread 0, for as long as the thread lives. It runs tasks when it waits for one, or yields. The
+    /// spawn, start and exit handlers are not called for it.
     #[must_use]
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
         self
     }
 
-    /// Called with the payload of a panic that nobody waits for. Without one such a panic ends the process, and so does one
-    /// of the handler.
+    /// Sets the function that is called with the payload of a panic in a task that nobody waits for. Without it such a panic ends the
+    /// process, and so does a panic of the function itself.
     #[must_use]
     pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
     where
@@ -306,7 +300,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Bytes of call stack of each thread. By default 8 MiB, or what `RUST_MIN_STACK` says if that is more.
+    /// Sets the size of each thread's call stack in bytes. The default is 8 MiB, or `RUST_MIN_STACK` if that is more.
     #[must_use]
     pub fn stack_size(mut self, stack_size: usize) -> Self {
         self.stack_size = Some(stack_size);
@@ -321,7 +315,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Called on each thread, with its index, before it takes work. A panic goes to the panic handler.
+    /// Sets the function that each thread calls with its index before it takes work. A panic goes to the panic handler, and the thread works on.
     #[must_use]
     pub fn start_handler<H>(mut self, start_handler: H) -> Self
     where
@@ -331,7 +325,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Called on each thread, with its index, when it ends. A panic goes to the panic handler.
+    /// Sets the function that each thread calls with its index when it ends. A panic goes to the panic handler.
     #[must_use]
     pub fn exit_handler<H>(mut self, exit_handler: H) -> Self
     where
@@ -342,7 +336,7 @@ impl<S> ThreadPoolBuilder<S> {
     }
 }
 
-/// Shows that a handler is set.
+/// What `Debug` shows of a handler that is set.
 struct Closure;
 
 impl fmt::Debug for Closure {
@@ -376,19 +370,18 @@ fn panicked(handler: Option<&PanicHandler>, payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Says why, and then what the original says, if anybody reads it: `eprintln` panics if not, which would end this function and not the
-/// process.
+/// Prints the reason and then the original's message, and ends the process. `eprintln` would panic if standard error is closed.
 fn abort(why: &str) -> ! {
     let said = "Rayon: detected unexpected panic; aborting";
     drop(writeln!(io::stderr(), "rayon-core (Poach): {why}\n{said}"));
     process::abort();
 }
 
-/// Makes the global pool as it is by default, unless there is one.
+/// Makes the global pool with the default settings, unless there is one.
 pub(crate) fn ensure_global() -> Result<(), ThreadPoolBuildError> {
     match ThreadPoolBuilder::new().build_global() {
         Err(error) if error.is_unsupported() => {
-            // A system without threads: this one does everything.
+            // The system has no threads: this thread runs everything.
             ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()
         }
         Err(error) if error.is_global_there() => Ok(()),
@@ -396,14 +389,14 @@ pub(crate) fn ensure_global() -> Result<(), ThreadPoolBuildError> {
     }
 }
 
-/// The number of threads that rayon's variables ask for. `None` leaves it to Poach.
+/// The number of threads that rayon's variables set, if they do.
 fn default_threads(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
     let number = |name| variable(name)?.parse::<usize>().ok();
     let threads = number("RAYON_NUM_THREADS").or_else(|| number("RAYON_RS_NUM_CPUS"));
     threads.filter(|&threads| threads != 0).map(|threads| threads.min(max_num_threads()))
 }
 
-/// What Poach's own variables ask for.
+/// What Poach's own variables set.
 struct Environment {
     waiting: Waiting,
     pin: Placement,
@@ -432,7 +425,7 @@ impl Environment {
     }
 }
 
-/// What the environment variable chooses of these; the first if it is unset or empty.
+/// The choice that the environment variable names; the first one if it is unset or empty.
 fn choice<T: Clone>(variable: &str, choices: &[(&str, T)]) -> io::Result<T> {
     let value = env::var_os(variable).filter(|value| !value.is_empty());
     choice_of(variable, value.as_ref().map(|value| value.to_string_lossy()).as_deref(), choices)

@@ -1,4 +1,4 @@
-//! The names that [`ThreadPoolBuilder`] had before.
+//! The former names of [`ThreadPoolBuilder`].
 
 use std::any::Any;
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::{ThreadPool, ThreadPoolBuilder};
 
-/// What [`ThreadPoolBuilder`] was before.
+/// The former name of [`ThreadPoolBuilder`].
 #[deprecated(note = "use `ThreadPoolBuilder`")]
 #[derive(Default)]
 pub struct Configuration {

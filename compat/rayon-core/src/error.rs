@@ -7,7 +7,7 @@ use std::io;
 use poach_runtime::BuildError;
 
 /// Why a pool cannot be made.
-// The names are what the original's `Debug` shows: it is the message of an `unwrap`, and so of most programs that fail here.
+// The names are those that the original's `Debug` prints: an `unwrap` shows them, so most programs that fail here do.
 #[derive(Debug)]
 pub struct ThreadPoolBuildError {
     kind: ErrorKind,
@@ -50,7 +50,7 @@ impl ThreadPoolBuildError {
     }
 }
 
-// Programs compare them with those of the original.
+// The original's words, which programs may compare.
 const GLOBAL_EXISTS: &str = "The global thread pool has already been initialized.";
 const CURRENT_THREAD_IN_POOL: &str = "The current thread is already part of another thread pool.";
 

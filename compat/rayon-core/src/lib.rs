@@ -1,12 +1,11 @@
 //! The interface of rayon-core 1.13 on Poach's scheduler.
 //!
-//! A program takes it in the place of the original with a `[patch.crates-io]` block; neither the program nor
-//! `rayon` changes: see the README. Each item does what the documentation of the original says; what
-//! is said here is what it does beyond that, or otherwise.
+//! A program replaces the original with it by a `[patch.crates-io]` block. Neither the program nor `rayon` changes: see the README. Each item
+//! does what the original's documentation says. The documentation here states what is added, and what differs.
 //!
-//! Everything runs on the threads of a pool, as with the original, also what a thread outside calls: a program can tell by its
-//! thread-local variables, its call stack, and [`current_thread_index`], which is always less than
-//! [`current_num_threads`]. (Poach itself runs a `join` from outside on the thread that calls.)
+//! As with the original, a call from a thread outside of the pool runs on a thread of the pool. A program can see the difference: by its
+//! thread-local variables, by the size of its call stack, and by [`current_thread_index`], which is always less than
+//! [`current_num_threads`]. (Poach's own `join` runs on the thread that calls it.)
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -14,7 +13,7 @@
 //! | `pool` | [`ThreadPool`], and the global one |
 //! | `error` | [`ThreadPoolBuildError`] |
 //! | `deprecated` | [`Configuration`] and [`initialize`] |
-//! | `observe` | what the variables `POACH_STATS` and `POACH_TRACE` print of any program |
+//! | `observe` | the variables `POACH_STATS` and `POACH_TRACE`, which report what any program does |
 
 mod builder;
 mod deprecated;
@@ -40,7 +39,7 @@ use pool::{global, is_worker};
 ///
 /// # Panics
 ///
-/// With the payload of the first closure if it panics, else with that of the second, once neither runs any more.
+/// If either closure panics, after both have ended, with the payload of the panic. If both panic, with that of the first.
 #[inline]
 pub fn join<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
@@ -52,7 +51,7 @@ where
     poach::join_or(global, oper_a, oper_b)
 }
 
-/// [`join`], with closures that are told whether they have come to another thread than the one that called.
+/// [`join`], whose closures are told whether they run on another thread than the one that called.
 ///
 /// # Panics
 ///
@@ -68,11 +67,12 @@ where
     poach::join_context_or(global, oper_a, oper_b)
 }
 
-/// Opens a scope for tasks that may borrow what outlives it, and returns when all of them have ended.
+/// Opens a scope, whose tasks may borrow what outlives it, and returns when all of them have ended.
 ///
 /// # Panics
 ///
-/// With the payload of `op` if it panics, else with that of the first task that did.
+/// If `op` or a task panics, after all tasks have ended: with the payload of `op` if it panicked, else with that of the first task that
+/// panicked.
 pub fn scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
@@ -127,7 +127,7 @@ where
     if is_worker() { poach::spawn_detached(func) } else { global().spawn_detached(func) }
 }
 
-/// [`spawn`], to start after what this thread has spawned so before.
+/// [`spawn`], for a task that starts after those that this thread has spawned with `spawn_fifo` before.
 pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -135,12 +135,12 @@ where
     if is_worker() { poach::spawn_detached_fifo(func) } else { global().spawn_detached_fifo(func) }
 }
 
-/// Runs `op` once on every thread of this thread's pool, or of the global one, and returns all results, by the
-/// threads' indices.
+/// Runs `op` once on every thread of this thread's pool, or of the global one, and returns the results in the order of the threads'
+/// indices.
 ///
 /// # Panics
 ///
-/// With the payload of one of the calls that panicked, once all have ended.
+/// If a call of `op` panics, after all calls have ended, with the payload of one that panicked.
 pub fn broadcast<OP, R>(op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
@@ -149,8 +149,8 @@ where
     if is_worker() { poach::broadcast(op) } else { global().broadcast(op) }
 }
 
-/// Starts `op` once on every thread of this thread's pool, or of the global one, and returns at once. A panic is as one of
-/// [`spawn`].
+/// Starts `op` once on every thread of this thread's pool, or of the global one, and returns at once. Panics are handled as those of
+/// [`spawn`] are.
 pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,

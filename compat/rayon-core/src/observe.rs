@@ -1,12 +1,12 @@
-//! What a program's pools do, for whoever asks by the environment.
+//! Reports of what a program's pools do, if environment variables ask for them.
 //!
 //! | variable | what it does |
 //! |---|---|
 //! | `POACH_STATS=1` | prints each pool's counters to standard error when the pool is dropped, the global one's when the program ends |
 //! | `POACH_TRACE=FILE` | writes a timeline of the global pool to the file, for <https://ui.perfetto.dev>; those of the program's other pools to `FILE` with a number before its extension |
 //!
-//! A program that is killed, or aborts, reports nothing of its global pool; nor does one on a system other than Unix. If standard
-//! error is closed, nothing is said, and the program ends as it would have.
+//! The global pool is reported when the program ends: on Unix only, and not if the program is killed or aborts. If standard
+//! error is closed, nothing is printed, and the program ends as it would have without the variables.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,22 +21,23 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use poach_runtime::ThreadPool;
 use poach_runtime::trace::Recording;
 
-/// The beginnings and ends of spans that a worker remembers: 10 MiB each. What comes after them is counted.
+/// How many beginnings and ends of spans are recorded for each worker, in 10 MiB. Later ones are only counted.
 const EVENTS: usize = 1 << 18;
 
-/// A pool that somebody asks about.
+/// A pool that is to be reported.
 pub(crate) struct Observed {
     name: String,
-    /// The process that the pool works in. A child that was forked since has nothing to report of it.
+    /// The process that made the pool. A forked child does not report its parent's pools.
     process: u32,
     stats: bool,
     trace: Option<(PathBuf, Recording)>,
 }
 
-/// Of the global pool. No lock: one that a thread holds at a fork stays held in the child, which looks here when it ends.
+/// The global pool's. Not behind a lock: one that another thread holds at a fork would stay held in the child, which looks here when it
+/// ends.
 static GLOBAL: AtomicPtr<Observed> = AtomicPtr::new(ptr::null_mut());
 
-/// Says something on standard error, if anybody reads it: `eprintln` panics if not, and the end of a program may not.
+/// Prints to standard error. `eprintln` would panic if that is closed, which must not happen while a program ends.
 macro_rules! say {
     ($($what:tt)*) => {
         drop(writeln!(io::stderr(), $($what)*))
@@ -44,11 +45,11 @@ macro_rules! say {
 }
 
 impl Observed {
-    /// Begins to observe a pool that the program has made, if the environment asks for it.
+    /// Begins to observe a pool that the program has built, if the environment asks for it.
     pub(crate) fn begin(pool: &ThreadPool) -> Option<Observed> {
         static NUMBER: AtomicUsize = AtomicUsize::new(1);
         Asked::by(|variable| env::var_os(variable))?;
-        // Relaxed: a number that nobody else has.
+        // Relaxed: only the number has to be unique.
         Observed::of(pool, NUMBER.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -61,10 +62,10 @@ impl Observed {
         Some(Observed { name, process: process::id(), stats, trace })
     }
 
-    /// Says what the pool has done so far.
+    /// Reports what the pool has done so far.
     pub(crate) fn report(self, pool: &ThreadPool) {
         if self.process != process::id() {
-            // A recording cannot be stopped without the workers.
+            // The workers, which a recording needs to stop, exist in the parent only.
             return mem::forget(self);
         }
         if self.stats {
@@ -89,13 +90,13 @@ impl Observed {
     }
 }
 
-/// The global pool has been made: observes it to the end of the program, if the environment asks for it.
+/// Observes the global pool, which has just been made, until the program ends, if the environment asks for it.
 pub(crate) fn global() {
     let Some(observed) = Observed::of(poach_runtime::global(), 0) else {
         return;
     };
-    // There is an old one in a forked child: its parent's, whose recording cannot be stopped here. It is left as it is. AcqRel, here
-    // and below: what is taken out was made before it was put in.
+    // A forked child finds its parent's here. It is leaked, since its recording cannot be stopped in this process. AcqRel, here
+    // and in `report`: whoever takes the pointer sees what it points to.
     GLOBAL.swap(Box::into_raw(Box::new(observed)), Ordering::AcqRel);
     at_exit();
 }
@@ -104,17 +105,17 @@ pub(crate) fn global() {
 fn at_exit() {
     extern "C" fn report() {
         let observed = GLOBAL.swap(ptr::null_mut(), Ordering::AcqRel);
-        // A forked child without a global pool of its own has nothing to report, and makes none for it.
+        // A forked child that has not used rayon has no global pool, and must not make one here.
         if let Some(pool) = poach_runtime::global_if_made()
             && !observed.is_null()
         {
-            // SAFETY: `global` had it from a box, and who takes it out is the only one that has it.
+            // SAFETY: `global` made the pointer from a box, and the swap has left null in its place, so nobody else has it.
             let observed = unsafe { Box::from_raw(observed) };
             observed.report(pool);
         }
     }
-    // SAFETY: `report` is a function that may be called at any time, and cannot unwind into its caller: a panic in an
-    // `extern "C"` function ends the process.
+    // SAFETY: `report` may be called at any time, and does not unwind into its caller: a panic in an `extern "C"` function ends the
+    // process.
     let refused = unsafe { libc::atexit(report) };
     if refused != 0 {
         say!("POACH_STATS, POACH_TRACE: the system refuses a function to call at the end");

@@ -13,7 +13,7 @@ pub(crate) fn is_worker() -> bool {
     poach::current_thread_index().is_some()
 }
 
-/// The pool of what is called outside of any, one a process. It is Poach's own: a program that uses both has one.
+/// The process's global pool, which runs what is called outside of any pool. Poach and this package share it.
 #[cold]
 pub(crate) fn global() -> &'static poach::ThreadPool {
     poach::global_if_made().unwrap_or_else(|| {
@@ -25,7 +25,7 @@ pub(crate) fn global() -> &'static poach::ThreadPool {
     })
 }
 
-/// A pool of threads. When it is dropped, they finish what was spawned and end in their own time.
+/// A pool of threads. Dropping it does not wait: the threads finish what was spawned, and then end.
 pub struct ThreadPool {
     pool: poach::ThreadPool,
     observed: Option<Observed>,
@@ -64,9 +64,9 @@ impl ThreadPool {
         Ok(configuration.into_builder().build()?)
     }
 
-    /// Runs `op` on one of the pool's threads and returns its result. Inside it, the functions of the crate use this pool.
+    /// Runs `op` on one of the pool's threads and returns its result. Inside `op`, the functions of this crate use this pool.
     ///
-    /// On one of the pool's own threads it is a plain call. A thread of another pool works for that one while it waits.
+    /// On one of the pool's own threads this is a plain call. A thread of another pool runs that pool's tasks while it waits.
     ///
     /// # Panics
     ///
@@ -97,12 +97,12 @@ impl ThreadPool {
         self.pool.threads()
     }
 
-    /// The index of this thread in this pool, from 0; `None` if it is none of its threads.
+    /// The index of this thread in this pool, from 0; `None` if it is not one of the pool's threads.
     pub fn current_thread_index(&self) -> Option<usize> {
         self.pool.current_thread_index()
     }
 
-    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` if this is none of the pool's threads.
+    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` if this is not one of the pool's threads.
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
         self.pool.current_thread_has_pending_tasks()
     }
@@ -196,12 +196,12 @@ impl ThreadPool {
         self.pool.spawn_broadcast(op);
     }
 
-    /// [`yield_now`](crate::yield_now); `None` if this is none of the pool's threads.
+    /// [`yield_now`](crate::yield_now); `None` if this is not one of the pool's threads.
     pub fn yield_now(&self) -> Option<Yield> {
         self.pool.yield_now()
     }
 
-    /// [`yield_local`](crate::yield_local); `None` if this is none of the pool's threads.
+    /// [`yield_local`](crate::yield_local); `None` if this is not one of the pool's threads.
     pub fn yield_local(&self) -> Option<Yield> {
         self.pool.yield_local()
     }

@@ -365,6 +365,16 @@ fn a_panic_in_a_start_handler_is_told_and_the_thread_works() {
 }
 
 #[test]
+fn start_handlers_may_wait_for_the_thread_that_builds() {
+    let all = Arc::new(Barrier::new(4));
+    let here = Arc::clone(&all);
+    let pool =
+        ThreadPoolBuilder::new().num_threads(3).start_handler(move |_| _ = here.wait()).build();
+    all.wait();
+    assert_eq!(pool.unwrap().broadcast(|context| context.index()), [0, 1, 2]);
+}
+
+#[test]
 fn a_panic_in_an_exit_handler_is_told_and_the_thread_ends() {
     let (send, receive) = mpsc::channel();
     let send = Mutex::new(send);

@@ -236,6 +236,26 @@ fn a_start_handler_that_panics_is_told_and_leaves_no_pool() {
 }
 
 #[test]
+fn a_start_handler_that_nobody_waits_for_panics_and_its_worker_works() {
+    alone("a_start_handler_that_nobody_waits_for_panics_and_its_worker_works", || {
+        let told = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&told);
+        let pool = ThreadPool::builder()
+            .threads(3)
+            .on_start(|_| panic_any(Bomb))
+            .wait_for_start(false)
+            .on_panic(move |payload| {
+                seen.fetch_add(1, Ordering::SeqCst);
+                drop(payload);
+            })
+            .build()
+            .unwrap();
+        is_whole(&pool);
+        assert_eq!(told.load(Ordering::SeqCst), 3);
+    });
+}
+
+#[test]
 fn handlers_whose_destructors_panic_leave_no_thread_behind() {
     alone("handlers_whose_destructors_panic_leave_no_thread_behind", || {
         struct Loud(mpsc::Sender<()>);

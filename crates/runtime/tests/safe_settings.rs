@@ -79,7 +79,7 @@ fn settings_of_any_value() {
         }
         assert!(!made_or_refused(some().victims(Victims::Nearest)));
         assert!(!made_or_refused(some().name(|_| "\0".to_owned())));
-        assert!(made_or_refused(some().unnamed().join_on_drop(true)));
+        assert!(made_or_refused(some().unnamed().join_on_drop(true).wait_for_start(false)));
         if cfg!(miri) {
             return;
         }

@@ -44,7 +44,7 @@
 //! | `Waker::wake` | the worker that ends the task | told | no |
 //! | | the thread that cancels it | unwinds there | no |
 //! | `Waker::clone`, `Waker::drop` | the thread that polls, joins, or drops the handle | unwinds there | no |
-//! | start and exit handlers | each worker's thread | told; the first makes `build` fail, too | no |
+//! | start and exit handlers | each worker's thread | told; the first makes `build` fail, too, if that waits for it | no |
 //! | panic handler | whoever tells it | [`dispose`] | no |
 //! | destructors of the handlers | the last one to know the pool: a worker's thread, or any other | [`dispose`]; unwinds there | no |
 //! | name of a thread, spawn handler | the thread that builds | unwinds there, once the threads that run have ended | no |

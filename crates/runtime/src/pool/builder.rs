@@ -257,9 +257,35 @@ impl<'h> Builder<'h> {
     /// Called on each worker, with its index, before it takes work. What it calls uses this pool: a join there runs on this worker.
     ///
     /// [`build`](Builder::build) waits for it on all workers. If it panics, the [panic handler](Builder::on_panic) is told, and `build`
-    /// returns [`BuildError::Start`]: no pool has workers that are not initialised.
+    /// returns [`BuildError::Start`]: no pool has workers that are not initialised. [`wait_for_start`](Builder::wait_for_start) changes that.
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
+        self
+    }
+
+    /// Whether [`build`](Builder::build) waits until the [start handler](Builder::on_start) has returned on every worker. The default is yes.
+    ///
+    /// With `false`, `build` returns while start handlers may still run. A handler may then wait for the thread that builds the pool. If a
+    /// handler panics, the [panic handler](Builder::on_panic) is told, and its worker takes work all the same.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// use std::sync::{Arc, Barrier};
+    /// use poach::ThreadPool;
+    ///
+    /// let started = Arc::new(Barrier::new(3));
+    /// let here = Arc::clone(&started);
+    /// let pool = ThreadPool::builder()
+    ///     .threads(2)
+    ///     .on_start(move |_| drop(here.wait()))
+    ///     .wait_for_start(false)
+    ///     .build()?;
+    /// started.wait(); // `build` would have waited for the handlers, and they wait for this
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    pub fn wait_for_start(mut self, yes: bool) -> Self {
+        self.handlers.start_is_awaited = yes;
         self
     }
 
@@ -334,7 +360,7 @@ impl<'h> Builder<'h> {
         let mut pool = ThreadPool { registry, guests, threads: started, joins_on_drop: true };
         let mut name = self.name;
         let (report, started) = mpsc::channel();
-        let waits = plan.processor(0).is_some() || pool.registry.handlers.start.is_some();
+        let waits = plan.processor(0).is_some() || pool.registry.handlers.awaited_start().is_some();
         let (mut resident, mut names) = (None, Vec::with_capacity(own));
         for (index, spawns) in owners.into_iter().enumerate() {
             let local =

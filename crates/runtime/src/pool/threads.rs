@@ -108,7 +108,7 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// A worker's thread. `started` is told how its start handler has ended.
+/// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for that, that the thread runs.
 fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
     let (registry, index) = (Arc::clone(&slot.registry), slot.index);
     // Whether it has not panicked.
@@ -124,8 +124,13 @@ fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
     };
     // The handlers are called on the worker that they are told of.
     slot.local().enter(|local| {
-        let fine = told(&registry.handlers.start);
-        started(if fine { Ok(()) } else { Err(BuildError::Start { index }) });
+        if registry.handlers.start_is_awaited {
+            let fine = told(&registry.handlers.start);
+            started(if fine { Ok(()) } else { Err(BuildError::Start { index }) });
+        } else {
+            started(Ok(()));
+            told(&registry.handlers.start);
+        }
         if index < registry.threads {
             local.main_loop();
         } else {

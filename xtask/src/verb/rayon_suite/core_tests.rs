@@ -28,6 +28,7 @@ edition = "2021"
 rayon-core = "=1.13.0"
 
 [dev-dependencies]
+crossbeam-utils = "0.8"
 libc = "0.2"
 rand = "0.9"
 rand_xorshift = "0.4"
@@ -36,6 +37,7 @@ scoped-tls = "1.0"
 
 /// What the unit tests name of the original that is not public.
 const INSIDE: &str = r"
+#![allow(unused)]
 pub use rayon_core::*;
 
 #[cfg(test)]
