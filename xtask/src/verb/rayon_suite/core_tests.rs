@@ -94,8 +94,10 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
             write_if_new(&to.join("src").join(within), &text)?;
         } else if within.ends_with("test.rs") {
             units += 1;
-            let text =
-                text.replace("Arc::clone(&thread_pool.registry)", "Arc::new(crate::registry::Registry)");
+            let text = text.replace(
+                "Arc::clone(&thread_pool.registry)",
+                "Arc::new(crate::registry::Registry)",
+            );
             root.push_str(&format!("\n#[cfg(test)]\nmod {name};\n"));
             write_if_new(&to.join(format!("src/{name}.rs")), &text)?;
         } else {
