@@ -81,7 +81,8 @@ fn a_number_of_threads_that_is_none_is_passed_over() {
         ("2.5", "-3", &processors),
         ("99999999999999999999", "3", "3"),
     ] {
-        let variables = [("RAYON_NUM_THREADS", new), ("RAYON_RS_NUM_CPUS", old), ("THREADS", threads)];
+        let variables =
+            [("RAYON_NUM_THREADS", new), ("RAYON_RS_NUM_CPUS", old), ("THREADS", threads)];
         if in_child_with(test, &variables) {
             assert_eq!(env::var("THREADS").unwrap(), current_num_threads().to_string());
             return assert_eq!(join(|| 1, || 2), (1, 2));
