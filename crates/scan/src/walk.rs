@@ -114,12 +114,11 @@ impl<'a, S: Sys, V: Visitor> Job for Walk<'a, S, V> {
     type Task = Task<'a, S>;
     type Worker = Worker<S, V>;
 
-    #[inline]
     fn visit(
         &self,
         worker: &mut Worker<S, V>,
         task: Task<'a, S>,
-        sink: &mut impl FnMut(Task<'a, S>),
+        sink: &mut dyn FnMut(Task<'a, S>),
     ) {
         if self.control.is_asked() && self.answer(worker, &task) {
             return;
@@ -256,7 +255,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         task: &Task<'a, S>,
         directory: S::Directory,
         meta: &Meta,
-        sink: &mut impl FnMut(Task<'a, S>),
+        sink: &mut dyn FnMut(Task<'a, S>),
     ) {
         let Worker { number, buffer, found, part, names, children, path } = worker;
         let parent = task.parent();

@@ -39,8 +39,10 @@ pub(crate) trait Job: Sync {
     /// What one thread has to itself while the job runs.
     type Worker: Send;
 
-    /// Visits a task and gives what comes of it to `sink`.
-    fn visit(&self, worker: &mut Self::Worker, task: Self::Task, sink: &mut impl FnMut(Self::Task));
+    /// Visits a task and gives the tasks that come of it to `sink`.
+    ///
+    /// The sink is a trait object, called once for each directory, so that a visit is compiled once and not once for each engine.
+    fn visit(&self, worker: &mut Self::Worker, task: Self::Task, sink: &mut dyn FnMut(Self::Task));
 }
 
 /// A way to share a walk among threads.

@@ -14,7 +14,7 @@ impl Job for Counting {
     type Task = u32;
     type Worker = u64;
 
-    fn visit(&self, worker: &mut u64, depth: u32, sink: &mut impl FnMut(u32)) {
+    fn visit(&self, worker: &mut u64, depth: u32, sink: &mut dyn FnMut(u32)) {
         *worker += 1;
         let before = self.visited.fetch_add(1, Ordering::Relaxed);
         assert!(self.panic_at != Some(before), "as told");

@@ -153,7 +153,7 @@ impl<'a, S: Sys> Task<'a, S> {
         rules: Option<&Arc<Rules>>,
         names: &mut Vec<u8>,
         children: &mut Vec<(u32, Id)>,
-        sink: &mut impl FnMut(Self),
+        sink: &mut dyn FnMut(Self),
     ) {
         let above = match &self.family {
             Some(family) => Above::Below(Arc::clone(&family.link), self.at),

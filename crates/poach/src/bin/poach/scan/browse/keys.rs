@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use ratatui_crossterm::crossterm::event::{
+use crossterm::event::{
     self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
 

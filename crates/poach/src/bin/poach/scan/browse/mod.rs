@@ -16,6 +16,7 @@ use poach_scan::sys::Native;
 use poach_scan::{Control, Options, Scan};
 
 #[cfg(unix)]
+mod canvas;
 mod item;
 mod keys;
 mod live;

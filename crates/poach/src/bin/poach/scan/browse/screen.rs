@@ -7,17 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use poach_scan::Control;
-use poach_scan::report::{Look, cut};
-use ratatui_core::terminal::Terminal;
-use ratatui_core::text::Line;
-use ratatui_crossterm::CrosstermBackend;
-use ratatui_crossterm::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
-use ratatui_crossterm::crossterm::terminal::{
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use ratatui_crossterm::crossterm::{cursor, execute};
+use crossterm::{cursor, execute};
+use poach_scan::Control;
+use poach_scan::report::{Look, cut};
 
+use super::canvas::{Style, Terminal};
 use super::keys::{self, Input};
 use super::state::{Browser, Key};
 use super::{RUNNING, view};
@@ -62,7 +60,7 @@ fn input(wait: Duration) -> io::Result<Input> {
 
 /// The terminal, which is what it was before once this is dropped.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    terminal: Terminal<io::Stdout>,
     /// Keys that were typed while something else was waited for.
     pending: VecDeque<Key>,
 }
@@ -86,8 +84,7 @@ impl Screen {
     pub(super) fn open() -> io::Result<Screen> {
         OPEN.store(true, Ordering::Relaxed);
         enable_raw_mode()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        let screen = Screen { terminal, pending: VecDeque::new() };
+        let screen = Screen { terminal: Terminal::new(io::stdout()), pending: VecDeque::new() };
         // A panic is to be read on the terminal as it was.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -103,11 +100,7 @@ impl Screen {
         if !OPEN.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.terminal.draw(|frame| {
-            let area = frame.area();
-            view::draw(browser, look, area, frame.buffer_mut());
-        })?;
-        Ok(())
+        self.terminal.draw(|canvas| view::draw(browser, look, canvas))
     }
 
     /// The next key, for a while.
@@ -150,13 +143,12 @@ impl Screen {
         if !OPEN.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.terminal.draw(|frame| {
-            let area = frame.area();
+        self.terminal.draw(|canvas| {
+            let area = canvas.area();
             for (line, y) in [text, "Esc: stop"].into_iter().zip(area.y..area.bottom()) {
-                let line = Line::from(cut(line, usize::from(area.width)));
-                frame.buffer_mut().set_line(area.x, y, &line, area.width);
+                let line = cut(line, usize::from(area.width));
+                canvas.put(area.x, y, area.right(), &line, Style::PLAIN);
             }
-        })?;
-        Ok(())
+        })
     }
 }

@@ -2,9 +2,6 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use ratatui_core::backend::TestBackend;
-use ratatui_core::terminal::Terminal;
-
 use super::*;
 
 fn grown() -> tempfile::TempDir {
@@ -29,15 +26,9 @@ fn browser(root: &Path) -> Browser {
 
 /// The screen's lines.
 fn shown(browser: &mut Browser, width: u16, height: u16) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-    let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
-        let area = frame.area();
-        view::draw(browser, Look::default(), area, frame.buffer_mut());
-    };
-    terminal.draw(draw).expect("it is drawn");
-    let buffer = terminal.backend().buffer();
-    let cells = |y| (0..width).map(move |x| buffer[(x, y)].symbol());
-    (0..height).map(|y| cells(y).collect::<String>().trim_end().to_owned()).collect()
+    let mut canvas = canvas::Canvas::new(width, height);
+    view::draw(browser, Look::default(), &mut canvas);
+    canvas.lines().iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn press(browser: &mut Browser, keys: &str) -> Wish {

@@ -1,24 +1,23 @@
 //! What the browser looks like: a path, a list, the tabs, a line of keys.
 
+use crossterm::style::Color;
 use poach_scan::Kind;
 use poach_scan::report::{Look, Measure, Order, count, cut, escape};
 use poach_scan::survey::Report;
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
-use ratatui_core::text::{Line, Span};
+use unicode_width::UnicodeWidthStr as _;
 
+use super::canvas::{Area, Canvas, Span, Style};
 use super::row::{Act, Row};
 use super::state::{Browser, Mode};
 
-const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
-const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
-const MARKED: Style = Style::new().add_modifier(Modifier::REVERSED);
-const FIGURE: Style = Style::new().fg(Color::Green);
-const BAR: Style = Style::new().fg(Color::Cyan);
-const DIRECTORY: Style = Style::new().fg(Color::Blue).add_modifier(Modifier::BOLD);
-const AMISS: Style = Style::new().fg(Color::Red);
-const CHOSEN: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
+const FAINT: Style = Style::PLAIN.faint();
+const STRONG: Style = Style::PLAIN.bold();
+const MARKED: Style = Style::PLAIN.reversed();
+const FIGURE: Style = Style::colored(Color::DarkGreen);
+const BAR: Style = Style::colored(Color::DarkCyan);
+const DIRECTORY: Style = Style::colored(Color::DarkBlue).bold();
+const AMISS: Style = Style::colored(Color::DarkRed);
+const CHOSEN: Style = Style::colored(Color::DarkYellow).bold();
 
 /// The fewest columns that leave room for a bar.
 const WITH_BAR: u16 = 60;
@@ -51,7 +50,8 @@ const HELP: [&str; 21] = [
 ];
 
 /// Draws all of it.
-pub(super) fn draw(browser: &mut Browser, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(browser: &mut Browser, look: Look, canvas: &mut Canvas) {
+    let area = canvas.area();
     if area.width == 0 || area.height == 0 {
         return;
     }
@@ -62,43 +62,42 @@ pub(super) fn draw(browser: &mut Browser, look: Look, area: Rect, buffer: &mut B
         Some(report) => report.name().to_owned(),
         None => cut(&escape(&browser.path()), width.saturating_sub(sum.len() + 2)),
     };
-    let mut head = vec![Span::styled(title, STRONG)];
+    let mut head = vec![(title, STRONG)];
     if browser.tab == 0 {
-        head.extend([Span::raw("  "), Span::styled(sum, FIGURE)]);
+        head.extend([("  ".to_owned(), Style::PLAIN), (sum, FIGURE)]);
     }
-    buffer.set_line(area.x, area.y, &Line::from(head), area.width);
+    canvas.put_all(area.x, area.y, area.right(), &head);
 
     let tabbed = area.height >= WITH_TABS;
     let below = 2 + u16::from(tabbed);
-    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(below), ..area };
+    let list = Area { y: area.y + 1, height: area.height.saturating_sub(below), ..area };
     browser.page = usize::from(list.height);
     browser.places.first = list.y;
     browser.scroll();
     match &browser.mode {
-        Mode::Help => lines(&HELP.map(str::to_owned), list, buffer),
-        Mode::Confirm(question) => lines(&question.lines[question.top..], list, buffer),
-        Mode::Browse | Mode::Search if browser.tab > 0 => report(browser, look, list, buffer),
-        Mode::Browse | Mode::Search => rows(browser, look, whole, list, buffer),
+        Mode::Help => lines(&HELP.map(str::to_owned), list, canvas),
+        Mode::Confirm(question) => lines(&question.lines[question.top..], list, canvas),
+        Mode::Browse | Mode::Search if browser.tab > 0 => report(browser, look, list, canvas),
+        Mode::Browse | Mode::Search => rows(browser, look, whole, list, canvas),
     }
     browser.places.tabs = None;
     if tabbed {
-        tabs(browser, Rect { y: area.bottom() - 2, height: 1, ..area }, buffer);
+        tabs(browser, Area { y: area.bottom() - 2, height: 1, ..area }, canvas);
     }
     if area.height > 1 {
-        let foot = Line::from(foot(browser, width)).style(FAINT);
-        buffer.set_line(area.x, area.bottom() - 1, &foot, area.width);
+        canvas.put(area.x, area.bottom() - 1, area.right(), &foot(browser, width), FAINT);
     }
 }
 
-fn lines(lines: &[String], area: Rect, buffer: &mut Buffer) {
+fn lines(lines: &[String], area: Area, canvas: &mut Canvas) {
     for (line, y) in lines.iter().zip(area.y..area.bottom()) {
         let line = cut(line, usize::from(area.width));
-        buffer.set_line(area.x, y, &Line::from(line), area.width);
+        canvas.put(area.x, y, area.right(), &line, Style::PLAIN);
     }
 }
 
 /// The tabs: as many as fit, with the one that is shown among them.
-fn tabs(browser: &mut Browser, area: Rect, buffer: &mut Buffer) {
+fn tabs(browser: &mut Browser, area: Area, canvas: &mut Canvas) {
     const GAP: u16 = 2;
     let names: Vec<&str> = std::iter::once("tree").chain(Report::ALL.map(Report::name)).collect();
     let width = |tab: usize| names[tab].len() as u16 + GAP;
@@ -112,18 +111,17 @@ fn tabs(browser: &mut Browser, area: Rect, buffer: &mut Buffer) {
             break;
         }
         let style = if tab == browser.tab { MARKED } else { FAINT };
-        buffer.set_line(x, area.y, &Line::from(*name).style(style), area.right() - x);
+        canvas.put(x, area.y, area.right(), name, style);
         places.push((x..end, tab));
         x = end + GAP;
     }
     browser.places.tabs = Some((area.y, places));
 }
 
-fn report(browser: &Browser, look: Look, area: Rect, buffer: &mut Buffer) {
+fn report(browser: &Browser, look: Look, area: Area, canvas: &mut Canvas) {
     let Some(page) = &browser.report else {
-        let text = Line::from("it is being made").style(FAINT);
         if area.height > 0 {
-            buffer.set_line(area.x, area.y, &text, area.width);
+            canvas.put(area.x, area.y, area.right(), "it is being made", FAINT);
         }
         return;
     };
@@ -131,20 +129,20 @@ fn report(browser: &Browser, look: Look, area: Rect, buffer: &mut Buffer) {
     let titles = titles.into_iter().map(|line| (line, FAINT));
     let rows = rows.into_iter().enumerate().skip(page.top).map(|(at, row)| {
         let marked = at == page.marked && page.path().is_some();
-        (row, if marked { MARKED } else { Style::new() })
+        (row, if marked { MARKED } else { Style::PLAIN })
     });
     let below = below.into_iter().map(|line| (line, FAINT));
     for ((line, style), y) in titles.chain(rows).chain(below).zip(area.y..area.bottom()) {
-        buffer.set_line(area.x, y, &Line::from(line).style(style), area.width);
+        canvas.put(area.x, y, area.right(), &line, style);
     }
 }
 
-fn rows(browser: &Browser, look: Look, whole: u64, area: Rect, buffer: &mut Buffer) {
+fn rows(browser: &Browser, look: Look, whole: u64, area: Area, canvas: &mut Canvas) {
     let shown = browser.rows.iter().enumerate().skip(browser.top);
     for ((at, row), y) in shown.zip(area.y..area.bottom()) {
-        buffer.set_line(area.x, y, &line(browser, row, look, whole, area.width), area.width);
+        canvas.put_all(area.x, y, area.right(), &line(browser, row, look, whole, area.width));
         if at == browser.marked {
-            buffer.set_style(Rect { y, height: 1, ..area }, MARKED);
+            canvas.reverse(y);
         }
     }
     if browser.rows.is_empty() && area.height > 0 {
@@ -153,22 +151,22 @@ fn rows(browser: &Browser, look: Look, whole: u64, area: Rect, buffer: &mut Buff
             (true, Some(_)) => "nothing is known yet of what is in it",
             (true, None) => "nothing is in it",
         };
-        buffer.set_line(area.x, area.y, &Line::from(text).style(FAINT), area.width);
+        canvas.put(area.x, area.y, area.right(), text, FAINT);
     }
 }
 
-fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Line<'static> {
+fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec<Span> {
     let share = if whole == 0 { 0.0 } else { row.value as f64 / whole as f64 };
     let figure = format!("{:>10} ", look.amount(browser.measure, row.value));
-    let mut spans = vec![Span::styled(figure, FIGURE)];
+    let mut spans = vec![(figure, FIGURE)];
     if width >= WITH_BAR {
         let filled = (share * 10.0).round().clamp(0.0, 10.0) as usize;
-        spans.push(Span::styled("█".repeat(filled), BAR));
-        spans.push(Span::styled("░".repeat(10 - filled), FAINT));
+        spans.push(("█".repeat(filled), BAR));
+        spans.push(("░".repeat(10 - filled), FAINT));
     }
-    spans.push(Span::styled(format!("{:>4.0}% ", share * 100.0), FAINT));
+    spans.push((format!("{:>4.0}% ", share * 100.0), FAINT));
     if browser.order == Order::Entries && browser.measure != Measure::Entries {
-        spans.push(Span::raw(format!("{:>9} ", count(row.entries))));
+        spans.push((format!("{:>9} ", count(row.entries)), Style::PLAIN));
     }
     let (note, style) = match row {
         Row { chosen: true, .. } => ("*", CHOSEN),
@@ -176,11 +174,11 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Lin
         Row { elsewhere: true, .. } => ("+", FAINT),
         _ => (" ", FAINT),
     };
-    spans.push(Span::styled(note, style));
+    spans.push((note.to_owned(), style));
     if row.together {
         let files = if row.entries == 1 { "file" } else { "files" };
-        spans.push(Span::styled(format!("({} {files} so far)", count(row.entries)), FAINT));
-        return Line::from(spans);
+        spans.push((format!("({} {files} so far)", count(row.entries)), FAINT));
+        return spans;
     }
     let sign = match row.kind {
         Kind::Directory => "/",
@@ -188,15 +186,15 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Lin
         Kind::Symlink => "@",
         Kind::Other => "=",
     };
-    let used: usize = spans.iter().map(Span::width).sum();
+    let used: usize = spans.iter().map(|(text, _)| text.width()).sum();
     let name = cut(&escape(&row.name), usize::from(width).saturating_sub(used + sign.len()));
     let style = match row {
         Row { chosen: true, .. } => CHOSEN,
         Row { kind: Kind::Directory, .. } => DIRECTORY,
-        _ => Style::new(),
+        _ => Style::PLAIN,
     };
-    spans.push(Span::styled(format!("{name}{sign}"), style));
-    Line::from(spans)
+    spans.push((format!("{name}{sign}"), style));
+    spans
 }
 
 fn foot(browser: &Browser, width: usize) -> String {
