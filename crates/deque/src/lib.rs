@@ -1,21 +1,45 @@
 //! Work-stealing deques: an owner pushes and pops at one end, thieves steal at the other.
 //!
-//! Every queue is generic over a [`Memory`](poach_memory::Memory), so that the source that ships is
-//! the source that loom and the TSO\[S\] explorer check, and (where the owner and a thief can meet)
-//! over a fence policy, [`StoreLoad`].
+//! # Which one do I want?
+//!
+//! | if | use |
+//! |---|---|
+//! | you write a scheduler, and can call the queue before long tasks | [`Split`]: its owner pays nothing; see [below](#writing-a-scheduler) |
+//! | every task must be stealable as soon as it is pushed | [`ChaseLev`] with [`Asymmetric`]; [`Biased`] if thieves come often |
+//! | tasks must come out in the order in which they were pushed | [`Fifo`] |
+//! | any thread pushes | [`Injector`] |
+//! | you use crossbeam-deque or st3 now | the modules [`crossbeam`] and [`st3`], which have their interfaces |
+//! | running a task twice is harmless | [`IdempotentLifo`], [`IdempotentFifo`], [`IdempotentDeque`] |
+//! | you reproduce a paper | [`The`], [`Thep`], [`ChaseLev`], [`Private`], with the paper's policy |
+//! | you need something to compare with | [`Mutex`] |
+//!
+//! ```
+//! use poach_deque::{Asymmetric, ChaseLev, Steal};
+//!
+//! let owner: ChaseLev<&str, Asymmetric> = ChaseLev::with_policy(Asymmetric::new());
+//! let thief = owner.thief();
+//! owner.push("a task");
+//! owner.push("another");
+//! assert_eq!(thief.steal(), Steal::Success("a task"));
+//! assert_eq!(owner.pop(), Some("another"));
+//! ```
+//!
+//! Where the owner and a thief can compete for a task, a queue has a fence policy, [`StoreLoad`], as a type parameter: [`Full`] (the default),
+//! [`Asymmetric`], [`Bounded`], [`Resolved`] or [`Unbounded`]; [`poach_memory::order`] says where each is sound. Every queue is also generic over a
+//! [`Memory`](poach_memory::Memory), so loom and the TSO\[S\] checker run the source that ships.
 //!
 //! # Writing a scheduler
 //!
-//! `examples/scheduler.rs` is one in a hundred lines, on [`Split`]. Most of what a push makes is *private* there: thieves cannot
-//! take it before its owner shares it. So a scheduler on `Split` differs in three places from one on [`ChaseLev`], where all is shared:
+//! `examples/scheduler.rs` is a scheduler in a hundred lines, on [`Split`]. A pushed task is usually *private* there: thieves cannot
+//! take it before its owner shares it. So a scheduler on `Split` has three rules more than one on [`ChaseLev`], where every task is shared:
 //!
-//! | when | do | else |
+//! | when | do this | otherwise |
 //! |---|---|---|
-//! | a thief finds [`Steal::Empty`] | try again later: it has left a [request](split::Thief::request), and the owner's next push, pop or [poll](Split::poll) shares half. [`try_steal`](split::Thief::try_steal) says whether there is private work | ten pushes may all be private |
-//! | a thief is about to sleep | request of all, a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), then look again whether there [is private work](split::Thief::has_private_tasks), and [expose](split::Thief::expose) it | it sleeps while its owner, in a long task, keeps work that nobody can take |
-//! | an owner begins a long task | [`Split::share`], or [`Split::poll`] within it now and then | thieves must expose, at a process-wide barrier each |
+//! | a thief gets [`Steal::Empty`] | try again later: the thief has left a [request](split::Thief::request), and the owner's next push, pop or [poll](Split::poll) shares half of its tasks. [`try_steal`](split::Thief::try_steal) says whether there is private work | ten pushes may all stay private |
+//! | a thief is about to sleep | leave a request at all owners, execute a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), look again whether there [is private work](split::Thief::has_private_tasks), and [expose](split::Thief::expose) it | it sleeps while an owner in a long task has tasks that no thread can take |
+//! | an owner begins a long task | call [`Split::share`], or [`Split::poll`] now and then during the task | thieves must expose its tasks, with a process-wide barrier each time |
 //!
-//! An owner that shares because it was asked calls nobody; a [`Context`](split::Context) is told of it, and may wake a sleeper.
+//! An owner that shares because of a request does not wake anyone. A [`Context`](split::Context) is told of it, and may wake a sleeper.
 
 pub mod biased;
 pub mod chase_lev;
