@@ -513,7 +513,7 @@ void poach_lace_scratch_reset(void *mark);
 void poach_lace_sleep(int64_t microseconds);
 
 /*
- `lace_gethrtime`: nanoseconds since it was first asked for.
+ `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used Lace.
  */
 uint64_t poach_lace_time(void);
 
@@ -635,9 +635,11 @@ poach_status poach_spawn(const poach_pool *pool, poach_function task, void *cont
 /*
  Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other tasks meanwhile.
 
- POACH_CANCELLED: it was cancelled, or its pool ended before it began.
+ POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it has not ended, and was spawned in the parent of this
+ process, where it goes on.
  */
-poach_status poach_handle_join(poach_handle *handle, void **result);
+poach_status poach_handle_join(poach_handle *handle,
+                               void **result);
 
 /*
  Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and never will. The handle is still there.

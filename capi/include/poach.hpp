@@ -10,7 +10,9 @@
 #include <poach.h>
 
 #include <atomic>
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -48,7 +50,11 @@ inline void check(poach_status status)
 
 struct nothing {};
 
-template <class R> using value = std::conditional_t<std::is_void_v<R>, nothing, R>;
+/// As what a result is kept: a reference is one of `std::reference_wrapper`.
+template <class R>
+using value = std::conditional_t<
+    std::is_void_v<R>, nothing,
+    std::conditional_t<std::is_lvalue_reference_v<R>, std::reference_wrapper<std::remove_reference_t<R>>, std::remove_cv_t<std::remove_reference_t<R>>>>;
 
 /// What a function returns; `nothing` for void.
 template <class F, class... A> value<std::invoke_result_t<F, A...>> call(F &f, A &&...arguments)
@@ -98,7 +104,8 @@ template <class F> struct entry {
 
 } // namespace detail
 
-/// Runs `a` and `b`, perhaps in parallel, each with the worker that it is given; a pair of what they return, with an empty struct for void.
+/// Runs `a` and `b`, perhaps in parallel, each with the worker that it is given; a pair of what they return: an empty struct for void, a
+/// `std::reference_wrapper` for a reference.
 template <class A, class B> auto join(poach_worker *worker, A &&a, B &&b)
 {
     using RA = detail::value<std::invoke_result_t<A &, poach_worker *>>;
@@ -191,6 +198,56 @@ private:
     poach_pool *pool_ = nullptr;
 };
 
+namespace detail {
+
+/// The first exception of several tasks.
+struct failure {
+    std::atomic<bool> failed{false};
+    std::exception_ptr thrown;
+
+    void keep() noexcept
+    {
+        if (!failed.exchange(true)) {
+            thrown = std::current_exception();
+        }
+    }
+
+    /// When all tasks have ended.
+    void rethrow() const
+    {
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    }
+};
+
+} // namespace detail
+
+/// Calls `f` with each number from `begin` to before `end`, in parallel, and returns when all calls have returned. The first exception is thrown then; the
+/// numbers whose calls have not begun by the time it is thrown are left out.
+template <class F> void par_for(const pool &pool, std::size_t begin, std::size_t end, F &&f)
+{
+    struct loop {
+        F &f;
+        detail::failure failure;
+
+        static void body(std::size_t index, void *context) noexcept
+        {
+            auto *self = static_cast<loop *>(context);
+            if (self->failure.failed.load(std::memory_order_relaxed)) {
+                return;
+            }
+            try {
+                self->f(index);
+            } catch (...) {
+                self->failure.keep();
+            }
+        }
+    } loop{f, {}};
+    detail::check(poach_par_for(pool.get(), begin, end, loop::body, &loop));
+    loop.failure.rethrow();
+}
+
 /// A group of tasks, for as long as `poach::scope` runs.
 class group {
 public:
@@ -207,26 +264,14 @@ public:
     }
 
 private:
-    struct state {
-        std::atomic<bool> failed{false};
-        std::exception_ptr thrown;
-
-        void keep() noexcept
-        {
-            if (!failed.exchange(true)) {
-                thrown = std::current_exception();
-            }
-        }
-    };
-
     template <class F> struct task {
         F function;
-        state *of;
+        detail::failure *of;
 
         static void body(const poach_scope *scope, void *context) noexcept
         {
             auto *self = static_cast<task *>(context);
-            state *of = self->of;
+            detail::failure *of = self->of;
             try {
                 if constexpr (std::is_invocable_v<F &, group>) {
                     self->function(group(scope, of));
@@ -240,10 +285,10 @@ private:
         }
     };
 
-    group(const poach_scope *scope, state *of) : scope_(scope), state_(of) {}
+    group(const poach_scope *scope, detail::failure *of) : scope_(scope), state_(of) {}
 
     const poach_scope *scope_;
-    state *state_;
+    detail::failure *state_;
 
     template <class F> friend void scope(const pool &, F &&);
 };
@@ -251,10 +296,10 @@ private:
 /// Calls `f` with a group, and returns when it and all tasks of the group have ended.
 template <class F> void scope(const pool &pool, F &&f)
 {
-    group::state state;
+    detail::failure failure;
     struct body {
         F &f;
-        group::state &of;
+        detail::failure &of;
 
         static void call(const poach_scope *scope, void *context) noexcept
         {
@@ -265,11 +310,9 @@ template <class F> void scope(const pool &pool, F &&f)
                 self->of.keep();
             }
         }
-    } run{f, state};
+    } run{f, failure};
     detail::check(poach_scope_run(pool.get(), body::call, &run));
-    if (state.thrown) {
-        std::rethrow_exception(state.thrown);
-    }
+    failure.rethrow();
 }
 
 } // namespace poach

@@ -6,7 +6,7 @@
 //! - What *unwinds* (an exception, `pthread_exit`, `pthread_cancel`) meets a guard that ends the process with a message.
 //! - `longjmp` runs no guards. So each thread remembers where its innermost callback stands; a call of the library's from a place on
 //!   the same call stack that is above it (the stack grows down) finds that the callback was left, and ends the process with a
-//!   message.
+//!   message. A call on another stack than the callback's, of a coroutine of the program's for example, says nothing of it.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -65,10 +65,65 @@ pub(crate) fn call<R>(f: impl FnOnce() -> R) -> R {
 #[inline]
 pub(crate) fn check_frames() {
     let here = 0_u8;
+    let here = ptr::from_ref(&here).addr();
     let innermost = INNERMOST.try_with(Cell::get).unwrap_or(0);
-    let above = ptr::from_ref(&here).addr().wrapping_sub(innermost);
-    if innermost != 0 && above < FAR {
+    if innermost != 0 && here.wrapping_sub(innermost) < FAR {
+        above(innermost, here);
+    }
+}
+
+/// The innermost callback stands below this call: the callback was left, if both are on this thread's own stack.
+#[cold]
+fn above(innermost: usize, here: usize) {
+    if stack::of_this_thread().is_none_or(|own| own.contains(&innermost) && own.contains(&here)) {
         fatal("a callback of libpoach was left by longjmp: it must return");
+    }
+}
+
+/// Where the call stack of a thread is.
+#[cfg(target_os = "linux")]
+mod stack {
+    use std::cell::Cell;
+    use std::mem::MaybeUninit;
+    use std::ops::Range;
+    use std::ptr;
+
+    /// The addresses of the calling thread's stack; `None` if the system does not say.
+    pub(super) fn of_this_thread() -> Option<Range<usize>> {
+        thread_local! {
+            /// Asked for once: for a program's first thread the answer stands in a file.
+            static KNOWN: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+        }
+        let known = KNOWN.try_with(Cell::get).ok().flatten();
+        let (begin, end) = known.or_else(ask)?;
+        _ = KNOWN.try_with(|known| known.set(Some((begin, end))));
+        Some(begin..end)
+    }
+
+    fn ask() -> Option<(usize, usize)> {
+        let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+        // SAFETY: a call of the system's without conditions.
+        let own = unsafe { libc::pthread_self() };
+        // SAFETY: the calling thread, and a place for its attributes.
+        if unsafe { libc::pthread_getattr_np(own, attributes.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        let (mut base, mut size) = (ptr::null_mut(), 0);
+        // SAFETY: the attributes were written by the call above; and places for an address and a number.
+        let known = unsafe {
+            libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut base, &raw mut size)
+        };
+        // SAFETY: the attributes were written above, and are not used any more.
+        unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+        (known == 0).then(|| (base.addr(), base.addr().saturating_add(size)))
+    }
+}
+
+/// Nobody asks there: what is near is taken for the same stack.
+#[cfg(not(target_os = "linux"))]
+mod stack {
+    pub(super) fn of_this_thread() -> Option<std::ops::Range<usize>> {
+        None
     }
 }
 

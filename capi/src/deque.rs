@@ -18,8 +18,8 @@ pub const POACH_THE: c_int = 2;
 /// Lace's deque: no fence, and a thief that finds nothing leaves a request, which the owner's next push or pop answers.
 pub const POACH_SPLIT: c_int = 3;
 
-/// Of any kind of queue.
-trait AnyOwner {
+/// Of any kind of queue. `Send`: its owner may be another thread tomorrow.
+trait AnyOwner: Send {
     fn push(&self, task: Context) -> bool;
     fn pop(&self) -> Option<Context>;
     fn len(&self) -> usize;
@@ -31,7 +31,7 @@ trait AnyThief: Send + Sync {
     fn another(&self) -> poach_thief;
 }
 
-impl<O: Owner<Context>> AnyOwner for O
+impl<O: Owner<Context> + Send> AnyOwner for O
 where
     O::Thief: 'static,
 {
@@ -150,6 +150,7 @@ pub unsafe extern "C" fn poach_deque_thief(
     guard(|| {
         // SAFETY: null or a place for a pointer.
         let out = unsafe { thief.as_mut() }.ok_or_else(|| Error::null("`thief`"))?;
+        *out = ptr::null_mut();
         // SAFETY: null or a deque of the calling thread's.
         *out = Box::into_raw(Box::new(unsafe { owner(deque) }?.thief()));
         Ok(())
@@ -205,6 +206,7 @@ pub unsafe extern "C" fn poach_thief_clone(
     guard(|| {
         // SAFETY: null or a place for a pointer.
         let out = unsafe { another.as_mut() }.ok_or_else(|| Error::null("`another`"))?;
+        *out = ptr::null_mut();
         // SAFETY: null or a thief.
         *out = Box::into_raw(Box::new(unsafe { thief(from) }?.another()));
         Ok(())

@@ -135,7 +135,7 @@ pub unsafe extern "C" fn poach_fork_at_floor(slot: *mut poach_slot) -> c_int {
 
 /// The same two for the header's inline code, which calls them with the slot in `rax` and gets the result there: all other registers but those of the x87 and of
 /// vectors are as they were. The stack pointer may be anything that is a multiple of 8.
-#[cfg(all(target_arch = "x86_64", unix))]
+#[cfg(all(target_arch = "x86_64", unix, not(target_vendor = "apple")))]
 macro_rules! saving {
     ($name:literal, $function:path) => {
         std::arch::global_asm!(
@@ -164,9 +164,9 @@ macro_rules! saving {
     };
 }
 
-#[cfg(all(target_arch = "x86_64", unix))]
+#[cfg(all(target_arch = "x86_64", unix, not(target_vendor = "apple")))]
 saving!("poach_fork_at_limit_saving", poach_fork_at_limit);
-#[cfg(all(target_arch = "x86_64", unix))]
+#[cfg(all(target_arch = "x86_64", unix, not(target_vendor = "apple")))]
 saving!("poach_fork_at_floor_saving", poach_fork_at_floor);
 
 /// Ends the process with a message: the functions of `poach/fork.h` found something other than they must. `pushing` is what they did.

@@ -9,6 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use poach_runtime::foreign::{self, Wake};
 use poach_runtime::{
@@ -26,12 +27,16 @@ pub static poach_lace_frames: AtomicUsize = AtomicUsize::new(0);
 
 /// What belongs to one process. A child of `fork` makes its own, and never looks at its parent's: the threads of that pool are not there, and a
 /// lock may be held for ever by one of them.
-struct Here {
+pub(crate) struct Here {
     process: u64,
     /// What `lace_start` makes and `lace_stop` ends.
     pool: Mutex<Option<Arc<ThreadPool>>>,
     /// The counters as they stood when they were reset.
     reset: Mutex<Option<Stats>>,
+    /// Where workers meet that are in no frame.
+    barrier: Barrier,
+    /// When `lace_gethrtime` began to count: the same in a child as in its parent.
+    pub(crate) began: Instant,
     /// The parent's, so that a search for leaks finds it.
     _older: *mut Here,
 }
@@ -40,8 +45,6 @@ static HERE: AtomicPtr<Here> = AtomicPtr::new(ptr::null_mut());
 
 /// What the next pool's threads have as call stacks; 0: the default.
 static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
-/// Where workers meet that are in no frame.
-static BARRIER: Barrier = Barrier::new();
 
 thread_local! {
     /// Where the workers of this thread's innermost `TOGETHER` meet; null if there is none.
@@ -82,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// This process's. Lock-free.
-fn here() -> &'static Here {
+pub(crate) fn here() -> &'static Here {
     // Acquire: pairs with the exchange below, before which it was made.
     let current = HERE.load(Ordering::Acquire);
     // SAFETY: null, or stored below, and then never freed.
@@ -95,8 +98,16 @@ fn here() -> &'static Here {
 /// `here` of a process in which nobody has asked for it.
 #[cold]
 fn begin(older: *mut Here) -> &'static Here {
-    let (pool, reset) = (Mutex::new(None), Mutex::new(None));
-    let own = Box::new(Here { process: process(), pool, reset, _older: older });
+    // SAFETY: null, or a box that was made by another call of this function, and is never freed.
+    let began = unsafe { older.as_ref() }.map_or_else(Instant::now, |older| older.began);
+    let own = Box::new(Here {
+        process: process(),
+        pool: Mutex::new(None),
+        reset: Mutex::new(None),
+        barrier: Barrier::new(),
+        began,
+        _older: older,
+    });
     let own = Box::into_raw(own);
     // Release: whoever loads the pointer sees what it points to. Acquire: as in `here`, if another thread was first.
     match HERE.compare_exchange(older, own, Ordering::AcqRel, Ordering::Acquire) {
@@ -258,7 +269,7 @@ pub extern "C" fn poach_lace_barrier() {
     check_frames();
     if current_thread_index().is_some() {
         // SAFETY: null, or that of a `TOGETHER` whose call on this thread is under way.
-        let barrier = unsafe { MEETING.get().as_ref() }.unwrap_or(&BARRIER);
+        let barrier = unsafe { MEETING.get().as_ref() }.unwrap_or(&here().barrier);
         barrier.wait(current_num_threads());
     }
 }
@@ -387,13 +398,17 @@ mod tests {
 
     #[test]
     fn a_child_waits_for_no_lock_of_its_parent() {
-        let (pool, reset) = (started(), lock(&here().reset));
+        let (pool, reset, barrier) = (started(), lock(&here().reset), lock(&here().barrier.0));
+        let before = crate::lace2::poach_lace_time();
         let status = in_a_child(|| {
             poach_lace_count_reset();
             poach_lace_workers() == 0
+                && lock(&here().barrier.0).is_empty()
+                // The clock goes on as in the parent.
+                && crate::lace2::poach_lace_time() >= before
         });
         assert_eq!(status, 7 << 8, "{status:#x}");
-        drop((pool, reset));
+        drop((pool, reset, barrier));
         assert_eq!(poach_lace_workers(), 0);
     }
 }

@@ -7,12 +7,12 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::call::fatal;
+use crate::lace::here;
 
 thread_local! {
     static WORKER: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
@@ -134,9 +134,8 @@ pub extern "C" fn poach_lace_sleep(microseconds: i64) {
     }
 }
 
-/// `lace_gethrtime`: nanoseconds since it was first asked for.
+/// `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used Lace.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_time() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    here().began.elapsed().as_nanos() as u64
 }

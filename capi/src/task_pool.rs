@@ -23,6 +23,15 @@ pub struct poach_producer(Producer<Context>);
 /// Gets tasks: one thread's at a time.
 pub struct poach_consumer(Consumer<Context>);
 
+/// What C hands from thread to thread can be handed so.
+const fn sent<T: Send>() {}
+const _: () = sent::<TaskPool<Context>>();
+const _: () = sent::<Producer<Context>>();
+const _: () = sent::<Consumer<Context>>();
+/// A pool is used by several at once.
+const fn shared<T: Sync>() {}
+const _: () = shared::<TaskPool<Context>>();
+
 impl From<NoHandle> for Error {
     fn from(error: NoHandle) -> Error {
         Error::new(POACH_NO_MEMORY, error.to_string())
@@ -94,6 +103,7 @@ pub unsafe extern "C" fn poach_producer_new(
     guard(|| {
         // SAFETY: null or a place for a pointer.
         let out = unsafe { producer.as_mut() }.ok_or_else(|| Error::null("`producer`"))?;
+        *out = ptr::null_mut();
         // SAFETY: null or a pool.
         let made = unsafe { pool_of(pool) }?.producer()?;
         *out = Box::into_raw(Box::new(poach_producer(made)));
@@ -144,6 +154,7 @@ pub unsafe extern "C" fn poach_consumer_new(
     guard(|| {
         // SAFETY: null or a place for a pointer.
         let out = unsafe { consumer.as_mut() }.ok_or_else(|| Error::null("`consumer`"))?;
+        *out = ptr::null_mut();
         // SAFETY: null or a pool.
         let made = unsafe { pool_of(pool) }?.consumer()?;
         *out = Box::into_raw(Box::new(poach_consumer(made)));

@@ -1,4 +1,5 @@
-//! `include/poach.h` is what cbindgen writes from the source, and each macro and function of Lace's faces stands in a program of `tests/c`.
+//! `include/poach.h` is what cbindgen writes from the source; each function of it, and each macro and function of Lace's faces, is used by a program
+//! of `tests/c`.
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +19,43 @@ fn the_header_is_current() {
 /// The words of a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// The functions that a header declares or defines, but for those that are its own affair.
+fn functions(header: &str) -> Vec<&str> {
+    let mut all: Vec<&str> = header
+        .lines()
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_alphabetic()))
+        .filter(|line| !line.starts_with("typedef"))
+        .filter_map(|line| words(line.split_once('(')?.0).last())
+        .filter(|name| name.starts_with("poach_") && !name.ends_with('_'))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+#[test]
+fn each_function_has_a_program_that_uses_it() {
+    /// What the headers' own code calls.
+    const INNER: [&str; 4] =
+        ["poach_fork_at_floor", "poach_fork_at_limit", "poach_fork_misused", "poach_fork_overflow"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut used = String::new();
+    for entry in fs::read_dir(root.join("tests/c")).unwrap() {
+        used += &fs::read_to_string(entry.unwrap().path()).unwrap();
+    }
+    let used: Vec<&str> = words(&used).collect();
+    let include = root.join("include");
+    let declared = fs::read_to_string(include.join("poach.h")).unwrap();
+    let forks = fs::read_to_string(include.join("poach/fork.h")).unwrap();
+    let names = [functions(&declared), functions(&forks)].concat();
+    // Lace's are called by its macros, of which the next test asks.
+    let own = names.iter().filter(|name| !name.starts_with("poach_lace_"));
+    let own: Vec<_> = own.filter(|name| !INNER.contains(name)).collect();
+    assert!(own.len() >= 50, "{} functions only", own.len());
+    let without: Vec<_> = own.iter().filter(|name| !used.contains(**name)).collect();
+    assert!(without.is_empty(), "no program of tests/c uses {without:?}");
 }
 
 /// What a header has for programs: its macros, and its functions that begin with `lace_`, but for those that its own macros are made of.

@@ -26,7 +26,12 @@ extern "C" {
 
 #define POACH_LIKELY(what) __builtin_expect(!!(what), 1)
 #define POACH_UNLIKELY(what) __builtin_expect(!!(what), 0)
+/* In C++ they are inline functions of the program's, so that inline functions and templates of several files may call them (one definition). */
+#ifdef __cplusplus
+#define POACH_INLINE inline __attribute__((always_inline))
+#else
 #define POACH_INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 /* What the library was built with: its own side is checked in capi/src/fork.rs. */
 POACH_ASSERT(sizeof(void *) == 8, "forks are for 64-bit machines");
@@ -50,10 +55,6 @@ POACH_INLINE const poach_stack *poach_stack_of_(const poach_slot *slot)
     return (const poach_stack *)(address & ~(uintptr_t)(POACH_STACK_ALIGN - 1));
 }
 
-/*
- * The calls of what is rare. An ordinary call would make the compiler keep what is alive there in registers that the function has to save, or give
- * it a frame, on the fast path too. On x86-64 the library has entries that save all registers but rax, the vectors and those of the x87; the red zone is stepped over.
- */
 #if defined(__x86_64__)
 /* ThreadSanitizer is to see each access. */
 #if defined(__SANITIZE_THREAD__)
@@ -66,6 +67,16 @@ POACH_INLINE const poach_stack *poach_stack_of_(const poach_slot *slot)
 #ifndef POACH_FLAGS_
 #define POACH_FLAGS_ 1
 #endif
+#else
+#define POACH_FLAGS_ 0
+#endif
+
+/*
+ * The calls of what is rare. An ordinary call would make the compiler keep what is alive there in registers that the function has to save, or give
+ * it a frame, on the fast path too. On x86-64 with ELF the library has entries that save all registers but rax, the vectors and those of the x87. The call
+ * steps over the red zone. Elsewhere it is an ordinary call.
+ */
+#if defined(__x86_64__) && defined(__ELF__)
 #define POACH_VECTORS_ "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 #define POACH_X87_ "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 #if defined(__AVX512F__)
@@ -73,19 +84,23 @@ POACH_INLINE const poach_stack *poach_stack_of_(const poach_slot *slot)
 #else
 #define POACH_MORE_VECTORS_
 #endif
+/* The library does not use them, but a task that runs meanwhile may. */
+#if defined(__APX_F__)
+#define POACH_MORE_REGISTERS_ , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31"
+#else
+#define POACH_MORE_REGISTERS_
+#endif
 /* By the address in the global offset table, and not by the linkage table: its code writes to r11 when it looks the function up for the first time. */
 #define POACH_RARE_(function, worker, result)                                                                                \
     __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tcall *" function "@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"              \
                      : "=a"(result)                                                                                          \
                      : "0"(worker)                                                                                           \
-                     : "memory", "cc", POACH_X87_, POACH_VECTORS_ POACH_MORE_VECTORS_)
-#else
-#define POACH_FLAGS_ 0
+                     : "memory", "cc", POACH_X87_, POACH_VECTORS_ POACH_MORE_VECTORS_ POACH_MORE_REGISTERS_)
 #endif
 
 POACH_INLINE poach_worker *poach_at_limit_(poach_worker *worker)
 {
-#if defined(__x86_64__)
+#ifdef POACH_RARE_
     poach_worker *above;
     POACH_RARE_("poach_fork_at_limit_saving", worker, above);
     return above;
@@ -96,7 +111,7 @@ POACH_INLINE poach_worker *poach_at_limit_(poach_worker *worker)
 
 POACH_INLINE int poach_at_floor_(poach_worker *worker)
 {
-#if defined(__x86_64__)
+#ifdef POACH_RARE_
     uintptr_t own;
     POACH_RARE_("poach_fork_at_floor_saving", worker, own);
     return (int)own;

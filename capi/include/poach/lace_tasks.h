@@ -35,8 +35,8 @@ using std::memory_order_seq_cst;
 extern "C" {
 #endif
 
-/* A task that was spawned, in its slot. */
-typedef struct Task {
+/* A task that was spawned, in its slot. It is read and written as a poach_slot, too. */
+typedef struct __attribute__((may_alias)) Task {
     void *f;
     uint64_t status;
     char d[POACH_PAYLOAD];
@@ -112,26 +112,39 @@ POACH_INLINE int lace_frames_under_way_(void)
 
 static inline __attribute__((unused)) void lace_count_report_file(FILE *file)
 {
-    size_t length = poach_lace_report(NULL, 0);
-    char *text = (char *)malloc(length + 1);
-    if (text != NULL && length == poach_lace_report(text, length + 1)) {
+    /* The counters go on meanwhile, so that the text may be longer than it was when it was asked for its length. */
+    size_t length = poach_lace_report(NULL, 0) + 4096;
+    char *text = (char *)malloc(length);
+    if (text != NULL) {
+        text[0] = 0;
+        poach_lace_report(text, length);
         fprintf(file, "%s\n", text);
     }
     free(text);
 }
 
-/* A task's descriptor, and whether what it needs is on the heap, because a slot is too small. */
+/* A task's descriptor, and whether what it needs is on the heap. */
 typedef struct {
     poach_task task;
     size_t on_heap;
 } lace_type_;
 
+#ifdef __cplusplus
+#define LACE_ALIGNOF_(type) alignof(type)
+#else
+#define LACE_ALIGNOF_(type) _Alignof(type)
+#endif
+
+/* Bytes that a payload is aligned to, and whether data of a type does not fit a slot: too large, or to be aligned to more. It is on the heap then. */
+enum { LACE_PAYLOAD_ALIGN_ = 16 };
+#define LACE_ON_HEAP_(type) (sizeof(type) > POACH_PAYLOAD || LACE_ALIGNOF_(type) > LACE_PAYLOAD_ALIGN_)
+
 /* Where a task's arguments go, and its result: the slot, or memory that the slot points to. */
-POACH_INLINE void *lace_begin_(Task *head, size_t size)
+POACH_INLINE void *lace_begin_(Task *head, size_t size, size_t alignment)
 {
     void *payload = poach_fork_begin((poach_worker *)head);
-    if (size > POACH_PAYLOAD) {
-        void *memory = malloc(size);
+    if (size > POACH_PAYLOAD || alignment > LACE_PAYLOAD_ALIGN_) {
+        void *memory = alignment > LACE_PAYLOAD_ALIGN_ ? aligned_alloc(alignment, size) : malloc(size);
         if (memory == NULL) {
             fprintf(stderr, "SPAWN: no memory for a task of %zu bytes\n", size);
             abort();
@@ -149,30 +162,41 @@ POACH_INLINE void lace_push_(Task *head, const lace_type_ *type)
     }
 }
 
-POACH_INLINE void *lace_data_(Task *task, size_t size)
+POACH_INLINE void *lace_data_(Task *task, size_t on_heap)
 {
-    return size > POACH_PAYLOAD ? *(void **)(void *)task->d : (void *)task->d;
+    return on_heap ? *(void **)(void *)task->d : (void *)task->d;
 }
 
-POACH_INLINE void lace_free_(Task *task, size_t size)
+POACH_INLINE void lace_free_(Task *task, size_t on_heap)
 {
-    if (size > POACH_PAYLOAD) {
+    if (on_heap) {
         free(*(void **)(void *)task->d);
     }
 }
 
-/* Pops the topmost task, whatever it is, and does not run it. */
-static inline __attribute__((unused)) void lace_drop_(Task *head)
+/* The descriptor of the task that stands, or stood last, in a slot; NULL: none has. */
+POACH_INLINE const lace_type_ *lace_type_of_(const Task *task)
 {
-    uintptr_t word = (uintptr_t)head->f;
-    const lace_type_ *type = (const lace_type_ *)(word & ~(uintptr_t)POACH_PRESENT);
-    if (!(word & POACH_PRESENT) || type == NULL) {
+    uintptr_t word = __atomic_load_n(&((const poach_slot *)task)->task, __ATOMIC_RELAXED);
+    return (const lace_type_ *)(word & ~(uintptr_t)POACH_PRESENT);
+}
+
+/* Where the result of a task is that a thief has run. */
+POACH_INLINE void *lace_result_of_(Task *task)
+{
+    return lace_data_(task, lace_type_of_(task)->on_heap);
+}
+
+/* Pops the topmost task, whatever it is, and does not run it. */
+POACH_INLINE void lace_drop_(Task *head)
+{
+    const lace_type_ *type = lace_type_of_(head);
+    if (type == NULL) {
         poach_fork_misused((poach_worker *)head, 0);
     }
+    /* There being no task that is marked ends the process. */
     poach_fork_pop((poach_worker *)head);
-    if (type->on_heap) {
-        free(*(void **)(void *)head->d);
-    }
+    lace_free_(head, type->on_heap);
 }
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 #include <poach.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,9 +123,21 @@ static void must_die(const char *program, const char *name)
     }
 }
 
+/* A thread uses the pool, and once more when the data of its own are destroyed: what the library knows of the thread may be gone by then. */
+static pthread_key_t key;
+static int used_at_the_end;
+
+static void at_the_end(void *unused)
+{
+    (void)unused;
+    used_at_the_end += poach_run(pool, empty, NULL) == POACH_OK;
+    used_at_the_end += poach_run(NULL, empty, NULL) == POACH_NULL && poach_last_error() != NULL;
+}
+
 static void *ends(void *context)
 {
     int *worked = (int *)context;
+    CHECK(pthread_setspecific(key, context) == 0);
     *worked = poach_run(pool, empty, NULL) == POACH_OK;
     return NULL;
 }
@@ -161,6 +174,16 @@ static void *nothing(void *context)
     return context;
 }
 
+static int word;
+
+static void *waits_for_word(void *context)
+{
+    while (!__atomic_load_n(&word, __ATOMIC_RELAXED)) {
+        sched_yield();
+    }
+    return context;
+}
+
 static void spawns_null(const poach_scope *scope, void *context)
 {
     (void)context;
@@ -181,7 +204,8 @@ static void nulls(void)
     OK(poach_par_for(pool, 9, 0, one, NULL));
     CHECK(poach_scope_run(NULL, spawns_null, NULL) == POACH_NULL);
     OK(poach_scope_run(pool, spawns_null, NULL));
-    CHECK(poach_spawn(NULL, nothing, NULL, NULL) == POACH_NULL);
+    handle = (poach_handle *)&handle;
+    CHECK(poach_spawn(NULL, nothing, NULL, NULL) == POACH_NULL && poach_spawn(NULL, nothing, NULL, &handle) == POACH_NULL && handle == NULL);
     OK(poach_spawn(pool, nothing, NULL, NULL));
     OK(poach_spawn(pool, nothing, NULL, &handle));
     OK(poach_handle_cancel(handle, NULL));
@@ -191,21 +215,25 @@ static void nulls(void)
     OK(poach_check());
 
     poach_deque *deque = NULL;
-    poach_thief *thief;
+    poach_thief *thief, *second = (poach_thief *)&second;
     CHECK(poach_deque_new(-1, &deque) == POACH_INVALID && poach_deque_new(4, &deque) == POACH_INVALID && deque == NULL);
     OK(poach_deque_new(POACH_SPLIT, &deque));
     CHECK(poach_deque_pop(deque, NULL) == POACH_NULL && poach_deque_len(NULL) == 0 && poach_deque_thief(deque, NULL) == POACH_NULL);
-    CHECK(poach_deque_thief(NULL, &thief) == POACH_NULL);
+    thief = (poach_thief *)&thief;
+    CHECK(poach_deque_thief(NULL, &thief) == POACH_NULL && thief == NULL);
     OK(poach_deque_thief(deque, &thief));
     CHECK(poach_thief_steal(thief, NULL) == POACH_NULL && poach_thief_clone(thief, NULL) == POACH_NULL);
-    CHECK(poach_thief_clone(NULL, &thief) == POACH_NULL && poach_thief_steal(thief, &task) == POACH_EMPTY);
+    CHECK(poach_thief_clone(NULL, &second) == POACH_NULL && second == NULL && poach_thief_steal(thief, &task) == POACH_EMPTY);
     OK(poach_thief_free(thief));
     OK(poach_deque_free(deque));
 
     poach_task_pool *tasks;
     poach_producer *producer;
     poach_consumer *consumer;
+    producer = (poach_producer *)&producer;
+    consumer = (poach_consumer *)&consumer;
     CHECK(poach_producer_new(NULL, &producer) == POACH_NULL && poach_consumer_new(NULL, &consumer) == POACH_NULL);
+    CHECK(producer == NULL && consumer == NULL);
     OK(poach_task_pool_new(0, &tasks));
     CHECK(poach_producer_new(tasks, NULL) == POACH_NULL && poach_consumer_new(tasks, NULL) == POACH_NULL);
     OK(poach_consumer_new(tasks, &consumer));
@@ -233,6 +261,12 @@ static void codes(void)
     options.waiting = 0;
     options.spares = -3;
     CHECK(poach_pool_new(&options, &other) == POACH_INVALID);
+    options.spares = 0;
+    options.task_stack = SIZE_MAX;
+    CHECK(poach_pool_new(&options, &other) != POACH_OK && other == NULL && *poach_last_error() != 0);
+    options.task_stack = 0;
+    options.stack_size = SIZE_MAX;
+    CHECK(poach_pool_new(&options, &other) != POACH_OK && other == NULL && *poach_last_error() != 0);
 
     CHECK(poach_run(NULL, empty, NULL) == POACH_NULL && poach_run(pool, NULL, NULL) == POACH_NULL);
     CHECK(poach_install(NULL, empty, NULL) == POACH_NULL && poach_install(pool, NULL, NULL) == POACH_NULL);
@@ -272,20 +306,32 @@ int main(int count, char **arguments)
     /* A thread that uses the pool and ends. */
     pthread_t thread;
     int worked = 0;
+    CHECK(pthread_key_create(&key, at_the_end) == 0);
     CHECK(pthread_create(&thread, NULL, ends, &worked) == 0 && pthread_join(thread, NULL) == 0);
-    CHECK(worked);
+    CHECK(worked && used_at_the_end == 2);
 
-    /* A child has no threads of the pool's, and may make one of its own. */
+    /* A child has no threads of the pool's, and may make one of its own. What was spawned is the parent's. */
+    poach_handle *waits, *done;
+    OK(poach_spawn(pool, nothing, &pool, &done));
+    while (poach_handle_is_finished(done) != 1) {
+        sched_yield();
+    }
+    OK(poach_spawn(pool, waits_for_word, NULL, &waits));
     fflush(stdout);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         poach_pool *own;
-        int right = poach_run(pool, empty, NULL) == POACH_FORKED && poach_pool_new(NULL, &own) == POACH_OK &&
+        int right = poach_handle_cancel(waits, NULL) == POACH_FORKED && poach_handle_is_finished(done) == 0 &&
+                    poach_handle_join(waits, NULL) == POACH_FORKED && poach_handle_join(done, NULL) == POACH_FORKED &&
+                    poach_run(pool, empty, NULL) == POACH_FORKED && poach_pool_new(NULL, &own) == POACH_OK &&
                     poach_run(own, empty, NULL) == POACH_OK && poach_pool_end(own) == POACH_OK;
         leave_child(right);
     }
     CHECK(was_right(child));
+    __atomic_store_n(&word, 1, __ATOMIC_RELAXED);
+    OK(poach_handle_join(waits, NULL));
+    OK(poach_handle_free(done));
 
     OK(poach_pool_end(pool));
     CHECK(poach_pool_end(pool) == POACH_CLOSED);

@@ -117,7 +117,7 @@ static void task_pools(void)
     OK(poach_consumer_new(pool, &consumer));
     void *task;
     CHECK(poach_consumer_try_get(consumer, &task) == POACH_EMPTY);
-    CHECK(poach_consumer_get_timeout(consumer, 1, &task) == POACH_TIMEOUT);
+    CHECK(poach_consumer_get_timeout(consumer, 1, &task) == POACH_TIMEOUT && poach_consumer_get_timeout(consumer, 0, &task) == POACH_TIMEOUT);
     pthread_t producers[2];
     for (int at = 0; at < 2; at++) {
         CHECK(pthread_create(&producers[at], NULL, produce, pool) == 0);
@@ -139,10 +139,13 @@ static void task_pools(void)
     CHECK(poach_producer_try_put(producer, &task) == POACH_FULL);
     OK(poach_task_pool_close(pool));
     CHECK(poach_producer_put(producer, &task) == POACH_CLOSED);
-    for (size_t at = 0; at < 10; at++) {
+    OK(poach_consumer_get_timeout(consumer, UINT64_MAX, &task));
+    OK(poach_consumer_try_get(consumer, &task));
+    for (size_t at = 2; at < 10; at++) {
         OK(poach_consumer_get(consumer, &task));
     }
-    CHECK(poach_consumer_get(consumer, &task) == POACH_CLOSED);
+    CHECK(poach_consumer_get(consumer, &task) == POACH_CLOSED && poach_consumer_try_get(consumer, &task) == POACH_CLOSED);
+    CHECK(poach_consumer_get_timeout(consumer, UINT64_MAX, &task) == POACH_CLOSED);
     OK(poach_producer_free(producer));
     OK(poach_consumer_free(consumer));
     OK(poach_task_pool_free(pool));

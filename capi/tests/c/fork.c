@@ -20,6 +20,43 @@ static void fib(poach_worker *worker, void *context)
     this->result = a.result + b.result;
 }
 
+/* The same by a fork's steps: the task and its result stand in the slot. */
+static long fib_in_steps(poach_worker *worker, long n);
+
+static void stolen_fib(poach_slot *task, poach_worker *worker)
+{
+    long n;
+    memcpy(&n, task->payload, sizeof n);
+    n = fib_in_steps(worker, n);
+    memcpy(task->payload, &n, sizeof n);
+}
+
+static const poach_task fib_task = {poach_run_stolen, stolen_fib};
+
+static long fib_in_steps(poach_worker *worker, long n)
+{
+    if (n < 2) {
+        return n;
+    }
+    long other = n - 2;
+    memcpy(poach_fork_begin(worker), &other, sizeof other);
+    poach_worker *above = poach_fork_push(worker, &fib_task);
+    CHECK(above == worker + 1);
+    long result = fib_in_steps(above, n - 1);
+    /* Both pops do the same here. */
+    int own = n % 2 ? poach_fork_pop(worker) : poach_fork_pop_of(worker, &fib_task);
+    if (own) {
+        return result + fib_in_steps(worker, other);
+    }
+    memcpy(&other, worker->payload, sizeof other);
+    return result + other;
+}
+
+static void steps(poach_worker *worker, void *context)
+{
+    *(long *)context = fib_in_steps(worker, 22);
+}
+
 static void nothing(poach_worker *worker, void *context)
 {
     (void)worker;
@@ -58,6 +95,9 @@ int main(void)
         root.result = 0;
         OK(poach_interrupt(pool, fib, &root));
         CHECK(root.result == 17711);
+        long result = 0;
+        OK(poach_run(pool, steps, &result));
+        CHECK(result == 17711);
         /* More than the stack holds: from there on without forks. */
         long left = 5000;
         OK(poach_install(pool, deep, &left));

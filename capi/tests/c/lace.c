@@ -72,6 +72,20 @@ TASK_1(struct large, fill, int, with)
     return all;
 }
 
+/* Parameters and results that a slot's payload is not aligned to. */
+TASK_2(struct line, shifted, struct line, from, int, by)
+{
+    CHECK((uintptr_t)&from % LINE_SIZE == 0);
+    for (size_t at = 0; at < sizeof from.bytes; at++) from.bytes[at] = (char)(from.bytes[at] + by);
+    return from;
+}
+
+TASK_1(struct half_line, as_it_is, struct half_line, what)
+{
+    CHECK((uintptr_t)&what % 32 == 0);
+    return what;
+}
+
 LACE_TYPEDEF_CB(int, binary, int, int)
 TASK_3(int, apply, binary, f, int, a, int, b)
 {
@@ -87,7 +101,13 @@ VOID_TASK_1(all_of, int, n)
         SPAWN(sum7, 1, 2, 3, 4, 5, 6, 7);
         SPAWN(sum14, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
         SPAWN(store7, &seven, 1, 2, 3, 4, 5, 6);
-        SPAWN(fill, at);
+        Task *filled = SPAWN(fill, at);
+        struct line line = {{0}};
+        struct half_line half = {{1}};
+        Task *task = SPAWN(shifted, line, at % 100);
+        CHECK((uintptr_t)TASK_RESULT(task) % LINE_SIZE == 0);
+        task = SPAWN(as_it_is, half);
+        CHECK((uintptr_t)TASK_RESULT(task) % 32 == 0);
         SPAWN(store2, &two, at);
         SPAWN(store, &nine);
         SPAWN(five);
@@ -97,6 +117,9 @@ VOID_TASK_1(all_of, int, n)
         CHECK(SYNC(five) == 5);
         SYNC(store);
         SYNC(store2);
+        CHECK(SYNC(as_it_is).bytes[0] == 1);
+        CHECK(SYNC(shifted).bytes[LINE_SIZE - 1] == at % 100);
+        CHECK(!TASK_IS_COMPLETED(filled) || ((struct large *)(void *)TASK_RESULT(filled))->bytes[199] == (char)at);
         struct large all = SYNC(fill);
         SYNC(store7);
         CHECK(SYNC(sum14) == 105);
@@ -107,12 +130,15 @@ VOID_TASK_1(all_of, int, n)
 
 TASK_1(size_t, drops, size_t, n)
 {
+    struct line line = {{0}};
     taken();
     for (size_t at = 0; at < n; at++) {
+        SPAWN(shifted, line, 1);
         SPAWN(tick);
         SPAWN(sum14, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
     }
     for (size_t at = 0; at < n; at++) {
+        DROP();
         DROP();
         DROP();
     }

@@ -80,6 +80,24 @@ struct large fill_CALL(lace_worker *lw, int with)
     return all;
 }
 
+/* Parameters and results that a slot's payload is not aligned to. */
+TASK(struct line, shifted, struct line, from, int, by)
+struct line shifted_CALL(lace_worker *lw, struct line from, int by)
+{
+    (void)lw;
+    CHECK((uintptr_t)&from % LINE_SIZE == 0);
+    for (size_t at = 0; at < sizeof from.bytes; at++) from.bytes[at] = (char)(from.bytes[at] + by);
+    return from;
+}
+
+TASK(struct half_line, as_it_is, struct half_line, what)
+struct half_line as_it_is_CALL(lace_worker *lw, struct half_line what)
+{
+    (void)lw;
+    CHECK((uintptr_t)&what % 32 == 0);
+    return what;
+}
+
 /* Spawns `n` of everything: with other workers about, some are stolen. */
 TASK(void, all_of, int, n)
 void all_of_CALL(lace_worker *lw, int n)
@@ -91,15 +109,22 @@ void all_of_CALL(lace_worker *lw, int n)
         same_SPAWN(lw, &seven);
         sum14_SPAWN(lw, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
         store7_SPAWN(lw, &seven, 1, 2, 3, 4, 5, 6);
-        fill_SPAWN(lw, at);
+        lace_task *filled = fill_SPAWN(lw, at);
+        struct line line = {{0}};
+        struct half_line half = {{1}};
+        CHECK((uintptr_t)lace_task_result(shifted_SPAWN(lw, line, at % 100)) % LINE_SIZE == 0);
+        CHECK((uintptr_t)lace_task_result(as_it_is_SPAWN(lw, half)) % 32 == 0);
         store_SPAWN(lw, &nine);
         five_SPAWN(lw);
         tick_SPAWN(lw);
-        CHECK(lw->head == before + 7 && lace_get_head() == lw->head);
+        CHECK(lw->head == before + 9 && lace_get_head() == lw->head);
         CHECK(fib_CALL(lw, 8) == 21);
         tick_SYNC(lw);
         CHECK(five_SYNC(lw) == 5);
         store_SYNC(lw);
+        CHECK(as_it_is_SYNC(lw).bytes[0] == 1);
+        CHECK(shifted_SYNC(lw).bytes[LINE_SIZE - 1] == at % 100);
+        CHECK(!lace_is_completed_task(filled) || ((struct large *)lace_task_result(filled))->bytes[199] == (char)at);
         struct large all = fill_SYNC(lw);
         store7_SYNC(lw);
         CHECK(sum14_SYNC(lw) == 105);

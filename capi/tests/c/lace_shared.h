@@ -11,6 +11,11 @@ struct line {
     LACE_ALIGN(LINE_SIZE) char bytes[LINE_SIZE];
 };
 
+/* Small enough for a slot, whose payload is aligned to 16. */
+struct half_line {
+    LACE_ALIGN(32) char bytes[32];
+};
+
 static LACE_NOINLINE int is_likely(int what)
 {
     return LACE_LIKELY(what) && !LACE_UNLIKELY(!what) && likely(what) && !unlikely(!what);

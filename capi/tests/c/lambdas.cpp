@@ -117,6 +117,31 @@ int main(int count, char **arguments)
         (void)none;
         CHECK(text.size() == 100);
 
+        // References.
+        int left = 1, right = 2;
+        pool.run([&](poach_worker *w) {
+            auto [a, b] = poach::join(w, [&](poach_worker *) -> int & { return left; }, [&](poach_worker *) -> const int & { return right; });
+            CHECK(&a.get() == &left && &b.get() == &right);
+        });
+        pool.run([&](poach_worker *) -> int & { return left; }).get() = 3;
+        CHECK(left == 3);
+
+        // Each number once; and all calls that begin end, if one throws.
+        std::atomic<long> total{0};
+        poach::par_for(pool, 10, 1000, [&](std::size_t at) { total += static_cast<long>(at); });
+        CHECK(total == 999 * 500 - 45);
+        std::atomic<long> begun{0}, returned{0};
+        CHECK(throws<int>([&] {
+            poach::par_for(pool, 0, 1000, [&](std::size_t at) {
+                begun++;
+                if (at == 500) {
+                    throw 7;
+                }
+                returned++;
+            });
+        }));
+        CHECK(begun == returned + 1);
+
         std::atomic<int> sum{0};
         poach::scope(pool, [&](poach::group group) {
             for (int at = 0; at < 100; at++) {

@@ -126,7 +126,7 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
 
 #define TASK_IS_STOLEN(task) (__atomic_load_n(&(task)->status, __ATOMIC_RELAXED) != 0)
 #define TASK_IS_COMPLETED(task) (__atomic_load_n(&(task)->status, __ATOMIC_ACQUIRE) & 1)
-#define TASK_RESULT(task) (&(task)->d[0])
+#define TASK_RESULT(task) ((char *)lace_result_of_(task))
 
 /*
  * What TASK_DECL_n declares, and TASK_IMPL_n defines. CALL is the task itself; BODY what a thief calls; ENTER what RUN and NEWFRAME call on a worker, EACH
@@ -142,20 +142,20 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
     extern const lace_type_ NAME##_TYPE;                                                                                       \
     POACH_INLINE void NAME##_SPAWN(Task *head LACE_PARAMETERS_##N##_(__VA_ARGS__))                                             \
     {                                                                                                                          \
-        NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA));                                     \
+        NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA), LACE_ALIGNOF_(NAME##_DATA));         \
         LACE_STORE_##N##_                                                                                                      \
         lace_push_(head, &NAME##_TYPE);                                                                                        \
     }                                                                                                                          \
     POACH_INLINE R NAME##_SYNC(Task *head)                                                                                     \
     {                                                                                                                          \
         if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)head, &NAME##_TYPE.task))) {                                        \
-            NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, sizeof(NAME##_DATA)))->arguments;                         \
-            lace_free_(head, sizeof(NAME##_DATA));                                                                             \
+            NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, LACE_ON_HEAP_(NAME##_DATA)))->arguments;                  \
+            lace_free_(head, LACE_ON_HEAP_(NAME##_DATA));                                                                      \
             (void)from;                                                                                                        \
             return NAME##_CALL(head LACE_LOAD_##N##_);                                                                         \
         }                                                                                                                      \
-        R result = ((NAME##_DATA *)lace_data_(head, sizeof(NAME##_DATA)))->result;                                             \
-        lace_free_(head, sizeof(NAME##_DATA));                                                                                 \
+        R result = ((NAME##_DATA *)lace_data_(head, LACE_ON_HEAP_(NAME##_DATA)))->result;                                      \
+        lace_free_(head, LACE_ON_HEAP_(NAME##_DATA));                                                                          \
         return result;                                                                                                         \
     }                                                                                                                          \
     static inline __attribute__((unused)) R NAME##_RUN(LACE_ALONE_##N##_(__VA_ARGS__))                                         \
@@ -183,10 +183,10 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
     }
 
 #define LACE_IMPL_(R, NAME, N, ...)                                                                                            \
-    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                     \
+    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, LACE_ON_HEAP_(NAME##_DATA)};                              \
     void NAME##_BODY(poach_slot *task, poach_worker *worker)                                                                   \
     {                                                                                                                          \
-        NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, sizeof(NAME##_DATA));                                      \
+        NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, LACE_ON_HEAP_(NAME##_DATA));                               \
         NAME##_ARGUMENTS from = data->arguments;                                                                               \
         (void)from;                                                                                                            \
         data->result = NAME##_CALL((Task *)worker LACE_LOAD_##N##_);                                                           \
@@ -221,19 +221,19 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
     extern const lace_type_ NAME##_TYPE;                                                                                       \
     POACH_INLINE void NAME##_SPAWN(Task *head LACE_PARAMETERS_##N##_(__VA_ARGS__))                                             \
     {                                                                                                                          \
-        NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA));                                     \
+        NAME##_ARGUMENTS *to = (NAME##_ARGUMENTS *)lace_begin_(head, sizeof(NAME##_DATA), LACE_ALIGNOF_(NAME##_DATA));         \
         LACE_STORE_##N##_                                                                                                      \
         lace_push_(head, &NAME##_TYPE);                                                                                        \
     }                                                                                                                          \
     POACH_INLINE void NAME##_SYNC(Task *head)                                                                                  \
     {                                                                                                                          \
         if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)head, &NAME##_TYPE.task))) {                                        \
-            NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, sizeof(NAME##_DATA)))->arguments;                         \
-            lace_free_(head, sizeof(NAME##_DATA));                                                                             \
+            NAME##_ARGUMENTS from = ((NAME##_DATA *)lace_data_(head, LACE_ON_HEAP_(NAME##_DATA)))->arguments;                  \
+            lace_free_(head, LACE_ON_HEAP_(NAME##_DATA));                                                                      \
             (void)from;                                                                                                        \
             NAME##_CALL(head LACE_LOAD_##N##_);                                                                                \
         } else {                                                                                                               \
-            lace_free_(head, sizeof(NAME##_DATA));                                                                             \
+            lace_free_(head, LACE_ON_HEAP_(NAME##_DATA));                                                                      \
         }                                                                                                                      \
     }                                                                                                                          \
     static inline __attribute__((unused)) void NAME##_RUN(LACE_ALONE_##N##_(__VA_ARGS__))                                      \
@@ -259,10 +259,10 @@ static inline LACE_UNUSED WorkerP *lace_get_worker(void)
     }
 
 #define LACE_VOID_IMPL_(NAME, N, ...)                                                                                          \
-    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                     \
+    const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, LACE_ON_HEAP_(NAME##_DATA)};                              \
     void NAME##_BODY(poach_slot *task, poach_worker *worker)                                                                   \
     {                                                                                                                          \
-        NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, sizeof(NAME##_DATA));                                      \
+        NAME##_DATA *data = (NAME##_DATA *)lace_data_((Task *)task, LACE_ON_HEAP_(NAME##_DATA));                               \
         NAME##_ARGUMENTS from = data->arguments;                                                                               \
         (void)from;                                                                                                            \
         NAME##_CALL((Task *)worker LACE_LOAD_##N##_);                                                                          \

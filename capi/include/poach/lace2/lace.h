@@ -60,9 +60,7 @@ POACH_INLINE int lace_is_completed_task(lace_task *task)
 
 POACH_INLINE void *lace_task_result(lace_task *task)
 {
-    uintptr_t word = __atomic_load_n((uintptr_t *)(void *)&task->f, __ATOMIC_RELAXED);
-    const lace_type_ *type = (const lace_type_ *)(word & ~(uintptr_t)POACH_PRESENT);
-    return type->on_heap ? *(void **)(void *)task->d : (void *)task->d;
+    return lace_result_of_(task);
 }
 
 POACH_INLINE void lace_drop(lace_worker *worker)
@@ -207,14 +205,14 @@ static inline LACE_UNUSED void NAME##_EACH(poach_worker *worker, void *context) 
 }                                                                                                                     \
 static inline LACE_UNUSED void NAME##_BODY(poach_slot *task, poach_worker *worker)                                    \
 {                                                                                                                     \
-    NAME##_ENTER(worker, lace_data_((lace_task *)task, sizeof(NAME##_DATA)));                                         \
+    NAME##_ENTER(worker, lace_data_((lace_task *)task, LACE_ON_HEAP_(NAME##_DATA)));                                  \
 }                                                                                                                     \
 extern const lace_type_ NAME##_TYPE __attribute__((weak));                                                            \
-const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                \
+const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, LACE_ON_HEAP_(NAME##_DATA)};                         \
 POACH_INLINE lace_task *NAME##_SPAWN(lace_worker *lace_worker_ LACE_EACH_##N(LACE_PARAMETER_, ##__VA_ARGS__))         \
 {                                                                                                                     \
     lace_task *lace_head_ = lace_worker_->head;                                                                       \
-    NAME##_ARGUMENTS *lace_to_ = (NAME##_ARGUMENTS *)lace_begin_(lace_head_, sizeof(NAME##_DATA));                    \
+    NAME##_ARGUMENTS *lace_to_ = (NAME##_ARGUMENTS *)lace_begin_(lace_head_, sizeof(NAME##_DATA), LACE_ALIGNOF_(NAME##_DATA)); \
     (void)lace_to_;                                                                                                   \
     LACE_EACH_##N(LACE_STORE_, ##__VA_ARGS__)                                                                         \
     lace_push_(lace_head_, &NAME##_TYPE);                                                                             \
@@ -226,13 +224,13 @@ POACH_INLINE R NAME##_SYNC(lace_worker *lace_worker_)                           
     lace_task *lace_head_ = lace_worker_->head - 1;                                                                   \
     lace_worker_->head = lace_head_;                                                                                  \
     if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)lace_head_, &NAME##_TYPE.task))) {                                                   \
-        NAME##_ARGUMENTS lace_from_ = ((NAME##_DATA *)lace_data_(lace_head_, sizeof(NAME##_DATA)))->arguments;        \
-        lace_free_(lace_head_, sizeof(NAME##_DATA));                                                                  \
+        NAME##_ARGUMENTS lace_from_ = ((NAME##_DATA *)lace_data_(lace_head_, LACE_ON_HEAP_(NAME##_DATA)))->arguments; \
+        lace_free_(lace_head_, LACE_ON_HEAP_(NAME##_DATA));                                                           \
         (void)lace_from_;                                                                                             \
         return NAME##_CALL(lace_worker_ LACE_EACH_##N(LACE_HAND_ON_, ##__VA_ARGS__));                                 \
     }                                                                                                                 \
-    R lace_result_ = ((NAME##_DATA *)lace_data_(lace_head_, sizeof(NAME##_DATA)))->result;                            \
-    lace_free_(lace_head_, sizeof(NAME##_DATA));                                                                      \
+    R lace_result_ = ((NAME##_DATA *)lace_data_(lace_head_, LACE_ON_HEAP_(NAME##_DATA)))->result;                     \
+    lace_free_(lace_head_, LACE_ON_HEAP_(NAME##_DATA));                                                               \
     return lace_result_;                                                                                              \
 }                                                                                                                     \
 POACH_INLINE void NAME##_DROP(lace_worker *lace_worker_)                                                              \
@@ -298,14 +296,14 @@ static inline LACE_UNUSED void NAME##_EACH(poach_worker *worker, void *context) 
 }                                                                                                                     \
 static inline LACE_UNUSED void NAME##_BODY(poach_slot *task, poach_worker *worker)                                    \
 {                                                                                                                     \
-    NAME##_ENTER(worker, lace_data_((lace_task *)task, sizeof(NAME##_DATA)));                                         \
+    NAME##_ENTER(worker, lace_data_((lace_task *)task, LACE_ON_HEAP_(NAME##_DATA)));                                  \
 }                                                                                                                     \
 extern const lace_type_ NAME##_TYPE __attribute__((weak));                                                            \
-const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, sizeof(NAME##_DATA) > POACH_PAYLOAD};                \
+const lace_type_ NAME##_TYPE = {{poach_run_stolen, NAME##_BODY}, LACE_ON_HEAP_(NAME##_DATA)};                         \
 POACH_INLINE lace_task *NAME##_SPAWN(lace_worker *lace_worker_ LACE_EACH_##N(LACE_PARAMETER_, ##__VA_ARGS__))         \
 {                                                                                                                     \
     lace_task *lace_head_ = lace_worker_->head;                                                                       \
-    NAME##_ARGUMENTS *lace_to_ = (NAME##_ARGUMENTS *)lace_begin_(lace_head_, sizeof(NAME##_DATA));                    \
+    NAME##_ARGUMENTS *lace_to_ = (NAME##_ARGUMENTS *)lace_begin_(lace_head_, sizeof(NAME##_DATA), LACE_ALIGNOF_(NAME##_DATA)); \
     (void)lace_to_;                                                                                                   \
     LACE_EACH_##N(LACE_STORE_, ##__VA_ARGS__)                                                                         \
     lace_push_(lace_head_, &NAME##_TYPE);                                                                             \
@@ -317,13 +315,13 @@ POACH_INLINE void NAME##_SYNC(lace_worker *lace_worker_)                        
     lace_task *lace_head_ = lace_worker_->head - 1;                                                                   \
     lace_worker_->head = lace_head_;                                                                                  \
     if (POACH_LIKELY(poach_fork_pop_of((poach_worker *)lace_head_, &NAME##_TYPE.task))) {                                                   \
-        NAME##_ARGUMENTS lace_from_ = ((NAME##_DATA *)lace_data_(lace_head_, sizeof(NAME##_DATA)))->arguments;        \
-        lace_free_(lace_head_, sizeof(NAME##_DATA));                                                                  \
+        NAME##_ARGUMENTS lace_from_ = ((NAME##_DATA *)lace_data_(lace_head_, LACE_ON_HEAP_(NAME##_DATA)))->arguments; \
+        lace_free_(lace_head_, LACE_ON_HEAP_(NAME##_DATA));                                                           \
         (void)lace_from_;                                                                                             \
         NAME##_CALL(lace_worker_ LACE_EACH_##N(LACE_HAND_ON_, ##__VA_ARGS__));                                        \
         return;                                                                                                       \
     }                                                                                                                 \
-    lace_free_(lace_head_, sizeof(NAME##_DATA));                                                                      \
+    lace_free_(lace_head_, LACE_ON_HEAP_(NAME##_DATA));                                                               \
 }                                                                                                                     \
 POACH_INLINE void NAME##_DROP(lace_worker *lace_worker_)                                                              \
 {                                                                                                                     \
