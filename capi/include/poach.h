@@ -635,20 +635,21 @@ poach_status poach_spawn(const poach_pool *pool, poach_function task, void *cont
 /*
  Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other tasks meanwhile.
 
- POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it has not ended, and was spawned in the parent of this
- process, where it goes on.
+ POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it was spawned in the parent of this process, and is the parent's.
  */
 poach_status poach_handle_join(poach_handle *handle,
                                void **result);
 
 /*
  Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and never will. The handle is still there.
+
+ POACH_FORKED: as for `poach_handle_join`.
  */
 poach_status poach_handle_cancel(const poach_handle *handle,
                                  int *cancelled);
 
 /*
- Whether a task has ended: 1 or 0; -1 for NULL.
+ Whether a task has ended: 1 or 0; -1 for NULL; 0 in a child of the process in which it was spawned.
  */
 int poach_handle_is_finished(const poach_handle *handle);
 
