@@ -4,6 +4,7 @@
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -152,10 +153,35 @@ macro_rules! flavours {
                 worker.extend((0..6).map(|task| Armed(alive.clone(), task == 2)));
                 let drain = worker.drain(|_| 4).unwrap();
                 assert!(catch_unwind(AssertUnwindSafe(|| drop(drain))).is_err());
+                assert_eq!(Arc::strong_count(&alive), 1 + 2, "all four of the drain are dropped");
                 // Thieves may come again, and the slots are free.
                 assert_eq!(worker.stealer().steal(&Worker::new(1), |_| 1), Ok(1));
                 assert_eq!(worker.spare_capacity(), 7);
                 drop(worker);
+                assert_eq!(Arc::strong_count(&alive), 1);
+            }
+
+            #[test]
+            fn a_destructor_may_use_the_queue_that_its_task_was_drained_from() {
+                struct Task(Option<Rc<Worker<Task>>>, Rc<()>);
+                impl Drop for Task {
+                    fn drop(&mut self) {
+                        let Some(worker) = self.0.take() else { return };
+                        assert!(worker.push(Task(None, self.1.clone())).is_ok());
+                        assert!(matches!(worker.drain(|all| all), Err(StealError::Busy)));
+                        assert_eq!(worker.stealer().steal(&worker, |all| all), Err(StealError::Busy));
+                        drop(worker.pop());
+                    }
+                }
+                let (worker, alive) = (Rc::new(Worker::new(16)), Rc::new(()));
+                for _ in 0..3 {
+                    worker.extend((0..8).map(|_| Task(Some(worker.clone()), alive.clone())));
+                    drop(worker.drain(|_| 6).unwrap());
+                    assert_eq!(Rc::strong_count(&alive), 1 + 2);
+                    std::iter::from_fn(|| worker.pop()).for_each(|mut task| task.0 = None);
+                    assert_eq!((Rc::strong_count(&alive), worker.spare_capacity()), (1, 16));
+                }
+                assert_eq!(Rc::strong_count(&worker), 1);
             }
 
             #[test]

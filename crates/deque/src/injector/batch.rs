@@ -3,7 +3,7 @@
 use poach_memory::Memory;
 
 use super::{Block, Injector};
-use crate::ring::Claim;
+use crate::ring::{Claim, drop_rest};
 
 /// A run of indices of one block that a thief has claimed, as an iterator over the tasks.
 ///
@@ -77,6 +77,6 @@ impl<T, M: Memory, const SLOTS: usize> Drop for Batch<'_, T, M, SLOTS> {
             }
         }
         let finish = Finish(self);
-        finish.0.for_each(drop);
+        drop_rest(finish.0);
     }
 }

@@ -1,6 +1,7 @@
 //! Several tasks that a thief has claimed at once.
 
 use core::iter::Rev;
+use core::mem::needs_drop;
 use core::ptr::NonNull;
 
 use poach_memory::{Cell, Memory, Ordering, Pointer};
@@ -140,8 +141,22 @@ impl<T, M: Memory, S: Storage<T>> Drop for Claimed<'_, T, M, S> {
             }
         }
         let Claimed { rings, ring, first, count, .. } = *self;
-        let finish = Finish { rings, ring, first, count };
-        self.for_each(drop);
-        drop(finish);
+        let _finish = Finish { rings, ring, first, count };
+        drop_rest(self);
+    }
+}
+
+/// Drops the tasks that are left in a claim. If a destructor panics, the others are run while that panic unwinds; a second panic then ends the program.
+#[inline]
+pub(crate) fn drop_rest<T>(tasks: &mut impl Claim<Item = T>) {
+    struct Rest<'a, C: Claim>(&'a mut C);
+    impl<C: Claim> Drop for Rest<'_, C> {
+        fn drop(&mut self) {
+            self.0.for_each(drop);
+        }
+    }
+    if const { needs_drop::<T>() } {
+        let rest = Rest(tasks);
+        rest.0.for_each(drop);
     }
 }

@@ -80,7 +80,7 @@ use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
 pub(crate) use buffer::Buffer;
 pub use capacity::CapacityError;
 pub(crate) use capacity::{DEFAULT_CAPACITY, MAX_CAPACITY, check_capacity};
-pub(crate) use claimed::{Claim, Claimed};
+pub(crate) use claimed::{Claim, Claimed, drop_rest};
 pub use storage::{Storage, Whole};
 
 /// A ring could not be had.
