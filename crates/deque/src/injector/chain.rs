@@ -240,6 +240,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
             ahead if ahead < 0 || !link => return Ok(None),
             _ => {}
         }
+        // As a place has it: numbers of more bits wrap around.
+        let number = Place::new(number, 0).number();
         let id = self.obtain(number)?;
         let new = Place::new(number, id);
         // Release: pairs with the acquire above.
@@ -383,6 +385,20 @@ mod tests {
         assert_eq!(last.distance_to(1 << 40), 1);
         assert_eq!(Place::new(1 << 40, 7).distance_to((1 << 40) - 1), -1);
         assert_eq!(last.distance_to((1 << 40) - 1), 0);
+    }
+
+    #[test]
+    fn the_block_after_the_last_number_can_be_contested() {
+        for last in [0, 7, (1 << 40) - 1] {
+            let (chain, _) = Chain::<u64, Machine, 2>::new(1).unwrap();
+            let place = Place::new(last, chain.obtain(last).unwrap());
+            let next = chain.next(place, true).unwrap().unwrap();
+            let block = chain.block(next);
+            assert!(
+                block.contest(next.number(), 1) && block.is_contested(next.number(), 1),
+                "after {last}"
+            );
+        }
     }
 
     #[test]
