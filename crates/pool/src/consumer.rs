@@ -46,6 +46,8 @@ pub struct Consumer<T: Send> {
     pub(crate) shared: Arc<Shared<T>>,
     /// Whether the pool has a capacity.
     bounded: bool,
+    /// A task that a get had taken when a waker panicked.
+    kept: Option<T>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -61,7 +63,7 @@ impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
         let bounded = shared.admission.room.is_some();
         shared.admission.join(Side::Takes);
-        Consumer { taker, shared, bounded, not_sync: PhantomData }
+        Consumer { taker, shared, bounded, kept: None, not_sync: PhantomData }
     }
 
     /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the oldest of a chunk, and which chunk is not
@@ -73,7 +75,8 @@ impl<T: Send> Consumer<T> {
     ///
     /// # Panics
     ///
-    /// If the waker of a producer's future does, which is told that there is room. The task that was taken is dropped then.
+    /// If the waker of a producer's future does, which is told that there is room. The task that was taken is kept, and is what this
+    /// consumer's next get takes; if there is none, it is dropped with the consumer.
     #[inline]
     pub fn get(&mut self) -> Result<T, Closed> {
         match self.take() {
@@ -145,19 +148,32 @@ impl<T: Send> Consumer<T> {
 
     #[inline(always)]
     fn take(&mut self) -> Option<T> {
-        let task = self.taker.get()?;
-        if self.bounded {
-            self.make_room();
-        }
-        Some(task)
+        if self.bounded { self.take_and_make_room() } else { self.taker.get() }
     }
 
     /// Out of line, as in `Producer`.
     #[inline(never)]
-    fn make_room(&self) {
+    fn take_and_make_room(&mut self) -> Option<T> {
+        /// A task that is not lost if a waker panics.
+        struct Taken<'a, T> {
+            kept: &'a mut Option<T>,
+            task: Option<T>,
+        }
+        impl<T> Drop for Taken<'_, T> {
+            fn drop(&mut self) {
+                *self.kept = self.task.take();
+            }
+        }
+        if self.kept.is_some() {
+            // Its room was given back when it was taken.
+            return self.kept.take();
+        }
+        let task = Some(self.taker.get()?);
+        let mut taken = Taken { kept: &mut self.kept, task };
         if let Some(room) = &self.shared.admission.room {
             room.release();
         }
+        taken.task.take()
     }
 
     /// A task, or that there will never be one; nothing if neither is known.

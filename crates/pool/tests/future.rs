@@ -4,6 +4,7 @@
 #![cfg(feature = "async")]
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -138,4 +139,32 @@ fn room_wakes_a_put_that_waits_and_one_that_is_dropped_wakes_another() {
     pool.close();
     let late = pin!(first.put_async(4)).poll(&mut Context::from_waker(&first_waker));
     assert!(matches!(late, Poll::Ready(Err(PutError::Closed(4)))));
+}
+
+/// Panics each time that it is woken.
+struct Bomb;
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker panics");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_takes_no_task_with_it() {
+    let pool = TaskPool::builder().capacity(1).build().unwrap();
+    let mut producers = [(); 2].map(|()| pool.producer().unwrap());
+    let mut consumer = pool.consumer().unwrap();
+    let [first, second] = &mut producers;
+    first.put(Box::new(1)).unwrap();
+    let mut waits = pin!(second.put_async(Box::new(2)));
+    let bomb = Waker::from(Arc::new(Bomb));
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&bomb)).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| consumer.try_get())).is_err());
+    // The room is there all the same, and is given back once.
+    first.try_put(Box::new(3)).unwrap();
+    assert!(matches!(first.try_put(Box::new(4)), Err(PutError::Full(_))));
+    pool.close();
+    let taken: Vec<_> = consumer.iter().map(|task| *task).collect();
+    assert_eq!(taken, [1, 3]);
 }
