@@ -261,6 +261,7 @@ fn pools_that_cannot_be_had() {
         panics(|| explore(&config, &thefts::robbed_in_window(none))),
         panics(|| explore(&config, &thefts::refilled(none))),
         panics(|| explore(&config, &thefts::two_chunks(none))),
+        panics(|| explore(&config, &thefts::head_returns(none))),
         panics(|| explore(&config, &thefts::held_grows(none))),
         panics(|| explore(&config, &thefts::list_grows(none))),
     ] {

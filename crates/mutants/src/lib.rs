@@ -13,7 +13,8 @@ use poach_explore::queues::shared::{self, Injecting, chunks_again, consumer_goes
 use poach_explore::queues::stack::forks;
 use poach_explore::queues::taken::{Taken, Then, halves, singles};
 use poach_explore::queues::thefts::{
-    fed_by_two, held_grows, list_grows, refilled, robbed_in_window, robbed_thief, two_chunks,
+    fed_by_two, head_returns, held_grows, list_grows, refilled, robbed_in_window, robbed_thief,
+    two_chunks,
 };
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
 use poach_explore::{
@@ -28,6 +29,9 @@ mod scene;
 pub mod table;
 
 pub use table::{Caught, Mutant, Queue, Scene, mutants};
+
+/// Executions after which a mutant counts as not caught, where the scene has a bound.
+const MOST: u64 = 1_000_000;
 
 /// What a bounded policy needs on the machine of every run, with one store between two pops other than that of `tail`.
 const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
@@ -246,6 +250,7 @@ where
         Scene::RobbedInWindow => explore(&config, &robbed_in_window(|| make(3))),
         Scene::Refilled => explore(&config, &refilled(|| make(2))),
         Scene::TwoChunks => explore(&config, &two_chunks(|| make(2))),
+        Scene::HeadReturns => explore(&config, &head_returns(|| make(1))),
         Scene::HeldGrows => explore(&config, &held_grows(|| make(2))),
         Scene::ListGrows => explore(&config, &list_grows(|| make(1))),
         // Chunks of one: a bag's consumer retires one after the other.
@@ -425,7 +430,10 @@ impl Mutant {
     pub fn run(&self) -> Report {
         let made = RUNS.iter().find(|(name, _)| *name == self.name);
         let (_, run) = made.expect("the build script makes every mutant of the table");
-        run(self.scene, &self.scenario(), &self.scene.machine())
+        // Its search ends where it is caught, so that it may go further than that of the original.
+        let machine = self.scene.machine();
+        let config = Config { max_executions: machine.max_executions.max(MOST), ..machine };
+        run(self.scene, &self.scenario(), &config)
     }
 
     /// Explores the source as it is.

@@ -26,6 +26,7 @@ impl Scene {
             | Scene::RobbedInWindow
             | Scene::Refilled
             | Scene::TwoChunks
+            | Scene::HeadReturns
             | Scene::HeldGrows
             | Scene::ListGrows => Scenario::drain(2, stores, 1, 1),
             Scene::Halves => {
@@ -87,8 +88,8 @@ impl Scene {
 
     /// Whether a thief may get a task in it, which the history then says.
     pub fn steals(self) -> bool {
-        use Scene::{Again, Announced, Asks, Comes, FedByTwo, Goes, Pass};
-        !matches!(self, Pass | Announced | Again | Goes | Comes | Asks | FedByTwo)
+        use Scene::{Again, Announced, Asks, Comes, FedByTwo, Goes, HeadReturns, Pass};
+        !matches!(self, Pass | Announced | Again | Goes | Comes | Asks | FedByTwo | HeadReturns)
     }
 
     /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than
@@ -98,7 +99,9 @@ impl Scene {
             Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
             Scene::Skips => &[Coverage::Preemptions(4)],
             Scene::RobbedThief => &[Coverage::Preemptions(1)],
-            Scene::RobbedInWindow => &[Coverage::Preemptions(3), Coverage::Executions(60_000)],
+            Scene::HeadReturns | Scene::RobbedInWindow => {
+                &[Coverage::Preemptions(3), Coverage::Executions(60_000)]
+            }
             Scene::Refilled => &[Coverage::Preemptions(2), Coverage::Executions(60_000)],
             Scene::FedByTwo
             | Scene::TwoChunks

@@ -91,20 +91,23 @@ impl Stage {
 
     /// In the end tasks 1 to `most` have been taken once each, or are there to be taken now.
     fn end(self, threads: &mut Threads, most: u64) {
-        threads.finally(move || {
-            let mut taken = self.taken.borrow().clone();
-            let mut consumers = self.consumers.borrow_mut();
-            let pools = consumers.len();
-            for consumer in consumers.iter_mut() {
-                for from in 0..pools {
-                    let more = core::iter::from_fn(|| take(consumer, from).map(u64::from));
-                    taken.extend(more);
-                }
-                let own = consumer.number();
-                taken.extend(core::iter::from_fn(|| take(consumer, own).map(u64::from)));
+        threads.finally(move || self.check(most));
+    }
+
+    /// Takes what is there. With what the threads have taken, that must be tasks 1 to `most`, once each.
+    fn check(&self, most: u64) {
+        let mut taken = self.taken.borrow().clone();
+        let mut consumers = self.consumers.borrow_mut();
+        let pools = consumers.len();
+        for consumer in consumers.iter_mut() {
+            for from in 0..pools {
+                let more = core::iter::from_fn(|| take(consumer, from).map(u64::from));
+                taken.extend(more);
             }
-            Taken::Once.check(taken, most);
-        });
+            let own = consumer.number();
+            taken.extend(core::iter::from_fn(|| take(consumer, own).map(u64::from)));
+        }
+        Taken::Once.check(taken, most);
     }
 }
 
@@ -343,4 +346,48 @@ fn set_up_list_grows(threads: &mut Threads, stage: Stage) {
     stage.looker(threads, looker, 0);
     stage.putter(threads, "producer", producer, &[9]);
     stage.end(threads, u64::from(LISTED) + 1);
+}
+
+/// Three free chunks of one are in a pool's stack. One producer takes the topmost chunk. Another takes it too, and the consumer
+/// uses it up and gives it back, while a third takes the chunk below. In the end one more task is put.
+///
+/// A producer that does not notice the return of the topmost chunk puts a chunk that is in use back on the stack, and the last
+/// task overwrites the one in it. That needs three preemptions: of the first producer before and after it reads which chunk is
+/// below, and of the consumer between its two attempts to push.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn head_returns<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| set_up_head_returns(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_head_returns(threads: &mut Threads, stage: Stage) {
+    let [mut consumer] = stage.consumers();
+    let mut producers: [_; 3] = stage.producers();
+    for (task, producer) in (1..).zip(&mut producers) {
+        put(producer, 0, task);
+    }
+    (0..3).for_each(|_| stage.takes(&mut consumer, 0));
+    let [first, mut second, third] = producers;
+    stage.putter(threads, "producer", first, &[4]);
+    let (taken, consumers) = (Rc::clone(&stage.taken), Rc::clone(&stage.consumers));
+    let producers = Rc::clone(&stage.producers);
+    threads.spawn("consumer", move || {
+        put(&mut second, 0, 5);
+        taken.borrow_mut().extend(take(&mut consumer, 0).map(u64::from));
+        producers.borrow_mut().push(second);
+        consumers.borrow_mut().push(consumer);
+    });
+    stage.putter(threads, "third", third, &[6]);
+    threads.finally(move || {
+        put(&mut stage.producers.borrow_mut()[0], 0, 7);
+        stage.check(7);
+    });
 }

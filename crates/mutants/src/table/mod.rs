@@ -167,6 +167,8 @@ pub enum Scene {
     Pass,
     /// Chunks of one task that two producers and a consumer hand round.
     Again,
+    /// The topmost of three free chunks comes back while a producer takes it, and another takes the one below.
+    HeadReturns,
     /// A consumer looks at a pool twice while its task is stolen, and hears of that.
     Announced,
     /// Six tasks; the owner pushes one and pops one; a thief takes half, twice.

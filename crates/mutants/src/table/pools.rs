@@ -127,6 +127,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..POOL
     },
     Mutant {
+        name: "salsa-pops-without-second-look",
+        why: "a4 left out: a producer does not read again whether the chunk is still the topmost",
+        was: "            if now != head {
+                head = now;
+                continue;
+            }",
+        is: "",
+        scene: Scene::HeadReturns,
+        caught: Caught::Broken,
+        ..POOL
+    },
+    Mutant {
+        name: "salsa-announcements-unheard",
+        why: "who looks whether the pool is empty hears of no announcement: the same as if it did not compare them in the end",
+        file: "pool/src/salsa/core.rs",
+        was: "self.consumers.get(pool).map_or(0, |record| record.announced.load(Ordering::Acquire))",
+        is: "self.consumers.get(pool).map_or(0, |_| 0)",
+        ..HERE
+    },
+    Mutant {
         name: "salsa-theft-unannounced",
         why: "a thief moves a chunk from pool to pool and does not announce it",
         was: "        self.announce(1 + self.announced % 2);",

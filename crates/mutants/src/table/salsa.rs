@@ -92,6 +92,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
+        name: "salsa-hazard-not-looked-at-again",
+        why: "a consumer sets its hazard pointer and does not look whether the chunk is still its own",
+        was: "if !term.is_settled_on(self.number) || !self.make_current(chunk, term) {",
+        is: "if !self.make_current(chunk, term) {",
+        ..HERE
+    },
+    Mutant {
         name: "salsa-reuses-under-a-thief",
         why: "who retires a chunk does not look for the hazard pointers of consumers: a thief in its window finds another life",
         file: "pool/src/salsa/chunk_pool.rs",
