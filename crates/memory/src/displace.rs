@@ -169,7 +169,10 @@ mod tests {
         use rustix::thread::sched_getaffinity;
         // SAFETY: no queue is given it.
         let bind = || unsafe { Displaced::bind_owner() };
-        let owner = std::thread::spawn(move || bind().unwrap()).join().unwrap();
+        let bound = move || (bind().unwrap(), sched_getaffinity(None).unwrap());
+        let (owner, there) = std::thread::spawn(bound).join().unwrap();
+        assert_eq!(there.count(), 1);
+        assert!(there.is_set(owner.owner));
         let home = sched_getaffinity(None).unwrap();
         assert!(owner.resolve());
         assert_eq!(sched_getaffinity(None).unwrap(), home);
@@ -178,7 +181,7 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
     fn a_processor_that_is_not_there_is_refused() {
-        for absent in [1023, usize::MAX] {
+        for absent in [1023, rustix::thread::CpuSet::MAX_CPU, usize::MAX] {
             // SAFETY: no queue is given it.
             let refused = unsafe { Displaced::onto(absent) }.unwrap_err();
             assert_eq!(refused, CannotDisplace::Refused(absent));

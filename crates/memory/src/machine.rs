@@ -223,4 +223,24 @@ mod tests {
         Machine::evict(&[(); 3]);
         assert!(bytes.iter().copied().eq(0..=255));
     }
+
+    /// The line behind a slice is not evicted: there may be no memory, and then the instruction faults.
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    fn a_slice_may_end_where_memory_ends() {
+        const PAGE: usize = 4096;
+        let (access, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: the system chooses the address, so no memory of others is replaced.
+        let pages = unsafe { libc::mmap(core::ptr::null_mut(), 2 * PAGE, access, kind, -1, 0) };
+        assert_ne!(pages, libc::MAP_FAILED);
+        // SAFETY: the second page is this mapping's, and nobody uses it.
+        assert_eq!(unsafe { libc::munmap(pages.wrapping_byte_add(PAGE), PAGE) }, 0);
+        // SAFETY: the first page is there, zeroed, and nobody writes to it.
+        let page = unsafe { core::slice::from_raw_parts(pages.cast::<u8>(), PAGE) };
+        Machine::evict(page);
+        assert!(page.iter().all(|byte| *byte == 0));
+        // SAFETY: the first page is this mapping's, and `page` is not used any more.
+        assert_eq!(unsafe { libc::munmap(pages, PAGE) }, 0);
+    }
 }

@@ -212,6 +212,15 @@ mod tests {
         assert_eq!(decode(Maker::Intel, 0x000_306c3), (6, 0x3c));
         assert_eq!(decode(Maker::Amd, 0x00b0_0f21), (0x1a, 0x02));
         assert_eq!(decode(Maker::Amd, 0x0080_0f11), (0x17, 0x01));
+        assert_eq!(decode(Maker::Amd, 0x00a2_0f12), (0x19, 0x21));
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+    fn a_hypervisor_is_seen_where_the_kernel_sees_one() {
+        let Ok(said) = std::fs::read_to_string("/proc/cpuinfo") else { return };
+        let Some(flags) = said.lines().find(|line| line.starts_with("flags")) else { return };
+        assert_eq!(has_hypervisor(), flags.split_whitespace().any(|flag| flag == "hypervisor"));
     }
 
     #[test]

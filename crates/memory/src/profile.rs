@@ -314,6 +314,10 @@ mod tests {
         let processor = Processor { maker: Maker::Amd, family: 0x7f, model: 1 };
         let foreign = Profile::new(processor, 32, 33).unwrap();
         let said = foreign.check_here().unwrap_err().to_string();
-        assert!(said.contains("Amd family 0x7f model 0x1"), "{said}");
+        let text = "the profile was measured on Amd family 0x7f model 0x1 and this is ";
+        assert!(said.starts_with(text), "{said}");
+        // SAFETY: no policy is made with it.
+        let delta = unsafe { Delta::measured(&foreign, 1) };
+        assert!(matches!(delta, Err(ProfileError::Foreign { .. })), "{delta:?}");
     }
 }
