@@ -31,6 +31,8 @@ pub enum PolicyKind {
     Filled,
     /// [`Policy::Resolved`].
     Resolved,
+    /// [`Policy::Resolved`] that makes a store of its own at each pop.
+    FilledResolved,
     /// [`Policy::Unbounded`].
     Unbounded,
     /// [`Policy::Displaced`].
@@ -50,6 +52,7 @@ impl PolicyKind {
             PolicyKind::Bounded => "bounded",
             PolicyKind::Filled => "filled",
             PolicyKind::Resolved => "resolved",
+            PolicyKind::FilledResolved => "filled-resolved",
             PolicyKind::Unbounded => "unbounded",
             PolicyKind::Displaced => "displaced",
             PolicyKind::Unfenced => "unfenced",
@@ -59,11 +62,13 @@ impl PolicyKind {
 
     /// Whether it has a delta.
     pub fn bounded(self) -> bool {
-        matches!(self, PolicyKind::Bounded | PolicyKind::Filled | PolicyKind::Resolved)
+        use PolicyKind::{Bounded, Filled, FilledResolved, Resolved};
+        matches!(self, Bounded | Filled | Resolved | FilledResolved)
     }
 
-    /// The policy, with `delta` if it wants one. But for [`Filled`](PolicyKind::Filled) the queue makes no store of
-    /// its own: the client's are the only ones between two pops.
+    /// The policy, with `delta` if it wants one. But for [`Filled`](PolicyKind::Filled) and
+    /// [`FilledResolved`](PolicyKind::FilledResolved) the queue makes no store of its own: the client's are the only ones
+    /// between two pops.
     pub fn with(self, delta: NonZeroU64) -> Policy {
         match self {
             PolicyKind::Full | PolicyKind::None => Policy::Full,
@@ -71,6 +76,7 @@ impl PolicyKind {
             PolicyKind::Bounded => Policy::Bounded { delta, fill: false },
             PolicyKind::Filled => Policy::Bounded { delta, fill: true },
             PolicyKind::Resolved => Policy::Resolved { delta, fill: false },
+            PolicyKind::FilledResolved => Policy::Resolved { delta, fill: true },
             PolicyKind::Unbounded => Policy::Unbounded,
             PolicyKind::Displaced => Policy::Displaced,
             PolicyKind::Unfenced => Policy::Unfenced,

@@ -144,9 +144,9 @@ fn growth(size: u32) -> impl Iterator<Item = Case> {
 
 /// The policy makes the store between two pops, and the client makes none: clean at the bound for one store between
 /// pops. The policy's store is made before the pop looks at `head`, so a pop that is hidden has two entries in the
-/// buffer, always: one below the bound is refuted if S + 1 is even, and clean if it is odd.
+/// buffer, always: one below the bound is refuted if S + 1 is even, and clean if it is odd. `Resolved` makes the same store.
 fn own_stores(size: u32) -> impl Iterator<Item = Case> {
-    ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
+    let bounded = ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
         let queue = Named { policy: PolicyKind::Filled, ..find(name) };
         let bound = delta(size, true, 1);
         let tasks = bound.get() as u32 + 1;
@@ -158,7 +158,12 @@ fn own_stores(size: u32) -> impl Iterator<Item = Case> {
         let fits = !(size + 1).is_multiple_of(2);
         let below = below.map(|below| row(Some(below), if fits { None } else { TWICE }));
         [Some(row(Some(bound), None)), below].into_iter().flatten()
-    })
+    });
+    let resolved = Named { policy: PolicyKind::FilledResolved, ..find("resolved") };
+    let bound = delta(size, true, 1);
+    let drain = Scenario::drain(bound.get() as u32 + 1, 0, 1, 2);
+    let resolved = Case { delta: Some(bound), ..case(resolved, "drain", drain, size, None) };
+    bounded.chain([resolved])
 }
 
 /// The biased deque, whose thieves steal once: what they ask, open and claim are many steps for one task.
