@@ -22,8 +22,13 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
 
 /// Copies the files of the workspace that git knows of.
 pub(crate) fn copy(root: &Path, copy: &Path) -> Result<()> {
+    copy_if(root, copy, |_| true)
+}
+
+/// Copies those files of the workspace that git knows of and whose path is `wanted`.
+pub(crate) fn copy_if(root: &Path, copy: &Path, wanted: impl Fn(&str) -> bool) -> Result<()> {
     let output = Command::new("git").arg("ls-files").current_dir(root).output()?;
-    for path in String::from_utf8_lossy(&output.stdout).lines() {
+    for path in String::from_utf8_lossy(&output.stdout).lines().filter(|path| wanted(path)) {
         let (from, to) = (root.join(path), copy.join(path));
         let Ok(new) = std::fs::read(&from) else { continue };
         // What is the same is left alone: cargo goes by the time of the last change.

@@ -1,17 +1,18 @@
 //! The rows of some queues, each searched a little: whether a change of a queue's source is noticed. `cargo xtask mutate` asks it.
 //!
 //! ```console
-//! $ cargo run --release -p poach-explore --example rows              # the names
-//! $ cargo run --release -p poach-explore --example rows salsa fifo   # the rows of these; ends at the first that is not as expected
+//! $ cargo run --release -p poach-explore --example rows              # the names of the rows
+//! $ cargo run --release -p poach-explore --example rows salsa fifo/3 # the rows of salsa, the fourth of fifo; ends at the first that is not as expected
 //! ```
 //!
 //! They are the quick matrix, under TSO and C11, and the scenes in which orderings are weakened. What has more executions than are played
 //! counts as it looks until then: nothing here is a proof.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use poach_explore::queues::matrix::{Case, QUEUES, cases};
+use poach_explore::queues::matrix::{Case, cases};
 use poach_explore::queues::orderings::scenes;
 use poach_explore::{Config, Report, Verdict};
 
@@ -45,20 +46,25 @@ fn fits(case: &Case, report: &Report) -> bool {
 
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
-    if names.is_empty() {
-        for queue in QUEUES {
-            println!("{}", queue.name);
+    let mut counts = HashMap::new();
+    let rows = cases(true).into_iter().chain(scenes()).map(|case| {
+        let count = counts.entry(case.name).or_insert(0_u32);
+        *count += 1;
+        (format!("{}/{}", case.name, *count - 1), case)
+    });
+    for (row, case) in rows {
+        if names.is_empty() {
+            println!("{row}");
+            continue;
         }
-        return ExitCode::SUCCESS;
-    }
-    let rows = cases(true).into_iter().chain(scenes());
-    for case in rows.filter(|case| names.iter().any(|name| name == case.name)) {
+        if !names.iter().any(|name| name == case.name || *name == row) {
+            continue;
+        }
         let report = report(&case);
         let fits = fits(&case, &report);
         println!(
-            "{} {} ({}), {:?} {}, {}: {:?}, {} executions, {:.2} s",
+            "{} {row} ({}), {:?} {}, {}: {:?}, {} executions, {:.2} s",
             if fits { "ok " } else { "BAD" },
-            case.name,
             case.policy.name(),
             case.consistency,
             case.store_buffer,

@@ -8,12 +8,12 @@
 
 mod together;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -30,6 +30,9 @@ const JUDGED: [&str; 5] = [
     "crates/runtime/src/job",
 ];
 
+/// Crates whose mutants are in one build, since the tests of each come to the others' code.
+const BUILDS: [&[&str]; 2] = [&["memory", "deque", "pool"], &["runtime"]];
+
 /// The mutants that are the same program, with their arguments.
 const EQUIVALENTS: &str = "xtask/equivalent-mutants.txt";
 
@@ -44,10 +47,19 @@ pub(crate) struct Options {
     /// Of N equal parts the K-th, from 1.
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
+    /// Try those that have survived once more: what tests are added for.
+    #[arg(long)]
+    again: bool,
+    /// Stop after so many minutes; the next run goes on from there.
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
+    /// Leave out tests that take longer than so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    longest: f64,
     /// Compile each mutant by itself, in a copy of the workspace: for those that cannot be in one build with the others.
     #[arg(long)]
     alone: bool,
-    /// Mutants tried at once with `--alone`, each in a copy of its own.
+    /// Mutants tried at once; with `--alone`, each in a copy of its own.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
     /// Seconds that a mutant's tests may take with `--alone` before it counts as caught.
@@ -65,33 +77,52 @@ struct Case {
     path: String,
     source: String,
     mutant: Mutant,
+    /// Whether it is to be tried, and not there for the build alone.
+    asked: bool,
+}
+
+impl Case {
+    /// The directory of its crate.
+    fn directory(&self) -> &str {
+        self.path.split('/').nth(1).unwrap_or_default()
+    }
+
+    /// Whether there is anything to find out about it; a survivor counts if it is to be tried `again`.
+    fn is_open(&self, journal: &Journal, again: bool) -> bool {
+        let known = journal.known(&self.mutant.key, &fingerprint(&self.source));
+        self.asked && (known.is_none() || again && known == Some(Outcome::Survived))
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = workspace::root();
     let mut cases = Vec::new();
-    for path in files(&root, &options.file)? {
+    let mut paths = files(&root)?;
+    for path in &options.file {
+        if !paths.contains(path) {
+            paths.push(path.clone());
+        }
+    }
+    for path in paths {
         let source = std::fs::read_to_string(root.join(&path))
             .with_context(|| format!("could not read {path}"))?;
+        let asked = options.file.is_empty() || options.file.contains(&path);
         for mutant in mutants(&path, &source)? {
-            cases.push(Case { path: path.clone(), source: source.clone(), mutant });
+            cases.push(Case { path: path.clone(), source: source.clone(), mutant, asked });
         }
     }
     let same = equivalents(&std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap_or_default())?;
-    if options.file.is_empty() {
-        let gone = same.keys().find(|key| !cases.iter().any(|case| case.mutant.key == **key));
-        if let Some(key) = gone {
-            bail!("{EQUIVALENTS} names a mutant that does not exist any more: {key}");
-        }
+    let gone = same.keys().find(|key| !cases.iter().any(|case| case.mutant.key == **key));
+    if let Some(key) = gone {
+        bail!("{EQUIVALENTS} names a mutant that does not exist any more: {key}");
     }
     if let Some((part, parts)) = options.shard {
-        let mut place = 0;
-        cases.retain(|_| {
-            place += 1;
-            place % parts == part % parts
-        });
+        for (place, case) in cases.iter_mut().filter(|case| case.asked).enumerate() {
+            case.asked = (place + 1) % parts == part % parts;
+        }
     }
     if options.list {
+        cases.retain(|case| case.asked);
         for case in &cases {
             let (path, line) = (&case.path, case.mutant.line);
             println!("{path}:{line}: {}", case.mutant.change(&case.source));
@@ -104,23 +135,46 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let timeout = Duration::from_secs(options.timeout);
     if options.alone {
         judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
+        cases.retain(|case| case.asked);
     } else {
-        together::judge(&root, &scratch, &cases, &mut journal)?;
+        let mut builds: Vec<&[&str]> = BUILDS.to_vec();
+        let others: BTreeSet<String> =
+            cases.iter().map(|case| case.directory().to_owned()).collect();
+        let others: Vec<[&str; 1]> = others.iter().map(|other| [other.as_str()]).collect();
+        builds
+            .extend(others.iter().filter(|it| !BUILDS.concat().contains(&it[0])).map(|it| &it[..]));
+        let limits = together::Limits {
+            end: options.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
+            longest: Duration::from_secs_f64(options.longest),
+            jobs: options.jobs.max(1),
+            again: options.again,
+            first: options.file.clone(),
+        };
+        let mut judged = Vec::new();
+        for build in builds {
+            let within = |case: &Case| build.contains(&case.directory());
+            let (these, rest) = cases.into_iter().partition::<Vec<_>, _>(within);
+            cases = rest;
+            let scratch = scratch.join(build.join("-"));
+            together::judge(&root, &scratch, &these, &mut journal, &limits)?;
+            judged.extend(these.into_iter().filter(|case| case.asked));
+        }
+        cases = judged;
     }
     let (table, survivors) = report(&cases, &journal, &same);
     println!("{table}");
     if !survivors.is_empty() {
         bail!("{} survive and are not explained:\n{}", survivors.len(), survivors.join("\n"));
     }
-    eprintln!("mutate: every mutant is caught, or explained");
+    match cases.iter().filter(|case| case.is_open(&journal, false)).count() {
+        0 => eprintln!("mutate: every mutant is caught, or explained"),
+        untried => eprintln!("mutate: no survivor is unexplained; {untried} are not tried"),
+    }
     Ok(())
 }
 
 /// The files to judge, from the root of the workspace.
-fn files(root: &Path, only: &[String]) -> Result<Vec<String>> {
-    if !only.is_empty() {
-        return Ok(only.to_vec());
-    }
+fn files(root: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for directory in JUDGED {
         for entry in walkdir::WalkDir::new(root.join(directory)).sort_by_file_name() {
@@ -188,10 +242,7 @@ fn judge(
     timeout: Duration,
     commands: &(dyn Fn(&str) -> Vec<String> + Sync),
 ) -> Result<()> {
-    let open: Vec<&Case> = cases
-        .iter()
-        .filter(|case| journal.known(&case.mutant.key, &fingerprint(&case.source)).is_none())
-        .collect();
+    let open: Vec<&Case> = cases.iter().filter(|case| case.is_open(journal, false)).collect();
     let (count, queue) = (open.len(), Mutex::new(open.into_iter().enumerate()));
     let journal = Mutex::new(journal);
     std::thread::scope(|scope| {
@@ -330,7 +381,12 @@ mod tests {
             .unwrap()
             .into_iter()
             .filter(|mutant| mutant.line < 10)
-            .map(|mutant| Case { path: path.clone(), source: source.to_owned(), mutant })
+            .map(|mutant| Case {
+                path: path.clone(),
+                source: source.to_owned(),
+                mutant,
+                asked: true,
+            })
             .collect();
         let scratch = directory.path().join("scratch");
         let mut journal = Journal::open(&scratch.join("journal.jsonl")).unwrap();
@@ -359,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_files_that_are_judged_are_there_and_a_shard_is_a_part() {
-        let files = files(&workspace::root(), &[]).unwrap();
+        let files = files(&workspace::root()).unwrap();
         for directory in JUDGED {
             assert!(files.iter().any(|file| file.starts_with(directory)), "{directory}");
         }

@@ -1,16 +1,20 @@
 //! All mutants of the judged crates in one build, each tried by the tests that come to it.
 //!
 //! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then tried by those tests alone, the
-//! short ones first, and by the rows of the model checker of the queues that come to it, until one fails.
+//! one that has caught the last mutant first and then the short ones first, until one fails. Each row of the model checker is a
+//! test like others. What was found out stands in the scratch directory: a later run builds nothing that has not changed, and
+//! runs no test again whose program is the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Case, Journal, Outcome, fingerprint, wait};
 use crate::mutate::Mutant;
@@ -22,18 +26,43 @@ const ROUNDS: usize = 12;
 /// A test that takes longer tries no mutants.
 const LONGEST: Duration = Duration::from_secs(60);
 /// What a test may take beyond twenty times what it took before.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs the checker's rows of some queues.
+/// Runs the checker's rows.
 const ROWS: &str = "rows";
+/// Its package.
+const CHECKER: &str = "poach-explore";
 
-/// One test, or the checker's rows of one queue.
+/// How far a run goes.
+pub(super) struct Limits {
+    /// When no further mutant is tried.
+    pub(super) end: Option<Instant>,
+    /// Of the tests that are used.
+    pub(super) longest: Duration,
+    /// Mutants tried at once.
+    pub(super) jobs: usize,
+    /// Whether survivors are tried again.
+    pub(super) again: bool,
+    /// The files whose mutants come first, in this order.
+    pub(super) first: Vec<String>,
+}
+
+impl Limits {
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// One test, or one row of the checker.
+#[derive(Clone)]
 struct Test {
     program: PathBuf,
     package: String,
     name: String,
     took: Duration,
     reaches: HashSet<usize>,
+    /// Whether it passes without a mutant, within the time that a test may take.
+    good: bool,
 }
 
 impl Test {
@@ -42,7 +71,7 @@ impl Test {
         command.current_dir(copy.join("crates").join(self.package.trim_start_matches("poach-")));
         command.env("CARGO_MANIFEST_DIR", copy.join("crates").join(&self.package[6..]));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if self.package == "poach-explore" {
+        if self.package == CHECKER {
             command.arg(&self.name);
         } else {
             command.args(["--exact", &self.name, "--test-threads=1"]);
@@ -50,6 +79,13 @@ impl Test {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
+    }
+
+    /// What tells this test from others and from itself when its program has changed.
+    fn key(&self) -> String {
+        let changed = std::fs::metadata(&self.program).and_then(|it| it.modified()).ok();
+        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        format!("{} {:?} {}", self.program.display(), changed.unwrap_or_default(), self.name)
     }
 }
 
@@ -71,9 +107,21 @@ fn documents(command: &mut Command) -> Result<(bool, Vec<Value>)> {
     Ok((output.status.success(), documents))
 }
 
-/// Writes the files with all their mutants, without those that do not compile so; which those are.
-fn build(copy: &Path, target: &Path, cases: &[Case]) -> Result<HashSet<usize>> {
-    let mut left_out = HashSet::new();
+/// Writes the files with all their mutants, without those that do not compile so; which those are. `known` are the keys of such
+/// as were found before.
+fn build(
+    copy: &Path,
+    target: &Path,
+    cases: &[Case],
+    known: &HashSet<String>,
+) -> Result<HashSet<usize>> {
+    let known = |case: &Case| known.contains(&case.mutant.key);
+    let mut left_out: HashSet<usize> = cases
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| known(case))
+        .map(|(place, _)| place + 1)
+        .collect();
     let mut paths: Vec<&str> = cases.iter().map(|case| case.path.as_str()).collect();
     paths.dedup();
     for _ in 0..ROUNDS {
@@ -86,9 +134,11 @@ fn build(copy: &Path, target: &Path, cases: &[Case]) -> Result<HashSet<usize>> {
                 .map(|(place, case)| (place + 1, &case.mutant))
                 .collect();
             let source = &cases.iter().find(|case| case.path == path).expect("it is one").source;
-            let woven = weave(source, &of);
+            files.insert(path, weave(source, &of));
+        }
+        // A crate's root is written once, with its module: what is written twice is compiled anew.
+        for (path, woven) in files.iter().filter(|(path, _)| !path.ends_with("/src/lib.rs")) {
             write(copy, path, &woven.text)?;
-            files.insert(path, woven);
         }
         for package in packages(cases) {
             let path = format!("crates/{}/src/lib.rs", &package[6..]);
@@ -147,35 +197,36 @@ fn write(copy: &Path, path: &str, text: &str) -> Result<()> {
     if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
         return Ok(());
     }
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
     std::fs::write(path, text)?;
     Ok(())
 }
 
 /// The packages of the cases.
 fn packages(cases: &[Case]) -> BTreeSet<String> {
-    let name = |case: &Case| format!("poach-{}", case.path.split('/').nth(1).unwrap_or_default());
-    cases.iter().map(name).collect()
+    cases.iter().map(|case| format!("poach-{}", case.directory())).collect()
 }
 
-/// The tests, each run once without a mutant.
-fn tests(copy: &Path, target: &Path, cases: &[Case], scratch: &Path) -> Result<Vec<Test>> {
+/// Builds the tests, and lists them.
+fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
     let packages = packages(cases);
     let mut command = cargo(copy, target);
     command.args(["test", "--no-run", "--tests", "--message-format=json"]);
     for package in &packages {
         command.args(["-p", package]);
     }
-    // On x86 a thief needs no fence: the queues' loom models are for processors on which it does.
-    if packages.contains("poach-memory") {
-        command.args(["-p", "poach-deque"]);
-    }
     let (good, mut built) = documents(&mut command)?;
     ensure!(good, "the tests do not compile");
-    let mut command = cargo(copy, target);
-    command.args(["build", "-p", "poach-explore", "--example", ROWS, "--message-format=json"]);
-    let (good, rows) = documents(&mut command)?;
-    ensure!(good, "the checker's rows do not compile");
-    built.extend(rows.into_iter().filter(|it| it["target"]["name"] == ROWS));
+    // The checker runs the queues and the pools, and nothing of the runtime.
+    if packages.contains("poach-deque") {
+        let mut command = cargo(copy, target);
+        command.args(["build", "-p", CHECKER, "--example", ROWS, "--message-format=json"]);
+        let (good, rows) = documents(&mut command)?;
+        ensure!(good, "the checker's rows do not compile");
+        built.extend(rows.into_iter().filter(|it| it["target"]["name"] == ROWS));
+    }
     let mut tests = Vec::new();
     for document in built {
         let Some(program) = document["executable"].as_str().map(PathBuf::from) else { continue };
@@ -183,7 +234,7 @@ fn tests(copy: &Path, target: &Path, cases: &[Case], scratch: &Path) -> Result<V
         let directory = Path::new(manifest).parent().and_then(|it| it.file_name());
         let package = format!("poach-{}", directory.unwrap_or_default().to_string_lossy());
         let mut list = Command::new(&program);
-        if package != "poach-explore" {
+        if package != CHECKER {
             list.args(["--list", "--format=terse"]);
         }
         let output = list.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
@@ -191,63 +242,156 @@ fn tests(copy: &Path, target: &Path, cases: &[Case], scratch: &Path) -> Result<V
             let name = line.strip_suffix(": test").unwrap_or(line).to_owned();
             let (program, package) = (program.clone(), package.clone());
             let (took, reaches) = (Duration::ZERO, HashSet::new());
-            tests.push(Test { program, package, name, took, reaches });
+            tests.push(Test { program, package, name, took, reaches, good: false });
         }
     }
-    eprintln!("mutate: {} tests and queues", tests.len());
-    let list = scratch.join("reached");
-    tests.retain_mut(|test| {
+    Ok(tests)
+}
+
+/// Does something with each of these, some at once, until the time is over or something fails.
+fn each<T: Sync>(
+    all: &[T],
+    limits: &Limits,
+    act: impl Fn(usize, &T) -> Result<()> + Sync,
+) -> Result<()> {
+    let queue = Mutex::new(all.iter());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..limits.jobs)
+            .map(|job| {
+                let (queue, act) = (&queue, &act);
+                scope.spawn(move || -> Result<()> {
+                    while !limits.is_over() {
+                        let next = queue.lock().expect("nobody panics with it").next();
+                        let Some(next) = next else { break };
+                        act(job, next)?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker returns"))
+    })
+}
+
+/// The tests that come to mutants and pass without one, the short ones first; each is run unless it is known what it comes to.
+/// None if there was no time for all.
+fn measured(
+    tests: Vec<Test>,
+    copy: &Path,
+    scratch: &Path,
+    limits: &Limits,
+) -> Result<Option<Vec<Test>>> {
+    let path = scratch.join("tests.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let known: HashMap<String, Value> =
+        rows.filter_map(|row| Some((row["test"].as_str()?.to_owned(), row))).collect();
+    let limit = limits.longest.min(LONGEST);
+    let (mut done, mut open) = (Vec::new(), Vec::new());
+    for mut test in tests {
+        let row = known.get(&test.key()).unwrap_or(&Value::Null);
+        test.took = Duration::from_secs_f64(row["seconds"].as_f64().unwrap_or_default());
+        let reaches = row["reaches"].as_array().into_iter().flatten();
+        test.reaches = reaches.filter_map(|number| Some(number.as_u64()? as usize)).collect();
+        test.good = row["good"] == true;
+        // One that was stopped may have more time now.
+        if test.good || test.took >= limit { done.push(test) } else { open.push(test) }
+    }
+    let all = done.len() + open.len();
+    eprintln!("mutate: {all} tests and rows, of which {} are new", open.len());
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+    let (file, done) = (Mutex::new(file), Mutex::new(done));
+    each(&open, limits, |job, test| {
+        let mut test = test.clone();
+        let list = scratch.join(format!("reached-{job}"));
         let _ = std::fs::remove_file(&list);
         let started = Instant::now();
         let mut command = test.command(copy);
         command.env("POACH_MUTANTS_REACHED", &list);
-        let limit = if test.package == "poach-explore" { LONGEST * 30 } else { LONGEST };
-        let good = command
+        test.good = command
             .spawn()
             .is_ok_and(|mut child| matches!(wait(&mut child, limit), Ok(Some(true))));
         test.took = started.elapsed();
         let reached = std::fs::read_to_string(&list).unwrap_or_default();
         test.reaches = reached.lines().filter_map(|line| line.parse().ok()).collect();
-        if !good {
-            eprintln!(
-                "mutate: left out, since it fails or takes long: {} {}",
-                test.package, test.name
-            );
-        }
-        good && !test.reaches.is_empty()
-    });
+        let row = json!({
+            "test": test.key(),
+            "seconds": test.took.as_secs_f64(),
+            "reaches": test.reaches,
+            "good": test.good,
+        });
+        let mut file = file.lock().expect("nobody panics with it");
+        writeln!(file, "{row}")?;
+        done.lock().expect("nobody panics with it").push(test);
+        Ok(())
+    })?;
+    let mut tests = done.into_inner().expect("nobody panics with it");
+    if tests.len() < all {
+        return Ok(None);
+    }
+    for test in tests.iter().filter(|test| !test.good) {
+        let (package, name) = (&test.package, &test.name);
+        eprintln!("mutate: left out, since it fails or takes long: {package} {name}");
+    }
+    tests.retain(|test| test.good && test.took <= limit && !test.reaches.is_empty());
     tests.sort_by_key(|test| test.took);
-    let all: Duration = tests.iter().map(|test| test.took).sum();
-    eprintln!("mutate: {} of them come to mutants, {:.1} s in all", tests.len(), all.as_secs_f64());
-    Ok(tests)
+    let took: Duration = tests.iter().map(|test| test.took).sum();
+    eprintln!(
+        "mutate: {} of them come to mutants, {:.1} s in all",
+        tests.len(),
+        took.as_secs_f64()
+    );
+    Ok(Some(tests))
 }
 
-/// Tries every mutant that the journal does not know and that can be in one build with the others.
+/// Tries every open mutant that can be in one build with the others, as far as the limits go.
 pub(super) fn judge(
     root: &Path,
     scratch: &Path,
     cases: &[Case],
     journal: &mut Journal,
+    limits: &Limits,
 ) -> Result<()> {
-    let known = |case: &Case| journal.known(&case.mutant.key, &fingerprint(&case.source)).is_some();
-    if cases.iter().all(known) {
+    if !cases.iter().any(|case| case.is_open(journal, limits.again)) {
         return Ok(());
     }
-    let copy = scratch.join("together");
+    let copy = scratch.join("copy");
     let target = workspace::target_directory()?;
-    workspace::copy(root, &copy)?;
-    let left_out = build(&copy, &target, cases)?;
-    let tests = tests(&copy, &target, cases, scratch)?;
-    for (place, case) in cases.iter().enumerate() {
-        let (number, path, line) = (place + 1, &case.path, case.mutant.line);
-        let print = fingerprint(&case.source);
-        if left_out.contains(&number) || journal.known(&case.mutant.key, &print).is_some() {
-            continue;
-        }
+    let mut woven: HashSet<&str> = cases.iter().map(|case| case.path.as_str()).collect();
+    let roots: Vec<String> =
+        packages(cases).iter().map(|it| format!("crates/{}/src/lib.rs", &it[6..])).collect();
+    woven.extend(roots.iter().map(String::as_str));
+    // What is woven is written by `build`: written twice, it would be compiled anew.
+    workspace::copy_if(root, &copy, |path| !woven.contains(path))?;
+    let apart = scratch.join("apart.json");
+    let known = std::fs::read_to_string(&apart).unwrap_or_default();
+    let known: Vec<String> = serde_json::from_str(&known).unwrap_or_default();
+    let left_out = build(&copy, &target, cases, &known.into_iter().collect())?;
+    let keys: Vec<&str> =
+        left_out.iter().map(|number| cases[number - 1].mutant.key.as_str()).collect();
+    std::fs::write(&apart, serde_json::to_string(&keys)?)?;
+    let tests = tests(&copy, &target, cases)?;
+    let Some(tests) = measured(tests, &copy, scratch, limits)? else { return Ok(()) };
+    let mut open: Vec<(usize, &Case)> = cases
+        .iter()
+        .enumerate()
+        .map(|(place, case)| (place + 1, case))
+        .filter(|(number, case)| !left_out.contains(number) && case.is_open(journal, limits.again))
+        .collect();
+    let rank = |case: &Case| limits.first.iter().position(|path| *path == case.path);
+    open.sort_by_key(|(_, case)| rank(case));
+    let (journal, last) = (Mutex::new(journal), Mutex::new(None));
+    each(&open, limits, |_, &(number, case)| {
         let started = Instant::now();
         let mut outcome = Outcome::Survived;
         let mut by = String::new();
-        for test in tests.iter().filter(|test| test.reaches.contains(&number)) {
+        let first = *last.lock().expect("nobody panics with it");
+        let order = first.into_iter().chain((0..tests.len()).filter(|at| Some(*at) != first));
+        for at in order {
+            let test: &Test = &tests[at];
+            if !test.reaches.contains(&number) {
+                continue;
+            }
             let mut command = test.command(&copy);
             command.env("POACH_MUTANT", number.to_string());
             let mut child = command.spawn().context("a test could not be started")?;
@@ -257,11 +401,13 @@ pub(super) fn judge(
                 None => Outcome::TimedOut,
             };
             by = format!(" by {} {}", test.package, test.name);
+            *last.lock().expect("nobody panics with it") = Some(at);
             break;
         }
+        let (path, line) = (&case.path, case.mutant.line);
         let (change, seconds) = (case.mutant.change(&case.source), started.elapsed().as_secs_f64());
         println!("{number}/{} {path}:{line}: {change}: {outcome}{by}, {seconds:.1} s", cases.len());
-        journal.note(&case.mutant.key, &print, outcome)?;
-    }
-    Ok(())
+        let mut journal = journal.lock().expect("nobody panics with it");
+        journal.note(&case.mutant.key, &fingerprint(&case.source), outcome)
+    })
 }
