@@ -5,6 +5,7 @@
 //! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
 mod deque;
+mod forks;
 #[cfg(test)]
 mod names;
 mod pool;
@@ -71,6 +72,7 @@ impl Suite for Cores {
         let mut cases = Vec::new();
         deque::cases(&self.machine, request, &mut cases);
         pool::cases(&self.machine, request, &mut cases);
+        forks::cases(&self.machine, request, &mut cases);
         cases
     }
 

@@ -13,8 +13,9 @@ fn document(memory: &str, workers: Vec<usize>) -> crate::Document {
 fn every_case_accounts_for_every_task_and_says_what_cost_most() {
     let document = document("lace", vec![1, 2, 8]);
     assert!(document.failures.is_empty(), "{:?}", document.failures);
-    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and eight threads.
-    assert!(document.rows.len() > 6 * 13 + 2 * 12, "{} rows", document.rows.len());
+    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and eight threads; four programs in
+    // four ways by one, two and eight workers.
+    assert!(document.rows.len() > 6 * 13 + 2 * 12 + 4 * 4 * 3, "{} rows", document.rows.len());
     let text = why(&document);
     for name in ["Bounds::word", "OwnerLine::tail", "% of thief time", "% of consumer time"] {
         assert!(text.contains(name), "`{name}` is not in\n{text}");
@@ -35,6 +36,30 @@ fn one_thread_less_is_faster_on_a_contended_line() {
         row.unwrap().median
     };
     assert!(steals(2) < steals(8), "{} and {}", steals(2), steals(8));
+}
+
+#[test]
+fn programs_are_divided_among_simulated_workers() {
+    let document = document("lace", vec![1, 8]);
+    for workload in ["lace-fib", "lace-queens", "lace-uts-t2l", "lace-uts-t3l"] {
+        for system in ["leapfrog", "transitive", "random", "split"] {
+            let row = |workers| {
+                let mut rows = document.rows.iter();
+                let row = rows.find(|row| {
+                    (row.workload.as_str(), row.system.as_str(), row.workers)
+                        == (workload, system, workers)
+                });
+                row.unwrap_or_else(|| panic!("no row of {workload} on {system}"))
+            };
+            let (one, eight) = (row(1), row(8));
+            assert_eq!(one.counters["forks"], eight.counters["forks"], "{workload} on {system}");
+            assert_eq!(one.counters["steals"] + one.counters["leaps"], 0.0);
+            assert!(eight.counters["steals"] > 0.0, "{workload} on {system}");
+            assert!(eight.median < one.median, "{workload} on {system}");
+            // Nobody is faster than eight times one worker, which pays for no theft.
+            assert!(8.0 * eight.median > 0.99 * one.median, "{workload} on {system}");
+        }
+    }
 }
 
 #[test]

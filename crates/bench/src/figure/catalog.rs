@@ -24,7 +24,7 @@ pub(super) const LACE: [&str; 5] = ["fib", "uts-t2l", "uts-t3l", "queens", "matm
 pub(super) const FIVE: [&str; 5] = ["salsa", "salsa-cas", "conc-bag", "ws-msq", "ws-lifo"];
 
 /// Every figure that there is.
-pub const FIGURES: [PaperFigure; 27] = [
+pub const FIGURES: [PaperFigure; 30] = [
     PaperFigure {
         name: "fence-1",
         title: "Fence-free, Figure 1: one worker without the fence in pop, over THE",
@@ -203,6 +203,53 @@ pub const FIGURES: [PaperFigure; 27] = [
         baseline: "leapfrog",
         systems: &["leapfrog"],
         ours: &[],
+        workers: Workers::Exactly(&[48]),
+        shows: Shows::Counters(&["steals", "leaps", "grows", "shrinks", "depth"]),
+        paper: &[
+            ("fib 50", "865 steals, 50,569 leaps, 70,789 grows, 97,750 shrinks"),
+            ("uts-t3l", "158,566; 4,443,432; 2,173,006; 846,509; depth 6,500 to 12,500"),
+            ("queens 15", "1,964; 6,053; 5,694; 6,618"),
+        ],
+    },
+    PaperFigure {
+        name: "lace-6-caches",
+        title: "Lace, Figure 6: speed-up over workers on the paper's machine, simulated with its caches",
+        suite: "simulate",
+        memory: Some("lace"),
+        workloads: &["lace-fib", "lace-uts-t3l"],
+        baseline: "leapfrog",
+        systems: &["leapfrog", "random"],
+        ours: &["split"],
+        workers: Workers::Exactly(&[1, 2, 4, 8, 16, 32, 48]),
+        shows: Shows::SpeedUps,
+        paper: &[("all", "fib goes on to 48 workers; uts-t3l is held back after 16")],
+    },
+    PaperFigure {
+        name: "lace-8-caches",
+        title: "Lace, Figures 5 and 8: 48 workers, simulated with their caches, by the way of waiting",
+        suite: "simulate",
+        memory: Some("lace"),
+        workloads: &["lace-fib", "lace-uts-t2l", "lace-uts-t3l", "lace-queens"],
+        baseline: "leapfrog",
+        systems: &["leapfrog", "transitive", "random"],
+        ours: &["split"],
+        workers: Workers::Exactly(&[1, 48]),
+        shows: Shows::SpeedUps,
+        paper: &[
+            ("T_1/T_48", "fib 34.9, uts-t2l 47.4, queens 47.7; uts-t3l 19.9 by leapfrogging"),
+            ("uts-t3l", "37.8 by transitive leapfrogging (Wool), 38.3 at random"),
+            ("size", "inputs are smaller than the paper's, so a start and an end weigh more"),
+        ],
+    },
+    PaperFigure {
+        name: "lace-7-caches",
+        title: "Lace, Figure 7: counters of 48 workers, simulated with their caches",
+        suite: "simulate",
+        memory: Some("lace"),
+        workloads: &["lace-fib", "lace-uts-t2l", "lace-uts-t3l", "lace-queens"],
+        baseline: "leapfrog",
+        systems: &["leapfrog"],
+        ours: &["split"],
         workers: Workers::Exactly(&[48]),
         shows: Shows::Counters(&["steals", "leaps", "grows", "shrinks", "depth"]),
         paper: &[

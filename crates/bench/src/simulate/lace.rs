@@ -16,12 +16,12 @@ use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Uts, UtsTree};
 pub(super) const TOPOLOGY: &str = "6:40,2:80,4:100";
 
 /// A program of the paper's table.
-pub(super) struct Published {
-    pub(super) name: &'static str,
+pub(crate) struct Published {
+    pub(crate) name: &'static str,
     /// `T_S`, in seconds.
     pub(super) sequential: f64,
     /// `T_1` and `T_48` by leapfrogging (Figure 5).
-    pub(super) leapfrog: (f64, f64),
+    pub(crate) leapfrog: (f64, f64),
     /// Of Wool, which leapfrogs transitively, and of Lace with random stealing (Figure 8).
     pub(super) transitive: Option<(f64, f64)>,
     pub(super) random: Option<(f64, f64)>,
@@ -36,7 +36,7 @@ impl Published {
 }
 
 /// The tasks that the paper says its programs have.
-const QUEENS_TASKS: f64 = 171_129_071.0;
+pub(crate) const QUEENS_TASKS: f64 = 171_129_071.0;
 
 /// A tree of so much work that the paper's tree of its kind would take `whole` picoseconds.
 fn uts<const KIND: usize>(size: Size, whole: f64) -> Box<dyn Replay> {
@@ -48,7 +48,7 @@ fn uts<const KIND: usize>(size: Size, whole: f64) -> Box<dyn Replay> {
     Box::new(UtsTree { shape, seed, form: Form::Lace, unit: whole / tasks as f64 })
 }
 
-pub(super) const TABLE: [Published; 4] = [
+pub(crate) const TABLE: [Published; 4] = [
     Published {
         name: "lace-fib",
         sequential: 149.2,

@@ -8,7 +8,7 @@
 //! beside what the paper published.
 
 mod costs;
-mod lace;
+pub(crate) mod lace;
 mod record;
 #[cfg(test)]
 mod tests;
