@@ -175,11 +175,11 @@ fn a_litmus_file_has_herds_answer_and_this_machines_bound() {
 #[cfg(target_os = "linux")]
 mod interrupted {
     use super::{Value, rig};
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     /// Runs until the program catches Ctrl-C, sends it one, and returns its exit code and its document.
     fn interrupt(arguments: &[&str]) -> (Option<i32>, Value) {
-        let child = Command::new(assert_cmd::cargo::cargo_bin("poach"))
+        let child = rig::program(&assert_cmd::cargo::cargo_bin("poach").display().to_string())
             .args([&["check", "--json"], arguments].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

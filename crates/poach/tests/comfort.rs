@@ -13,7 +13,7 @@ const POACH: &str = env!("CARGO_BIN_EXE_poach");
 
 /// The program, with nothing of the user's in its environment.
 fn poach(words: &[&str]) -> Command {
-    let mut command = Command::new(POACH);
+    let mut command = rig::program(POACH);
     command.args(words);
     for name in ["POACH_SCAN_OPTIONS", "XDG_CONFIG_HOME", "HOME", "CLICOLOR_FORCE"] {
         command.env_remove(name);

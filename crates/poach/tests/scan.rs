@@ -262,7 +262,7 @@ fn a_pipe_that_nobody_reads_is_no_error() {
 #[test]
 fn ctrl_c_shows_what_there_is() {
     // Everything there is, by one thread: there is work left when the signal comes.
-    let mut child = Command::new(POACH)
+    let mut child = rig::program(POACH)
         .args(["scan", "--json", "--engine", "sequential", "/"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -285,7 +285,7 @@ fn one_ctrl_c_is_enough_while_nobody_reads_the_document() {
         fs::create_dir(tree.path().join(format!("{number}-{}", "n".repeat(100))))
             .expect("a directory");
     }
-    let mut child = Command::new(POACH)
+    let mut child = rig::program(POACH)
         .args(["scan", "--json", "--top", "all"])
         .arg(tree.path())
         .stdout(Stdio::piped())
@@ -301,7 +301,7 @@ fn one_ctrl_c_is_enough_while_nobody_reads_the_document() {
 #[test]
 fn a_signal_that_was_ignored_stays_ignored() {
     const HANGUP: u64 = 1;
-    let mut child = Command::new("sh")
+    let mut child = rig::program("sh")
         .args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", POACH, "scan", "--json", "/"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -3,10 +3,30 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+
+/// The mask of signals that a process has under `name` in what the kernel lists of it; bit 0 is signal 1.
+fn signals(status: &str, name: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(name)).expect("a mask");
+    u64::from_str_radix(mask.trim(), 16).expect("hexadecimal")
+}
+
+const INTERRUPT: u64 = 1 << (2 - 1);
+
+/// The program, which Ctrl-C can end: a shell without job control has what it starts in the background ignore Ctrl-C, and so do these
+/// tests then, and all that they start.
+pub(crate) fn program(path: &str) -> Command {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if status.is_empty() || signals(&status, "SigIgn:") & INTERRUPT == 0 {
+        return Command::new(path);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", path]);
+    command
+}
 
 /// Sends the program a Ctrl-C as soon as it catches one.
 pub(crate) fn interrupt(child: &Child) {
@@ -35,15 +55,12 @@ pub(crate) fn wait_until_full(pipe: impl AsFd) {
 pub(crate) fn wait_for_handler(pid: i32) -> u64 {
     loop {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-        let mask = |name| {
-            let mask = status.lines().find_map(|line| line.strip_prefix(name)).expect("a mask");
-            u64::from_str_radix(mask.trim(), 16).expect("hexadecimal")
-        };
         // The shell that starts it may catch Ctrl-C itself, before it has ignored what it is to ignore.
         let begun = status.starts_with("Name:\tpoach\n");
-        if begun && mask("SigCgt:") & 1 << (2 - 1) != 0 {
-            return mask("SigIgn:");
+        if begun && signals(&status, "SigCgt:") & INTERRUPT != 0 {
+            return signals(&status, "SigIgn:");
         }
+        assert!(!status.contains("State:\tZ"), "the program ended before it caught Ctrl-C");
         std::thread::yield_now();
     }
 }
@@ -52,7 +69,7 @@ pub(crate) fn wait_for_handler(pid: i32) -> u64 {
 /// `cargo xtask documents` has set `POACH_NOTHING_LEFT_OUT`.
 pub(crate) fn has(program: &str, version: &str) -> bool {
     use std::io::Write as _;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     let mut asked = Command::new(program);
     let asked = asked.arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = asked.is_ok();
