@@ -1,6 +1,6 @@
-//! Queues and pools on simulated machines of many processors: `poach bench simulate --memory MACHINE`.
+//! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench simulate --memory MACHINE`.
 //!
-//! The shipping source of each queue and pool runs on [`poach_coherent::Coherent`], on the processors of a description. What is
+//! The shipping source of each queue, pool and task stack runs on [`poach_coherent::Coherent`], on the processors of a description. What is
 //! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no
 //! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
@@ -19,7 +19,7 @@ use poach_coherent::Description;
 use crate::{Case, Request, Suite};
 pub use why::why;
 
-/// Queues and pools on one simulated machine.
+/// Queues, pools and programs on one simulated machine.
 #[derive(Clone, Debug)]
 pub struct Cores {
     machine: Description,
@@ -65,7 +65,7 @@ impl Suite for Cores {
     }
 
     fn about(&self) -> &'static str {
-        "queues and pools on simulated machines of many processors"
+        "queues, pools and programs on simulated machines of many processors"
     }
 
     fn cases(&self, request: &Request) -> Vec<Case> {

@@ -55,7 +55,11 @@ fn programs_are_divided_among_simulated_workers() {
             assert_eq!(one.counters["forks"], eight.counters["forks"], "{workload} on {system}");
             assert_eq!(one.counters["steals"] + one.counters["leaps"], 0.0);
             assert!(eight.counters["steals"] > 0.0, "{workload} on {system}");
-            assert!(eight.median < one.median, "{workload} on {system}");
+            // A tree that one worker is through with in less than some thefts take is too small to be divided.
+            let large = one.median > 2e-4;
+            assert!(large || workload.contains("uts"), "{workload}: {}", one.median);
+            let times = (one.median, eight.median);
+            assert!(!large || 3.0 * eight.median < one.median, "{workload} on {system}: {times:?}");
             // Nobody is faster than eight times one worker, which pays for no theft.
             assert!(8.0 * eight.median > 0.99 * one.median, "{workload} on {system}");
         }

@@ -71,7 +71,7 @@ type Program = (&'static str, fn(Size) -> Box<dyn Play>);
 const PROGRAMS: [Program; 4] = [
     ("lace-fib", |size| {
         let whole = FibTree { n: 50, grain: 2, unit: 0.0 }.strands();
-        let (n, grain) = size.pick((16, 2), (34, 14), (40, 16), (42, 16));
+        let (n, grain) = size.pick((24, 8), (34, 14), (40, 16), (42, 16));
         Box::new(FibTree { n, grain, unit: picoseconds("lace-fib") / whole })
     }),
     ("lace-queens", |size| {
