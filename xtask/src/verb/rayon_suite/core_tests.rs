@@ -4,6 +4,7 @@
 //! modules of a new package that exports all of rayon-core; the documentation comments become its documentation; and the integration tests are
 //! copied. Three things that the unit tests take from inside the original are written here instead.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -76,7 +77,8 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
         let drop_in = workspace::root().join("compat/rayon-core");
         // In single quotes TOML knows no escapes.
         let path = drop_in.display();
-        manifest.push_str(&format!("\n[patch.crates-io]\nrayon-core = {{ path = '{path}' }}\n"));
+        // Writing to a string does not fail, here and below.
+        let _ = write!(manifest, "\n[patch.crates-io]\nrayon-core = {{ path = '{path}' }}\n");
     }
     write_if_new(&to.join("Cargo.toml"), &manifest)?;
     let mut root = INSIDE.to_owned();
@@ -98,12 +100,13 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
                 "Arc::clone(&thread_pool.registry)",
                 "Arc::new(crate::registry::Registry)",
             );
-            root.push_str(&format!("\n#[cfg(test)]\nmod {name};\n"));
+            let _ = write!(root, "\n#[cfg(test)]\nmod {name};\n");
             write_if_new(&to.join(format!("src/{name}.rs")), &text)?;
         } else {
-            root.push_str(&format!(
+            let _ = write!(
+                root,
                 "\n#[doc = include_str!(\"{name}.md\")]\npub mod {name}_documentation {{}}\n"
-            ));
+            );
             write_if_new(&to.join(format!("src/{name}.md")), &documentation(&text))?;
         }
     }
