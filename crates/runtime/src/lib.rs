@@ -21,6 +21,8 @@
 //! |---|---|
 //! | worker | a thread that runs tasks of a pool. The pool's *own* workers are its threads; *spare* ones replace those that [block](blocking()); a *guest* is a thread from outside, while it runs a region |
 //! | slot | a worker's index in its pool, and what stands there: its deques, its mail, its counters. First the regular workers', then the spare ones', then those of guests |
+//! | place | a slot that a guest may take, for as long as its region lasts |
+//! | frame | what a pool works in while it is [interrupted](interrupt()): the same workers, with other deques |
 //! | fork, task | the second half of a join, until it is taken; a spawned closure |
 //! | owner, victim, thief | the worker whose deque it is; the same, seen by the worker that steals; the worker that steals |
 //! | private, shared, split | a task that only its owner can take; one that thieves can; the index between them |

@@ -39,7 +39,7 @@ pub trait Queue: Owner<Job> + sealed::Sealed + 'static {}
 
 impl<Q: Owner<Job> + sealed::Sealed + 'static> Queue for Q {}
 
-/// Names the policies under which a queue is exact; `Unfenced` is so as far as whoever made it promised, by `unsafe`, that no thief
+/// Names the policies under which a queue is exact; `Unfenced` is exact if its maker's promise holds, given by `unsafe`, that no thief
 /// looks while the owner pops: a pool of one worker.
 macro_rules! exact {
     ($($queue:ident: $($policy:ty),*;)*) => {

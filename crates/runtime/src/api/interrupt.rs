@@ -31,7 +31,7 @@
 //! a task in its inbox for calls, which no one else takes from, and which it looks into first of all;
 //! this task makes the thread a worker of the frame until the frame is finished, in the same way as a
 //! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
-//! of their own. While step 3 waits, those who have come wait in the frame's main loop.
+//! of their own. While step 3 waits, the workers that have come wait in the frame's main loop.
 //!
 //! The last one to leave a frame leaves it to the registry that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
 //! them anew took most of the time of a short one.
@@ -166,7 +166,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
                 registry.sleep.wake_all();
                 panic!("an interrupt's frame could not be made: {error}");
             }
-            None => debug_assert!(!begun, "whoever has the turn makes a frame"),
+            None => debug_assert!(!begun, "the thread that has the turn makes a frame"),
         }
         local.wait_for_any(&|| !registry.spares.is_interrupted(), &|| false);
     };
@@ -180,7 +180,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
     frame.finish();
     registry.sleep.open_places();
     registry.spares.end_interrupt();
-    // Line P1 of sleep/README.md was the end; those who wait for their turn may be anywhere.
+    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
     registry.sleep.wake_all();
     match result {
         Ok(result) => result,
@@ -190,7 +190,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
 
 struct Interruption {
     registry: Arc<Registry>,
-    /// The workers' ends of the frame's queues, for those who come.
+    /// The workers' ends of the frame's queues, for the workers that come.
     owners: Mutex<Vec<Option<Spawns>>>,
     /// How many were called and have not come yet.
     missing: <Machine as Memory>::Word,

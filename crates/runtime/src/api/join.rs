@@ -108,7 +108,7 @@ where
         move |above| {
             local.hint.set(above.head());
             let result = a();
-            // For `b`, which stands where this fork stood, and for whoever comes after it.
+            // For `b`, which stands where this fork stood, and for what comes after it.
             local.hint.set(top);
             result
         },

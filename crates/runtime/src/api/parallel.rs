@@ -1,7 +1,7 @@
 //! Loops over a range or a slice, split as far as there are workers to share them.
 //!
 //! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is not cut
-//! into pieces beforehand. Whoever runs a piece runs a few iterations, then looks round: if some worker
+//! into pieces beforehand. The worker that runs a piece runs a few iterations, then looks round: if another worker
 //! is hungry, and this one shows it nothing to steal, the piece is halved and the second half forked;
 //! else the next, twice as many, iterations follow. So a loop on a pool whose other workers are busy is
 //! a plain loop, cheap iterations are hardly interrupted by the looking, and a piece that turns out to

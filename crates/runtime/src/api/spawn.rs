@@ -26,7 +26,7 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 
 /// [`spawn`], to start after what this thread has spawned so before.
 ///
-/// A worker by itself runs its own tasks youngest first. Whoever waits for the handle does not begin the task before its turn, unless its wait takes
+/// A worker by itself runs its own tasks youngest first. A wait for the handle does not begin the task before its turn, unless it takes
 /// nothing else (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())). Blocking, by a lock that is held for a push or
 /// a pop.
 ///

@@ -61,7 +61,7 @@ impl Local {
         CURRENT.set(Box::leak(Box::new(self)));
     }
 
-    /// Makes this thread the worker for as long as `f` runs. If it is one already, that one's stack is [covered](Local::covered).
+    /// Makes this thread the worker for as long as `f` runs. If it is a worker already, that worker's stack is [covered](Local::covered).
     pub(super) fn enter_alone<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
         struct Restore(*const Local);
         impl Drop for Restore {

@@ -23,8 +23,8 @@
 //! checker stands below the top, and the push finds its slot occupied and panics. A token cannot stand
 //! above the top: it does not outlive the join that made it.
 //!
-//! What waits for a stolen half, or unwinds past a half, asks the thread which worker it is, and takes that one's stack for
-//! the token's. It is: a thread that becomes another worker on top of one (in an interrupt, or by
+//! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and takes that worker's stack for
+//! the token's. The two are the same: a thread that becomes another worker on top of one (in an interrupt, or by
 //! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
 //! ([`Local::enter`]), so that every token of the stack below stands below its top until that is over.
 
@@ -83,7 +83,7 @@ pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
 
 /// [`Worker::join`], as a function of its own.
 ///
-/// It is not inlined into the function that forks, so that the compiler inlines that one, where it is
+/// It is not inlined into the function that forks. So the compiler inlines the forking function, where it is
 /// small, into both halves here. A recursive program so becomes one function, which looks before it calls
 /// itself whether there is anything to fork, and a leaf costs no call. The other way round each leaf
 /// saves and restores what the forks need, which costs more than the fork itself.
@@ -342,7 +342,7 @@ fn wait<R>(head: Head) -> Outcome<R> {
     // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
     // not touch the slot again.
     let outcome = unsafe { take_outcome::<R>(slot) };
-    // SAFETY: the outcome was taken, and everything above was popped by those who pushed it.
+    // SAFETY: the outcome was taken, and everything above was popped by the joins that pushed it.
     unsafe { head.retire() };
     outcome
 }

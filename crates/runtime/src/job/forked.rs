@@ -137,7 +137,7 @@ impl<T: Default + Sync> PerProcess<T> {
     fn make(&'static self, old: *mut InProcess<T>) -> &'static T {
         let own = Box::new(InProcess { process: ForkGuard::here(), value: T::default() });
         let own = Box::into_raw(own);
-        // Release: whoever loads the pointer sees the value. Acquire: as in `get`, if another thread was first; the process has
+        // Release: a thread that loads the pointer sees the value. Acquire: as in `get`, if another thread was first; the process has
         // not changed meanwhile, so the other's is this process's.
         match self.current.compare_exchange(old, own, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: it came from a box just now, and is never freed.
@@ -171,7 +171,7 @@ fn watch() {
     // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Threads that come here at once
     // register the handler several times, and a fork then counts more than one, which is as good.
     static WATCHED: AtomicBool = AtomicBool::new(false);
-    // Acquire: whoever sees it set knows that the handler is registered; pairs with the store below.
+    // Acquire: a thread that sees it set knows that the handler is registered; pairs with the store below.
     if !WATCHED.load(Ordering::Acquire) {
         // SAFETY: the handler is a function of this program, lives as long as it, and does nothing but
         // add to an atomic word. If the system has no memory for it, forks are not noticed: calls then

@@ -1,6 +1,6 @@
 //! Threads from outside that work for a pool: a worker of their own for as long.
 //!
-//! A place has what a worker has, but for a thread: a slot in the registry, with deques, and a [`Local`]. Whoever has
+//! A place has what a worker has, but for a thread: a slot in the registry, with deques, and a [`Local`]. The thread that has
 //! taken the place's bit ([`Sleep::enter`](crate::scheduler::sleep::Sleep::enter)) has the `Local`, until it gives the bit back.
 
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::scheduler::registry::{Registry, Spawns};
 /// The places of a pool's guests.
 pub(crate) struct Guests(Box<[Local]>);
 
-// SAFETY: a `Local` is used by one thread at a time: by whoever has taken its place, with a read-modify-write
-// that acquires what the last one there has released. What it holds may be used and dropped by any thread in turn: the owner's
-// end of a queue, which is Send, a head of a stack, which belongs to whoever has the `Local`, and cells.
+// SAFETY: a `Local` is used by one thread at a time: by the thread that has taken its place, with a read-modify-write
+// that acquires what the last thread there has released. What it holds may be used and dropped by any thread in turn: the owner's
+// end of a queue, which is Send, a head of a stack, which belongs to the thread that has the `Local`, and cells.
 unsafe impl Send for Guests {}
 // SAFETY: a `Local` is used by one thread at a time; through a shared reference a thread reaches the `Local` whose place it has taken, and no other.
 unsafe impl Sync for Guests {}

@@ -17,7 +17,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use super::unwind::{AbortOnUnwind, Outcome, catch, dispose};
 
-/// A half of a join, on its way to whoever runs it.
+/// A half of a join, until a thread runs it.
 pub struct Job {
     frame: *const (),
     run: unsafe fn(*const (), *const ()),
@@ -41,7 +41,7 @@ pub(crate) unsafe trait Host {
     fn help(&self);
 }
 
-struct Frame<B, R> {
+struct LentHalf<B, R> {
     closure: UnsafeCell<ManuallyDrop<B>>,
     outcome: UnsafeCell<Option<Outcome<R>>>,
     done: <Machine as Memory>::Word,
@@ -57,9 +57,9 @@ pub(crate) fn run<H: Host>(job: Job, host: &H) {
     unsafe { run(frame, ptr::from_ref(host).cast()) };
 }
 
-impl<B, R> Frame<B, R> {
+impl<B, R> LentHalf<B, R> {
     fn new(closure: B) -> Self {
-        Frame {
+        LentHalf {
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             outcome: UnsafeCell::new(None),
             done: Word::new(0),
@@ -87,7 +87,7 @@ impl<B, R> Frame<B, R> {
 
 /// # Safety
 ///
-/// `frame` is a `Frame<B, R>` that stands until this stores `done`, `host` is an `H`, and this is called
+/// `frame` is a `LentHalf<B, R>` that stands until this stores `done`, `host` is an `H`, and this is called
 /// once.
 unsafe fn run_half<H, B, R>(frame: *const (), host: *const ())
 where
@@ -95,7 +95,7 @@ where
     B: FnOnce(&H) -> R + Send,
     R: Send,
 {
-    let frame: *const Frame<B, R> = frame.cast();
+    let frame: *const LentHalf<B, R> = frame.cast();
     // SAFETY: the frame stands.
     let closure = unsafe { &raw const (*frame).closure };
     // SAFETY: the frame stands.
@@ -124,7 +124,7 @@ where
     B: FnOnce(&H) -> RB + Send,
     RB: Send,
 {
-    let frame = Frame::new(b);
+    let frame = LentHalf::new(b);
     // A host that unwinds here would leave a job behind whose frame is gone.
     let guard = AbortOnUnwind("a worker's queue panicked");
     host.push(frame.job::<H>());
@@ -168,7 +168,7 @@ where
     B: FnOnce(&H) -> R + Send,
     R: Send,
 {
-    let frame = Frame::new(closure);
+    let frame = LentHalf::new(closure);
     let guard = AbortOnUnwind("a thread stopped waiting for a job in its own frame");
     give(frame.job::<H>(), &|| frame.is_done());
     assert!(frame.is_done(), "a job was not waited for");

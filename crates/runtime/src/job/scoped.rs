@@ -11,13 +11,13 @@
 //! word to zero has ended the last task, and wakes the opening worker. Before that, a word at zero means
 //! nothing, and the wake-up does no harm.
 //!
-//! A task does not take itself off: it returns where it is counted, and whoever has run it takes it off there
+//! A task does not subtract itself from a count: it returns where it is counted, and the worker that has run it subtracts it there
 //! ([`Local::count_down`]). So the opening worker, which waits for its scope and runs one task of it after the
 //! other, counts their ends in a register.
 //!
 //! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening worker:
-//! everybody counts in the word, which starts at one for the body itself. Whoever takes off the last
-//! one, a task or the body, knows that it is the last, and says so to the thread that waits.
+//! everybody counts in the word, which starts at one for the body itself. The task, or the body, that brings the word to
+//! zero is the last, and says so to the thread that waits.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -378,7 +378,7 @@ struct Pending {
     away: Line<SharedWord>,
 }
 
-// SAFETY: `own` is only used by whoever has a `Local` that is the keeper, and in `unfinished` by the thread of the
+// SAFETY: `own` is only used by the thread that has a `Local` that is the keeper, and in `unfinished` by the thread of the
 // opening worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
 // opening worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.

@@ -31,7 +31,7 @@ pub(crate) struct Head {
     payload: [MaybeUninit<u64>; IN_HEAD / 8],
 }
 
-/// A closure to be run once, by whoever holds it.
+/// A closure to be run once, by the thread that holds it.
 ///
 /// A closure that is counted somewhere returns [`Ended`]; one that is not, nothing.
 pub(crate) struct Task {
@@ -191,7 +191,7 @@ const fn is_large<F>() -> bool {
 
 /// Where an `F` is, of the two places.
 #[inline(always)]
-fn place<F>(small: *mut u64, large: *mut Payload) -> *mut F {
+fn closure_at<F>(small: *mut u64, large: *mut Payload) -> *mut F {
     if const { is_large::<F>() } { large.cast() } else { small.cast() }
 }
 
@@ -244,7 +244,7 @@ impl Task {
         unsafe { vtable.write(const { &Vtable::of::<R, F>() }) };
         // SAFETY: the place is large and aligned enough for an F; what it does not fill
         // may be anything.
-        unsafe { place::<F>(payload.cast(), rest).write(closure) };
+        unsafe { closure_at::<F>(payload.cast(), rest).write(closure) };
     }
 
     /// Whether a task holds such a closure without allocating.
@@ -330,7 +330,7 @@ unsafe extern "C" fn run<R: Into<Ended>, F: FnOnce() -> R>(
     large: *mut Payload,
 ) -> Ended {
     // SAFETY: by this function's contract.
-    let closure = unsafe { place::<F>(small, large).read() };
+    let closure = unsafe { closure_at::<F>(small, large).read() };
     closure().into()
 }
 
@@ -339,5 +339,5 @@ unsafe extern "C" fn run<R: Into<Ended>, F: FnOnce() -> R>(
 /// Its place of the two holds an `F`, which is dropped.
 unsafe fn drop_in<F>(small: *mut u64, large: *mut Payload) {
     // SAFETY: by this function's contract.
-    unsafe { place::<F>(small, large).drop_in_place() };
+    unsafe { closure_at::<F>(small, large).drop_in_place() };
 }

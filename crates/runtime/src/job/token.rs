@@ -52,7 +52,7 @@ pub struct Worker<'w> {
     life: PhantomData<(&'w (), *mut ())>,
 }
 
-/// What no token has: its name and message are what the compiler says to whoever captures one in a half.
+/// What no token has: its name and message are what the compiler says where a half captures a token.
 #[diagnostic::on_unimplemented(
     message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
     label = "uses a `Worker` from outside of this closure",

@@ -45,7 +45,7 @@
 //! | | the thread that cancels it | unwinds there | no |
 //! | `Waker::clone`, `Waker::drop` | the thread that polls, joins, or drops the handle | unwinds there | no |
 //! | start and exit handlers | each worker's thread | told; the first makes `build` fail, too, if that waits for it | no |
-//! | panic handler | whoever tells it | [`dispose`] | no |
+//! | panic handler | the thread that tells it | [`dispose`] | no |
 //! | destructors of the handlers | the last one to know the pool: a worker's thread, or any other | [`dispose`]; unwinds there | no |
 //! | name of a thread, spawn handler | the thread that builds | unwinds there, once the threads that run have ended | no |
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
@@ -53,7 +53,7 @@
 //! | iterator of `par_bridge` | workers, one at a time | travels; the others go on | the iterator's own |
 //! | half of a join in a `QueuePool`, and its result | a worker, or a thief | as of any join | no |
 //! | the constructor of a `QueuePool`'s queues | the thread that builds | unwinds there, before there is a thread | no |
-//! | the panic hook | whoever panics | `std` ends the process | perhaps one of `std`'s |
+//! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
 //! `tests/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for
 //! the task that they belong to.

@@ -1,8 +1,8 @@
 //! What each worker has done, counted by itself.
 //!
 //! Each worker has counters of its own, on cache lines of its own, and is the only one that writes
-//! them (or the guest whose place it is): a load, an addition and a store, all plain. Whoever
-//! asks reads them with plain loads. So counting takes no locked instruction and moves no line while nobody asks.
+//! them (or the guest whose place it is): a load, an addition and a store, all plain. Other threads
+//! read them with plain loads. So counting takes no locked instruction, and moves no cache line while nobody reads.
 //!
 //! Counting is always on, and there is no feature for it, because it stands on cold paths alone: where
 //! a worker takes a task out of a queue, steals, shares, sleeps, calls another. A fork that nobody

@@ -22,7 +22,7 @@ pub struct WorkerStats {
     pub grows: u64,
     /// How often it took such tasks back, because it had run out of private ones.
     pub shrinks: u64,
-    /// How often it made tasks of another worker visible, because that one did not come to it.
+    /// How often it made tasks of another worker visible, because their owner did not come to its deque.
     pub exposures: u64,
     /// How often it went to sleep, though the last look before may have called it back.
     pub sleeps: u64,

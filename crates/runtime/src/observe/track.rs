@@ -82,7 +82,7 @@ impl Activity {
 pub enum Mark {
     /// It made tasks of its own visible to thieves, because one had asked.
     Shared,
-    /// It made tasks of worker `victim` visible, because that one did not come to it.
+    /// It made tasks of worker `victim` visible, because their owner did not come to its deque.
     Exposed {
         /// Whose they are.
         victim: usize,
@@ -262,7 +262,7 @@ impl Recordings {
     pub(crate) fn begin(&self) -> Option<u64> {
         // Acquire: pairs with the release in `end`, so that the tracks of the last recording are empty.
         self.on.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        // Relaxed: whoever has set `on` is alone.
+        // Relaxed: the thread that has set `on` is alone.
         Some(self.number.fetch_add(1, Ordering::Relaxed) + 1)
     }
 

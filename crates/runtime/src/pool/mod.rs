@@ -83,7 +83,7 @@ impl ThreadPool {
     ///
     /// So `f` has the stack size, the thread-local variables and the handlers that the pool was built with, and
     /// none of the caller's. On one of this pool's own threads it is a plain call; on any other it is handed over, which
-    /// takes tens of microseconds if all workers sleep. A worker of another pool works for that one while it waits, whatever task there is, on top of
+    /// takes tens of microseconds if all workers sleep. A worker of another pool runs any task of its own pool while it waits, on top of
     /// the caller, which may hold a lock that the task wants; not with [`Waiting::Sleep`](crate::Waiting::Sleep), nor in [`blocking`](crate::blocking()).
     /// [`run`](ThreadPool::run), [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the
     /// calling thread: see [`Builder::callers_work`].
@@ -102,7 +102,7 @@ impl ThreadPool {
     ///
     /// As [`join`](ThreadPool::join): on a thread that is nobody's worker, `f` runs there, and the thread is one
     /// more worker of this pool for as long; see [`Builder::callers_work`] for the exceptions. On a worker of this pool it is a plain
-    /// call. A worker of another pool hands `f` over, and works for that one while it waits, as in [`install`](ThreadPool::install).
+    /// call. A worker of another pool hands `f` over, and works for its own pool while it waits, as in [`install`](ThreadPool::install).
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! Tasks in the order in which one thread has spawned them.
 //!
 //! A worker runs the youngest of its own tasks first. For first-in-first-out order the tasks wait in a
-//! queue beside the worker's own, and what is pushed on that one is a ticket: whoever pops or steals
+//! queue beside the worker's own, and the worker's own queue holds a ticket for each: a worker that pops or steals
 //! a ticket runs the oldest task of the queue that it belongs to. There are as many tickets as tasks,
 //! and a task is queued before its ticket, so a ticket always finds one. (The indirection is
 //! rayon-core's; its queue is lock-free, this one is locked for a push or a pop.)

@@ -1,4 +1,4 @@
-//! A queue of tasks for whoever may take from it, with a length that is read without a lock.
+//! A queue of tasks from outside, with a length that is read without a lock.
 //!
 //! Tasks come in from outside of the workers' own queues: into the pool's inboxes for any worker, into
 //! a worker's own for that worker alone. Being empty is the common case and must cost a look no more

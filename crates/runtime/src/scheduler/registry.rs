@@ -319,7 +319,7 @@ impl Registry {
     pub(crate) fn leaves_it_to(&self, me: usize) -> bool {
         let away = 1 + self.spares.idle() + self.sleep.free_places();
         let mine = self.workers[me].deep_waits.count();
-        // In this order: whoever is seen asleep in such a wait is seen to have it.
+        // In this order: a worker that is seen asleep in a deep wait is seen to have one.
         !self.sleep.does_anybody_run(away)
             && self.workers[..self.first_guest()]
                 .iter()
@@ -430,7 +430,7 @@ impl Registry {
     /// Whether nothing is left to do for ever.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
-        // Acquire: whoever sees the last detached task ended sees what they all did; pairs with the
+        // Acquire: a thread that sees the last detached task ended sees what they all did; pairs with the
         // drop of `Detached`.
         self.is_closing() && self.detached.load(Ordering::Acquire) == 0
     }
@@ -488,7 +488,7 @@ impl Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        // AcqRel: what the tasks did is seen by whoever sees that none is left. It is a P1.
+        // AcqRel: a thread that sees that none is left sees what the tasks did. It is a P1.
         if self.0.detached.fetch_sub(1, Ordering::AcqRel) == 1 {
             // See "When the workers end".
             Machine::full();

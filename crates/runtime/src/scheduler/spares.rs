@@ -77,7 +77,7 @@ impl Spares {
         Some((slot, loan))
     }
 
-    /// How many are at home.
+    /// How many are idle.
     pub(crate) fn idle(&self) -> usize {
         self.lock().slots.iter().filter(|slot| matches!(slot, Parking::Idle)).count()
     }

@@ -11,7 +11,7 @@
 //! given memory that was used, and placed, before.
 //!
 //! The alternative, that each worker makes its own, needs all workers to run before the pool is there,
-//! which whoever starts the threads need not grant; `mbind(2)` would be one more unsafe call.
+//! which a spawn handler need not do; `mbind(2)` would be one more unsafe call.
 //!
 //! # Victims
 //!
@@ -46,7 +46,7 @@ impl VictimOrder {
         VictimOrder(Box::new([others.collect()]))
     }
 
-    /// All others, by their distance from worker `index`; last those whose distance is not known.
+    /// All others, by their distance from worker `index`; last the workers whose distance is not known.
     fn nearest(
         index: usize,
         distance: &dyn Fn(usize, usize) -> Option<Distance>,

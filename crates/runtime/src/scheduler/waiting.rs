@@ -26,48 +26,53 @@
 //!
 //! # Tasks beside each other
 //!
-//! A spawned task may wait, by a handle, for one that was spawned beside it: three tasks of which each waits for the one before, say.
-//! A worker that runs the second, and waits, must not begin the third on top of it: the third would wait for what stands below it on its own
-//! call stack. So while any task of the pool is *awaitable*, that is under way, with a handle by which nobody waits yet, no wait begins what it does not need:
+//! A spawned task may wait, by a handle, for a task that was spawned beside it: of three tasks, each may wait for the one before. A worker that runs the
+//! second task, and waits, must not begin the third on top of it. The third would wait for the second, which stands below it on the same
+//! call stack. So call a task *awaitable* while it is under way and has a handle by which nobody waits yet. While any task of the pool is awaitable, a wait
+//! begins nothing that it does not need:
 //!
 //! | a wait for | takes while a task is awaitable |
 //! |---|---|
 //! | a stolen half | what [`Waiting::Transitive`] takes |
 //! | a scope, a handle, a call | the task itself, or those of the scope; tasks that the task in hand has pushed |
 //!
-//! Why that is enough: say that a wait begins task *t* on top of others at a moment at which no task is awaitable. A task waits for another by its one
-//! handle. So for what was under way at that moment somebody waits already, or nobody ever will, and it is not *t* who does. So all that *t*
-//! will wait for begins later than *t*, or has ended, and that holds of what those wait for, too. So nobody comes from *t*, by waits and by what stands on top of what
-//! waits, to what stands below *t*. What the task in hand has pushed cannot wait for what was begun
-//! before it but by a handle that it was given when it was made, and those are of tasks that were there before: older ones, which are not on this stack above
-//! the one in hand. (A handle that comes by a channel, or a lock, is not covered. Where what it waits for stands below it on the same thread, the wait panics: a
+//! Why this is enough: let a wait begin task *t* on top of others while no task is awaitable. A task has one handle. So each task
+//! under way at that moment is waited for already, or never will be, and *t* does not wait for it. Everything that *t* will wait for
+//! has ended or begins later than *t*, and the same holds for what those tasks wait for. So no chain of waits leads from *t* to what stands below it on
+//! the stack.
+//!
+//! A task that the task in hand has pushed was given its handles when it was made. They are of older tasks, and none of those stands
+//! on this stack above the task in hand. (A handle that comes by a channel, or a lock, is not covered. If the task that it stands for is below the wait on the same thread, the wait panics: a
 //! task knows the thread that has begun it.)
 //!
-//! A worker counts an awaitable task before it begins it, and what stands on a call stack has begun there, or was stolen later from where
-//! it began. So relaxed accesses do. A wait that takes nothing sleeps for a millisecond at a time, and where no other worker runs anything and no task begins, it takes one
-//! task after all: a scope's own task may lie in the queue of a worker that waits as well. A pool whose tasks have no handles pays nothing, and neither does one whose handles are joined by threads
-//! from outside, awaited, or dropped: a service that runs for as long as the program is to be spawned without one
+//! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it, and a task on a call stack was begun there, or was stolen
+//! from there later. A wait that takes nothing sleeps for a millisecond at a time. If by then no other worker runs anything and no task has begun, it takes one
+//! task after all, since a scope's own task may lie in the queue of a worker that waits as well. A pool whose tasks have no handles pays nothing for this. Nor
+//! does one whose handles are joined by threads
+//! from outside, awaited, or dropped. Spawn a service that runs for as long as the program without a handle
 //! ([`spawn_detached`](crate::spawn_detached)).
 //!
 //! # How deep they nest
 //!
-//! What a wait takes stands on top of it on the worker's call stack, may wait itself, and take more. So once *half of the call
-//! stack* is in use, a scope, a handle or a call waits *deep*: it begins what it waits for, the tasks that were spawned since the
-//! scope was opened or the handle's (until three quarters are in use), and then takes nothing and sleeps. Since another pool, or a worker that waits deep as well, may wait for what this one leaves alone, it does not
-//! sleep for ever. Once it has slept for a millisecond in which no task of the pool has begun, while no other worker runs anything,
-//! it takes one task after the other all the same, the oldest of its own first, which
-//! is the one that others wait for if anything is, until its wait is over. The next deep wait on top of that has a patience of two milliseconds, and so on, up to a
-//! second, and leaves it to a worker with fewer of them: what this one would take may wait for what stands below it. Where another worker does
-//! run something, but nothing begins, it takes after a thousand times its patience: that worker may wait for something outside.
-//! So a million tasks that each wait need half a stack, and a program that does need more than that
-//! goes on, if slowly, rather than hang. [`yield_now`](crate::yield_now) runs nothing so deep, but once in a thousand times.
+//! A task that a wait takes runs on top of it on the worker's call stack. It may wait, too, and take more. So once *half of the call
+//! stack* is in use, a wait for a scope, a handle or a call is *deep*. It begins what it waits for: the tasks that were spawned since the
+//! scope was opened, or the task of the handle (until three quarters of the stack are in use). Then it takes nothing and sleeps.
 //!
-//! A thief steals the oldest fork of its victim first, so while a worker waits for a stolen half all that
-//! it forked before that half is stolen, too: what is left in its deque was forked by what it has run
-//! since. So a restricted wait runs parts of the half that it waits for. There are two exceptions. The
-//! thief may have ended that half and begun another thing since the last look. And a thief that took the
+//! It cannot sleep for ever, since another pool, or another worker that waits deep, may wait for a task that this worker leaves alone. So a deep wait has a
+//! *patience*. If it has slept for a millisecond in which no task of the pool has begun, and no other worker runs anything,
+//! it takes one task after the other all the same, until its wait is over. It takes the oldest of its own first, since others wait for that one if for any. The next deep wait on top of it has a
+//! patience of two milliseconds, and so on, up to a
+//! second, and leaves the work to a worker with fewer deep waits, since a task that it took might wait for one that stands below it. If another worker does
+//! run something, but no task begins, the wait takes work after a thousand times its patience: that worker may be waiting for something outside of the pool.
+//! So a million tasks that each wait need half a stack, and a program that needs more than that
+//! goes on slowly and does not hang. So deep, [`yield_now`](crate::yield_now) runs something once in a thousand times.
+//!
+//! A thief steals the oldest fork of its victim first. So while a worker waits for a stolen half, all that
+//! it forked before that half is stolen, too, and what is left in its deque was forked by tasks that it has run
+//! since. So a restricted wait runs parts of the half that it waits for, with two exceptions. The
+//! thief may have ended that half and begun something else since the last look. And a thief that took the
 //! half while it waited for a scope, or for a handle, may have older forks of its own. So this bounds the
-//! stack in practice, as in Lace, and is no promise that nothing foreign runs. `Sleep` makes that promise.
+//! stack in practice, as in Lace, and does not promise that nothing foreign runs. `Sleep` promises that.
 //!
 //! # Why restricted waits end
 //!
@@ -77,16 +82,14 @@
 //!
 //! - *A stolen half.* It has begun, on another worker's stack, and has not ended. So it is that worker's
 //!   topmost task, and waits for something itself; or another task stands on top of it, which that worker
-//!   began later, and which waits. What a wait waits for began after it, or has not begun. So whoever goes
-//!   from a wait to what it waits for, and from a task to the one on top of it, comes always to something
-//!   that began later: never in a circle. The way ends at something that runs, or that has not begun.
-//! - *What has not begun* is no half of a join: those are not waited for before they are stolen, and what
-//!   is stolen is begun at once. It is a spawned task, and whoever waits for it in a scope
-//!   does so without restriction: it takes everything that can be
-//!   seen, at the latest when its patience has ended. So the task must be where it can be seen: in an inbox, or in the shared part of a queue.
-//!   A worker in a restricted wait therefore shares *all* spawned tasks of its own before it looks for
-//!   anything, and again after each task that it has run meanwhile. Mail and calls it takes itself. Whoever
-//!   waits for its handle begins it.
+//!   began later, and which waits. What a wait waits for began after it, or has not begun. So a step
+//!   from a wait to what it waits for, or from a task to the one on top of it, always leads to something
+//!   that began later, and these steps form no circle. They end at something that runs, or that has not begun.
+//! - *Something that has not begun.* It is no half of a join: a worker waits for a half only once it is stolen, and a stolen half
+//!   is begun at once. So it is a spawned task. A wait for it by its handle begins it. A wait for it in a scope
+//!   is not restricted, and takes all visible work, at the latest when its patience has ended. So the task must be visible: in an inbox, or in the shared part of a queue.
+//!   A worker in a restricted wait therefore shares *all* its spawned tasks before it looks for
+//!   anything, and again after each task that it has run meanwhile. Mail and calls it takes itself.
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
 //! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack. No wait makes the second
@@ -99,8 +102,8 @@
 //!
 //! # How they sleep
 //!
-//! A worker in a restricted wait is no searcher: a producer of work that it will not take must not count
-//! on it. It sleeps apart, as a *follower*; see `sleep/README.md`.
+//! A worker in a restricted wait is no searcher, since it does not take all work, and a producer must not rely on it. It sleeps
+//! in a state of its own, as a *follower*: see `sleep/README.md`.
 
 use std::cell::Cell;
 use std::ops::Sub;

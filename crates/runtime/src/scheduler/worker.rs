@@ -203,7 +203,7 @@ impl Local {
         !self.spawns.is_empty() || self.token().head().depth() != 0
     }
 
-    /// Runs one piece of work from wherever there is some, for one who does not wait.
+    /// Runs one piece of work from wherever there is some, for a caller that does not wait.
     pub(crate) fn run_any(&self) -> bool {
         if self.nesting_depth.refuses_yield() {
             self.answer_calls();
@@ -234,9 +234,9 @@ impl Local {
         }
     }
 
-    /// Waits for the second half of a join, which `thief` runs once it has said so, until it is `done`,
-    /// and works meanwhile, as [`Waiting`] says; in a random wait on top of what [`wait_for_any`] takes
-    /// first of all forks of the thief, then of those that the thief waits for. Whoever makes `done` true
+    /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once that worker has said so.
+    /// Works meanwhile, as [`Waiting`] says: a random wait takes forks of the thief, then of the workers that the thief waits for, and then
+    /// what [`wait_for_any`] takes. The thread that makes `done` true
     /// must call [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for what it runs.
@@ -263,11 +263,11 @@ impl Local {
 
     /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
     /// ones, its mail, everybody's tasks in its victim order, and the others from outside. With no
-    /// work, it looks a while, then sleeps; whoever makes `done` true must call
+    /// work, it looks a while, then sleeps; the thread that makes `done` true must call
     /// [`Sleep::wake`](crate::scheduler::sleep::Sleep::wake).
     ///
-    /// A guest takes its own tasks alone: what else there is may have to run on the pool's own threads. `begin` runs what is waited for, if it may and
-    /// that has not begun: it is asked where the wait takes no more than it needs.
+    /// A guest takes its own tasks alone: other tasks may have to run on the pool's own threads. `begin` begins what this wait needs, if that has not
+    /// begun and may begin here. It is called where the wait takes no more than it needs.
     pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if self.nesting_depth.is_deep() {
             return self.wait_deep(done);
@@ -287,7 +287,7 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
     }
 
-    /// Steals the oldest fork of `victim`; each attempt that another thief beats is that one's success.
+    /// Steals the oldest fork of `victim`; where an attempt fails, another thief's has succeeded.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         let stolen = self.claimed(victim, |remote| {
             loop {

@@ -9,7 +9,7 @@
 //! The machine is read once in a process: the first time that somebody asks. Which of its processors
 //! may be used is asked again each time, for it can change.
 
-mod place;
+mod placement;
 mod sysfs;
 
 use std::fmt;
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use crate::job::forked::PerProcess;
 use crate::scheduler::affinity;
 
-pub use place::Placement;
+pub use placement::Placement;
 
 /// A processor: what the system runs one thread on at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

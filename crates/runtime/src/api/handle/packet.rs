@@ -1,11 +1,11 @@
 //! What a spawned task and its handle share: first the closure, later what it came to.
 //!
-//! The task is *queued*, then *running*, then *ended*. Whoever takes its job out of the packet, under the lock, is the one
-//! that begins it, and alone uses the closure from then on:
+//! The task is *queued*, then *running*, then *ended*. The thread that takes its job out of the packet, under the lock,
+//! begins it, and alone uses the closure from then on:
 //!
 //! - the worker that comes upon it in a queue or an inbox, and runs it;
 //! - a worker of its pool that waits for it, and is to take nothing else: it runs it right there;
-//! - whoever cancels it, and drops the closure at once; or the queue that is dropped with it.
+//! - the thread that cancels it, and drops the closure at once; or the queue that is dropped with it.
 //!
 //! For all others it has begun, so that what is left of it in a queue does nothing.
 

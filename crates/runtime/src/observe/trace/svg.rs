@@ -1,7 +1,7 @@
 //! A trace as a picture.
 //!
 //! A band for each worker. In it a lane for each depth of nesting, so a task that was run while
-//! another waited stands below that one; marks stand on the band's upper edge. Spans and marks tell
+//! another waited stands below the other; marks stand on the band's upper edge. Spans and marks tell
 //! more when they are pointed at (`<title>`).
 //!
 //! A trace can hold more spans than a picture has points. What would be narrower than [`NARROWEST`]

@@ -22,7 +22,7 @@ impl Lock<u64> for LoomLock {
 
 type Modelled = Inbox<u64, Loom, LoomLock>;
 
-/// One thread puts 1 in, another 2, and that one then takes until it has its own.
+/// One thread puts 1 in, another 2, and the second thread then takes until it has its own.
 fn two_pushers(put: fn(&Modelled, u64), take: fn(&Modelled) -> Option<u64>) {
     loom::model(move || {
         let inbox = Arc::new(Modelled::new());

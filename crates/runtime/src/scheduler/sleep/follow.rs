@@ -21,8 +21,8 @@ impl<M: Memory, S> Following<'_, M, S> {
     pub(crate) fn set(&self, thief: Option<usize>) {
         let word = &self.sleep.thieves[self.worker];
         let value = thief.map_or(0, |thief| thief as u64 + 1);
-        // Relaxed, both: a hint; F2 orders it for those who must see it. Written only if it changes, so
-        // that those who read it keep their copy.
+        // Relaxed, both: a hint; F2 orders it before the looks that need it. Written only if it changes, so
+        // that its readers keep their copy of the line.
         if word.load(Ordering::Relaxed) != value {
             word.store(value, Ordering::Relaxed);
         }
@@ -43,7 +43,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         Following { sleep: self, worker, outer: self.thieves[worker].load(Ordering::Relaxed) }
     }
 
-    /// The workers from which a wait for `thief` takes, nearest first: that one, the one that it waits
+    /// The workers from which a wait for `thief` takes, nearest first: the thief, the worker that the thief waits
     /// for, and so on. A chain that changes meanwhile may name a worker twice.
     pub(crate) fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
         let next = |&worker: &usize| {
@@ -67,7 +67,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.idle.enter(worker, Idle::Following);
         // F2: pairs with P2.
         M::full();
-        // F3. If another has taken it out, that one calls, and F4 returns at once.
+        // F3. If another thread has taken it out, that thread calls, and F4 returns at once.
         if look_again() && self.idle.take_out(worker, FOLLOWING) {
             return false;
         }
@@ -79,12 +79,12 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         if time.is_some() && self.idle.take_out(worker, FOLLOWING) {
             return true;
         }
-        // Nobody has called yet; and if another has taken it out, that one does just now.
+        // F5. If another thread has taken it out, that thread is about to call.
         parking.park();
         false
     }
 
-    /// There is something to steal from `owner`: wakes one of those whose chain comes to it. Returns whether there was one.
+    /// There is something to steal from `owner`: wakes a follower whose chain comes to it. Returns whether there was one.
     #[cold]
     pub(crate) fn call_follower(&self, owner: usize) -> bool {
         self.idle.each(FOLLOWING).any(|worker| {

@@ -46,7 +46,7 @@ const WIDTH: usize = 4;
 const WORKERS: usize = 64 / WIDTH;
 
 /// Which word, and how far up in it.
-const fn place(worker: usize) -> (usize, usize) {
+const fn position(worker: usize) -> (usize, usize) {
     (worker / WORKERS, worker % WORKERS * WIDTH)
 }
 
@@ -63,14 +63,14 @@ impl<M: Memory> States<M> {
 
     /// The worker enters a state. Only the worker itself, while it is in none.
     pub(super) fn enter(&self, worker: usize, state: Idle) {
-        let (word, shift) = place(worker);
-        // AcqRel: pairs with `take_out`. Whoever takes a worker out acquires what it did before.
+        let (word, shift) = position(worker);
+        // AcqRel: pairs with `take_out`. A thread that takes a worker out acquires what the worker did before.
         self.words[word].fetch_or((state as u64) << shift, Ordering::AcqRel);
     }
 
     /// Takes a worker out of its state, if that is one of these. Who does so, and nobody else, must see that it runs.
     pub(super) fn take_out(&self, worker: usize, states: Set) -> bool {
-        let (word, shift) = place(worker);
+        let (word, shift) = position(worker);
         let bits = states.0 << shift;
         // AcqRel: as in `enter`.
         self.words[word].fetch_and(!bits, Ordering::AcqRel) & bits != 0
@@ -79,7 +79,7 @@ impl<M: Memory> States<M> {
     /// Whether the worker is in one of these states. Relaxed, here and below: as in the parent.
     #[inline]
     pub(super) fn is(&self, worker: usize, states: Set) -> bool {
-        let (word, shift) = place(worker);
+        let (word, shift) = position(worker);
         self.words[word].load(Ordering::Relaxed) & states.0 << shift != 0
     }
 
@@ -113,11 +113,11 @@ impl<M: Memory> States<M> {
         self.words.iter().map(count).sum()
     }
 
-    /// How many workers but `me` are in a state, by reads that are writes: whoever takes one of them out
+    /// How many workers but `me` are in a state, by reads that are writes: a thread that takes one of them out
     /// afterwards acquires what this worker has written before.
     #[cold]
     pub(super) fn count_others(&self, me: usize) -> usize {
-        let (mine, shift) = place(me);
+        let (mine, shift) = position(me);
         let count = |(index, word): (usize, &M::Word)| {
             let others = if index == mine { !(0xf << shift) } else { u64::MAX };
             // AcqRel: as it says above.

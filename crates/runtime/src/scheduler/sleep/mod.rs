@@ -105,8 +105,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: those who rest are left
-    /// alone, and if nobody else is there, one who follows that owner may have it. Returns whether it has woken one.
+    /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: resting workers are left
+    /// alone, and if no other worker sleeps, a follower of that owner is woken. Returns whether it has woken one.
     #[cold]
     pub(crate) fn wake_for(&self, owner: usize) -> bool {
         // P2: pairs with S3, L2 and F2.

@@ -1,16 +1,16 @@
 //! When an owner wakes a sleeper for its forks: by ski rental, with a memory.
 //!
 //! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to sixty later. A region that is
-//! over by then has lost those few. So the pool keeps an account of its wakes: each adds what the woken worker has then
-//! worked, and takes off half as much again as wakes lately cost those who made them, by the clock. An owner whose pool is in debt
+//! over by then has lost the time of the system call. So the pool keeps an account of its wakes: each wake adds the time that the woken worker then
+//! worked, and subtracts one and a half times what wakes lately cost their callers, by the clock. An owner whose pool is in debt
 //! *hesitates*: it puts a request off until the region has run for [`RENT`], about what a wake costs both sides. The region then takes at most
 //! twice the time that it would have taken with the better choice: Karlin, Manasse, Rudolph and Sleator,
 //! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
 //!
-//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is in debt soon, and one whose
+//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is soon in debt, and a program whose
 //!   woken worker is late now and then is not. A debt is forgotten after [`MEMORY`], and later each time that the next wake is useless again.
 //! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
-//!   region's owner does so at its first fork. The late wake takes nothing off the account: at once it might have brought more.
+//!   region's owner does so at its first fork. The late wake costs the account nothing, since an early one might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
 //!
 //! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come back to its deque

@@ -41,7 +41,7 @@ impl Local {
         Rouse(self, place)
     }
 
-    /// Gives what this worker has spawned and not started to whoever comes for it.
+    /// Gives what this worker has spawned and not started to the pool's other workers.
     pub(crate) fn hand_over(&self) {
         while let Some(task) = self.pop_own() {
             self.registry.inject(task);

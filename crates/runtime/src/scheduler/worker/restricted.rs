@@ -18,8 +18,8 @@ pub(super) enum Own {
     Left,
 }
 
-/// A wait that takes forks of the thief and of those whom it waits for, and `own` tasks, if it may. Never a searcher. It ends also
-/// when it has slept for as long as `time` says.
+/// A wait that takes forks of the thief and of the workers that the thief waits for, and its own tasks as `own` says. It is never a searcher. It ends
+/// also when it has slept for as long as `time` says.
 pub(super) struct Restricted {
     own: Own,
     time: Option<Duration>,

@@ -217,8 +217,8 @@ impl Local {
         }
     }
 
-    /// How long to sleep before another look, if there may be something to see by then: somebody runs something, or whoever
-    /// runs something soon may put requests off.
+    /// How long to sleep before another look, if there may be something to see by then: a worker runs something, or
+    /// owners hesitate, so that one that runs something soon may put requests off.
     fn nap(&self, nap: Duration) -> Option<Duration> {
         // In this order: see "Requests that are put off" in `sleep/README.md`.
         let hesitate = self.registry.wake_policy.hesitates();
