@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int};
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::call;
@@ -73,14 +73,18 @@ pub extern "C" fn poach_strerror(status: c_int) -> *const c_char {
     known.map_or(c"no status of Poach's", |(_, text)| text).as_ptr()
 }
 
+/// Bytes that the words of an error may have, with the 0 at their end. What is longer is cut.
+const LONGEST: usize = 512;
+
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::new(CString::default());
+    // No destructor: one that is registered while the thread's last ones run would never run.
+    static LAST: UnsafeCell<[u8; LONGEST]> = const { UnsafeCell::new([0; LONGEST]) };
 }
 
 /// What the last call that failed on this thread says about it: the empty string if none has. Valid until the next one fails here.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST.with(|last| last.get().cast_const().cast())
 }
 
 /// Why a call fails.
@@ -116,13 +120,12 @@ pub(crate) fn guard(f: impl FnOnce() -> Result<(), Error>) -> poach_status {
 
 fn keep(status: poach_status, message: &str) {
     let general = ALL.iter().find(|(each, _)| *each == status).map_or(c"", |(_, text)| text);
-    let text = if message.is_empty() {
-        general.to_owned()
-    } else {
-        CString::new(message).unwrap_or(general.to_owned())
-    };
-    // During a thread's last destructors there is nobody left to ask.
-    _ = LAST.try_with(|last| last.replace(text));
+    let text = if message.is_empty() { general.to_bytes() } else { message.as_bytes() };
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len()).min(LONGEST - 1);
+    let mut words = [0; LONGEST];
+    words[..end].copy_from_slice(&text[..end]);
+    // SAFETY: of this thread's alone, and nothing here has a reference to it; who reads it in C does so before the next call that fails.
+    LAST.with(|last| unsafe { last.get().write(words) });
 }
 
 /// What a panic says.
@@ -164,5 +167,9 @@ mod tests {
         assert_eq!(words(poach_last_error()), "the pool is full");
         assert_eq!(guard(|| panic!("number {}", 5)), POACH_PANICKED);
         assert_eq!(words(poach_last_error()), "number 5");
+        assert_eq!(guard(|| panic!("{}", "x".repeat(5000))), POACH_PANICKED);
+        assert_eq!(words(poach_last_error()), "x".repeat(LONGEST - 1));
+        assert_eq!(guard(|| panic!("cut\0here")), POACH_PANICKED);
+        assert_eq!(words(poach_last_error()), "cut");
     }
 }
