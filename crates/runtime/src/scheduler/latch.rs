@@ -1,9 +1,10 @@
 //! One thread waits, another says when.
 //!
-//! A thread that is no worker looks for [`PATIENCE`], about what it costs to block and to be woken on another
-//! processor, and then blocks. What comes sooner costs no system call on the other side, and what comes later is
-//! delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. It yields between its looks, since
-//! the worker that it waits for may have been put on the same processor.
+//! A thread that is not a worker looks for [`PATIENCE`], which is about the cost of blocking and of being woken on another
+//! processor, and then blocks. A call that ends sooner costs no system call, and one that ends later
+//! is delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. The thread yields between its looks, since
+//! the worker that it waits for may have been put on the same processor. Where other programs want that processor, a yield lasts for
+//! milliseconds; then the thread blocks at once, for a while (`worker/give_way.rs`).
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use crate::job::current::Local;
 use crate::job::forked::ForkGuard;
 use crate::scheduler::registry::Registry;
+use crate::scheduler::worker::give_way::GiveWay;
 
 /// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
 /// works meanwhile.
@@ -34,8 +36,8 @@ enum Waiter {
     Thread(Thread),
 }
 
-/// How long a thread looks before it blocks.
-const PATIENCE: Duration = Duration::from_micros(20);
+/// How long a thread looks before it blocks. On a virtual machine a thread is woken from a halted processor within 20 to 60 us.
+const PATIENCE: Duration = Duration::from_micros(50);
 /// Looks between two yields.
 const LOOKS: u32 = 16;
 
@@ -105,18 +107,18 @@ impl Signal {
     }
     /// Whether it is set now, or within [`PATIENCE`].
     fn is_set_soon(&self) -> bool {
-        let start = Instant::now();
+        let (start, mut way) = (Instant::now(), GiveWay::new());
         loop {
             for _ in 0..LOOKS {
                 if self.is_set() {
+                    way.found();
                     return true;
                 }
                 spin_loop();
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > PATIENCE || !way.yields() {
                 return false;
             }
-            thread::yield_now();
         }
     }
 }

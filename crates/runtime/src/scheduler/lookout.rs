@@ -5,9 +5,9 @@
 //! before it last found something expects to be as long idle again, and looks on until a quarter more than that
 //! is over, if it is no more than [`LONGEST`].
 //!
-//! That takes processor time which others may want. So what goes beyond [`BASE`] is paid out of a budget, to which
-//! stolen work adds [`SHARE`] times what it takes, up to [`MOST`]: in the long run a worker looks for
-//! work, beyond the base, for at most four fifths of the time that it is awake, and not at all in a pool that does nothing.
+//! That takes processor time which others may want. So what goes beyond [`BASE`] is paid out of a budget. Work that was stolen, or that
+//! came from outside, adds [`SHARE`] times the time that it takes, up to [`MOST`]. In the long run a worker looks for work, beyond the base, for at most
+//! four fifths of the time that it is awake, and not at all in a pool that does nothing.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const BASE: Duration = Duration::from_micros(50);
 /// The longest interval between two pieces of work through which a worker looks.
 const LONGEST: Duration = Duration::from_millis(1);
-/// How much longer than the work that it has stolen a worker may look, in the long run.
+/// How much longer than the work that it was given or has stolen a worker may look, in the long run.
 const SHARE: u32 = 4;
 /// The largest budget.
 const MOST: Duration = Duration::from_millis(2);
@@ -30,6 +30,8 @@ pub(crate) struct Lookout {
     /// How long it was idle before it last found something.
     interval: Cell<Duration>,
     budget: Cell<Duration>,
+    /// When it began the work that came from outside, if it has not been idle since.
+    given: Cell<Option<Instant>>,
     /// How long it has worked since an owner woke it, if it has been idle only for a moment since.
     woken: Cell<Option<Duration>>,
 }
@@ -41,20 +43,25 @@ impl Lookout {
             slept: Cell::new(false),
             interval: Cell::new(Duration::MAX),
             budget: Cell::new(Duration::ZERO),
+            given: Cell::new(None),
             woken: Cell::new(None),
         }
     }
 
     /// The work of a steal has lasted for so long.
     pub(crate) fn worked(&self, time: Duration) {
-        self.budget.set((self.budget.get() + time.min(MOST) * SHARE).min(MOST));
+        self.earn(time);
         self.woken.set(self.woken.get().map(|worked| worked + time));
     }
 
     /// The worker has found nothing.
     pub(crate) fn begin(&self) {
         if self.idle.get().is_none() {
-            self.idle.set(Some(Instant::now()));
+            let now = Instant::now();
+            if let Some(since) = self.given.take() {
+                self.earn(now - since);
+            }
+            self.idle.set(Some(now));
             self.slept.set(false);
         }
     }
@@ -95,7 +102,9 @@ impl Lookout {
     /// It has found something, which came from another worker's deque, or not.
     pub(crate) fn found(&self, stolen: bool) {
         if let Some(since) = self.idle.take() {
-            self.found_after(since.elapsed());
+            let now = Instant::now();
+            self.found_after(now - since);
+            self.given.set((!stolen).then_some(now));
         }
         if !stolen {
             self.woken.set(None);
@@ -107,6 +116,11 @@ impl Lookout {
             self.pay(idle);
         }
         self.interval.set(idle);
+    }
+
+    /// Work that was stolen, or came from outside, has lasted for so long.
+    fn earn(&self, time: Duration) {
+        self.budget.set((self.budget.get() + time.min(MOST) * SHARE).min(MOST));
     }
 
     /// It has looked for so long.
@@ -175,6 +189,23 @@ mod tests {
             looked += looks.saturating_sub(BASE);
         }
         assert!(looked > Duration::ZERO && looked <= worked * SHARE, "{looked:?} of {worked:?}");
+    }
+
+    #[test]
+    fn work_from_outside_pays_as_stolen_work_does_and_is_counted_once() {
+        let lookout = Lookout::new();
+        lookout.begin();
+        lookout.found(false);
+        let begun = lookout.given.get().expect("it works now");
+        lookout.given.set(begun.checked_sub(us(100)));
+        lookout.begin();
+        let budget = lookout.budget.get();
+        assert!(budget >= us(100) * SHARE, "{budget:?}");
+        // The work of a steal is told by `worked`.
+        lookout.found(true);
+        assert!(lookout.given.get().is_none());
+        lookout.begin();
+        assert!(lookout.budget.get() <= budget);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
 use crate::scheduler::steal_backoff::StealBackoff;
 use crate::scheduler::waiting::{NestingDepth, Waiting};
 
-mod give_way;
+pub(crate) mod give_way;
 mod guest;
 mod restricted;
 mod search;

@@ -24,20 +24,20 @@ thread_local! {
     static CONTENDED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The yields of one search.
-pub(super) struct GiveWay {
+/// The yields of one search for work, or of one wait for a call.
+pub(crate) struct GiveWay {
     /// When the last yield ended, if it was long.
     late: Option<Instant>,
     contended: bool,
 }
 
 impl GiveWay {
-    pub(super) fn new() -> GiveWay {
+    pub(crate) fn new() -> GiveWay {
         GiveWay { late: None, contended: false }
     }
 
     /// Yields; or does nothing, and says so, while that would take long.
-    pub(super) fn yields(&mut self) -> bool {
+    pub(crate) fn yields(&mut self) -> bool {
         let start = Instant::now();
         self.contended = CONTENDED_UNTIL.get().is_some_and(|until| start < until);
         if !self.contended {
@@ -52,19 +52,19 @@ impl GiveWay {
     }
 
     /// Whether the last time that it was to yield it did not.
-    pub(super) fn is_contended(&self) -> bool {
+    pub(crate) fn is_contended(&self) -> bool {
         self.contended
     }
 
     /// The look after the last yield found what it looks for.
-    pub(super) fn found(&mut self) {
+    pub(crate) fn found(&mut self) {
         if let Some(end) = self.late.take() {
             CONTENDED_UNTIL.set(Some(end + CONTENDED));
         }
     }
 
     /// It found nothing.
-    pub(super) fn found_nothing(&mut self) {
+    pub(crate) fn found_nothing(&mut self) {
         self.late = None;
     }
 }
