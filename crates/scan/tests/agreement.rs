@@ -1,7 +1,7 @@
 //! Every engine, on either system, with any number of threads, finds the same; and it is right.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod rig;
 
@@ -29,13 +29,13 @@ fn all_engines_find_the_same() {
     rig::grow(tree.path()).expect("a tree for the test");
     let expected = rig::second_opinion(tree.path());
     assert!(expected.directories > 40 && expected.files > 300, "{expected:?}");
-    assert_eq!((expected.symlinks, expected.other), (25, 1));
+    assert_eq!((expected.symlinks, expected.other), if cfg!(unix) { (25, 1) } else { (0, 0) });
 
     let options = Options { keep_files: true, ..Options::default() };
     let mut first = None;
     for way in rig::ways() {
         let scan = way.scan(&[tree.path().into()], &options);
-        assert_eq!(scan.totals, expected, "{way:?}");
+        assert_eq!(rig::told(scan.totals), expected, "{way:?}");
         assert!(!scan.interrupted && scan.errors.is_empty() && scan.repeated.is_empty());
         assert_eq!(
             (scan.engine, scan.tree.directories()),
@@ -61,7 +61,9 @@ fn a_directory_is_the_sum_of_what_is_in_it() {
         let sum: u64 = inside.iter().map(Node::apparent_bytes).sum();
         let path = std::path::PathBuf::from(String::from_utf8_lossy(&node.path()).into_owned());
         if node.kind() == Kind::Directory {
-            let own = path.symlink_metadata().map_or(4096, |metadata| metadata.len());
+            // A name that is no text is shown by another, so its directory is not found.
+            let unknown = if cfg!(unix) { 4096 } else { 0 };
+            let own = path.symlink_metadata().map_or(unknown, |metadata| metadata.len());
             assert_eq!(node.apparent_bytes(), own + sum, "{}", path.display());
             let below: u64 = inside.iter().map(|node| node.entries() + 1).sum();
             assert_eq!(node.entries(), below, "{}", path.display());

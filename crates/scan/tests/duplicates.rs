@@ -1,22 +1,21 @@
 //! Files of equal content: found, told apart from what only looks like them, in order.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod rig;
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use poach_scan::duplicates::{Copy, Group, Made, same_content};
 use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Report, Section, Settings, Survey, Text, Told};
-use poach_scan::sys::{Linux, Portable, Sys};
+use poach_scan::sys::{Portable, Sys};
 use poach_scan::{Control, Engine, Options, scan_with};
-use rig::{Deed, Rigged};
+use rig::{Deed, Direct, Rigged, symlink};
 
 /// What was told, in which order.
 struct Found {
@@ -49,13 +48,13 @@ fn find_on<S: Sys>(sys: &S, paths: &[PathBuf], settings: &Settings, threads: usi
 }
 
 fn find(root: &Path) -> Found {
-    find_on(&Linux, &[root.into()], &Settings::default(), 3)
+    find_on(&Direct, &[root.into()], &Settings::default(), 3)
 }
 
 fn names(group: &Group, root: &Path) -> Vec<String> {
     let name = |copy: &Copy| {
         let path = std::str::from_utf8(&copy.path).expect("the test's names are");
-        path[root.as_os_str().len() + 1..].to_owned()
+        path[root.as_os_str().len() + 1..].replace(std::path::MAIN_SEPARATOR, "/")
     };
     group.copies.iter().map(name).collect()
 }
@@ -91,7 +90,7 @@ fn what_is_equal_is_found_and_nothing_else() {
     fs::write(path("alone"), vec![1; 77]).expect("a file");
 
     for threads in [1, 4] {
-        let found = find_on(&Linux, &[tree.path().into()], &Settings::default(), threads);
+        let found = find_on(&Direct, &[tree.path().into()], &Settings::default(), threads);
         assert_eq!(found.groups.len(), 2, "{:#?}", found.groups);
         // The name that bears the size, of the file that has two.
         assert_eq!(
@@ -106,6 +105,10 @@ fn what_is_equal_is_found_and_nothing_else() {
         assert!(found.text.contains("freed if 3 files went"), "{}", found.text);
         assert_eq!(found.text.matches("large-2").count(), 1);
     }
+    if cfg!(windows) {
+        return;
+    }
+    // On Windows it does not know that two names are of one file.
     let portable = find_on(&Portable, &[tree.path().into()], &Settings::default(), 2);
     assert_eq!(portable.groups, find(tree.path()).groups);
 }
@@ -125,9 +128,9 @@ fn every_engine_finds_the_same_in_the_same_order() {
     let all = Engine::ALL.map(|engine| {
         let options = Options { engine, threads: NonZeroUsize::new(3), ..Options::default() };
         let (scan, parts) =
-            scan_with(&Linux, &[tree.path().into()], &options, &Control::new(), &survey)
+            scan_with(&Direct, &[tree.path().into()], &options, &Control::new(), &survey)
                 .expect("threads");
-        survey.finish(&Linux, &scan, parts).expect("threads").remove(0)
+        survey.finish(&Direct, &scan, parts).expect("threads").remove(0)
     });
     assert!(all[0].rows.len() > 200);
     for other in &all[1..] {
@@ -144,6 +147,8 @@ fn every_engine_finds_the_same_in_the_same_order() {
     assert!(numbers.is_sorted_by(|a, b| a >= b), "{numbers:?}");
 }
 
+// Elsewhere nobody tells where a file's holes are, and what is made long is written.
+#[cfg(target_os = "linux")]
 #[test]
 fn holes_are_not_read_and_equal_zeros() {
     let tree = tempfile::tempdir().expect("a directory for the test");
@@ -187,7 +192,7 @@ fn what_cannot_be_read_any_more_is_an_error_and_the_rest_is_found() {
     let found = find_on(&Rigged::new(&closed), &[tree.path().into()], &Settings::default(), 2);
     assert_eq!(names(&found.groups[0], tree.path()), ["a", "c", "d"]);
     assert_eq!(found.made.errors.len(), 1);
-    assert!(found.made.errors[0].path.ends_with(b"/b"));
+    assert!(found.made.errors[0].path.ends_with(b"b"));
 
     // One that is another file by the time it is opened: longer, or a link to an equal one.
     let (longer, link) = (tree.path().join("a"), tree.path().join("d"));
@@ -195,7 +200,7 @@ fn what_cannot_be_read_any_more_is_an_error_and_the_rest_is_found() {
         if deed == Deed::Open && name == c"c" {
             fs::write(&longer, "more content").expect("a file");
             fs::remove_file(&link).expect("a file");
-            symlink("b", &link).expect("a link");
+            symlink("b", link.clone()).expect("a link");
         }
         None
     };
@@ -220,7 +225,7 @@ fn files_given_by_path_are_compared_and_deep_ones() {
         fs::create_dir(&deep).expect("a directory");
     }
     fs::write(deep.join("file"), "content").expect("a file");
-    let found = find_on(&Linux, &given, &Settings::default(), 2);
+    let found = find_on(&Direct, &given, &Settings::default(), 2);
     assert_eq!((found.groups.len(), found.groups[0].copies.len()), (1, 2), "{:?}", found.made);
 }
 
@@ -231,17 +236,17 @@ fn a_limit_is_of_groups_and_a_stop_says_so() {
         fs::write(tree.path().join(format!("{number}")), vec![1; 1 + number / 3]).expect("a file");
     }
     let settings = Settings { top: Some(4), measure: Measure::Apparent, ..Settings::default() };
-    let found = find_on(&Linux, &[tree.path().into()], &settings, 2);
+    let found = find_on(&Direct, &[tree.path().into()], &settings, 2);
     assert_eq!((found.groups.len(), found.section.left_out, found.section.rows.len()), (4, 6, 12));
     assert!(found.text.contains("6 more groups"), "{}", found.text);
 
     let survey = Survey::new(&[Report::Duplicates], settings);
     let control = Control::new();
     let (scan, parts) =
-        scan_with(&Linux, &[tree.path().into()], &Options::default(), &control, &survey)
+        scan_with(&Direct, &[tree.path().into()], &Options::default(), &control, &survey)
             .expect("threads");
     control.stop();
-    let made = survey.finish_each(&Linux, &scan, parts, &control, &mut |_| ()).expect("threads");
+    let made = survey.finish_each(&Direct, &scan, parts, &control, &mut |_| ()).expect("threads");
     assert!(made.interrupted);
 }
 
@@ -260,13 +265,16 @@ fn two_files_hold_the_same_only_if_every_byte_does() {
     fs::write(path("d"), &content[1..]).expect("a file");
     let control = Control::new();
     let same = |one: &str, two: &str| {
-        let equal = same_content(&Linux, &open(one), &open(two), &control).expect("it is read");
+        let equal = same_content(&Direct, &open(one), &open(two), &control).expect("it is read");
         let portable = same_content(&Portable, &open(two), &open(one), &control).expect("likewise");
         assert_eq!(equal, portable, "{one} {two}");
         equal
     };
     assert!(same("a", "b") && same("a", "a"));
     assert!(!same("a", "c") && !same("a", "d"));
+    if cfg!(windows) {
+        return;
+    }
     // A hole is as good as zeros, and is not read where both have it: 16 TiB are compared at once.
     for name in ["hole", "hole too", "nearly"] {
         let file = File::create(path(name)).expect("a file");
@@ -276,7 +284,7 @@ fn two_files_hold_the_same_only_if_every_byte_does() {
     }
     let mut nearly = fs::OpenOptions::new().write(true).open(path("nearly")).expect("ours");
     nearly.seek(SeekFrom::Start(1 << 42)).and_then(|_| nearly.write_all(b"1")).expect("a byte");
-    let equal = |one: &str, two: &str| same_content(&Linux, &open(one), &open(two), &control);
+    let equal = |one: &str, two: &str| same_content(&Direct, &open(one), &open(two), &control);
     assert!(equal("hole", "hole too").expect("it is read"));
     assert!(!equal("hole", "nearly").expect("it is read"));
     fs::write(path("zeros"), vec![0; 700_001]).expect("a file");

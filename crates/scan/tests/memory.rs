@@ -1,7 +1,7 @@
 //! A scan with a limit of memory: the totals and sums of one without, and fewer entries.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod rig;
 

@@ -1,17 +1,15 @@
 //! Several paths: each entry counts once, however the paths lie.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod rig;
 
 use std::ffi::CStr;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_scan::sys::Linux;
 use poach_scan::{Control, Engine, Options, scan_on};
 use rig::Deed;
 
@@ -34,7 +32,7 @@ impl Tree {
         let paths: Vec<PathBuf> = below.iter().map(|below| self.path(below)).collect();
         for way in rig::ways() {
             let scan = way.scan(&paths, &Options::default());
-            assert_eq!(scan.totals, expected, "{way:?} of {below:?}");
+            assert_eq!(rig::told(scan.totals), expected, "{way:?} of {below:?}");
             assert_eq!(scan.tree.roots().count(), roots, "{way:?} of {below:?}");
             assert_eq!(scan.repeated.len(), paths.len() - roots, "{way:?} of {below:?}");
         }
@@ -46,7 +44,10 @@ fn a_path_within_another_counts_there() {
     let tree = Tree::new();
     tree.counts_once(&["", "outer-3"], 1);
     tree.counts_once(&["outer-3/inner-0", "", "outer-3"], 1);
-    tree.counts_once(&["outer-1/..", "", "outer-0/loop"], 1);
+    tree.counts_once(&["outer-1/..", ""], 1);
+    if cfg!(unix) {
+        tree.counts_once(&["outer-1/..", "", "outer-0/loop"], 1);
+    }
 }
 
 #[test]
@@ -58,7 +59,10 @@ fn the_same_path_twice_counts_once() {
 #[test]
 fn a_file_within_another_path_counts_there() {
     let tree = Tree::new();
-    tree.counts_once(&["outer-2/inner-0/file-3", "", "hole", "outer-5/dangling"], 1);
+    tree.counts_once(&["outer-2/inner-0/file-3", "", "hole"], 1);
+    if cfg!(unix) {
+        tree.counts_once(&["outer-2/inner-0/file-3", "", "hole", "outer-5/dangling"], 1);
+    }
 }
 
 #[test]
@@ -72,7 +76,7 @@ fn paths_side_by_side_add_up() {
             (sum.0 + part.entries(), sum.1 + part.disk_bytes, sum.2 + part.apparent_bytes)
         });
     for way in rig::ways() {
-        let totals = way.scan(&paths, &Options::default()).totals;
+        let totals = rig::told(way.scan(&paths, &Options::default()).totals);
         assert_eq!((totals.entries(), totals.disk_bytes, totals.apparent_bytes), expected);
     }
 }
@@ -88,12 +92,13 @@ fn hard_links_in_two_paths_weigh_once() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_symbolic_link_is_counted_and_followed_only_when_asked() {
     let tree = Tree::new();
     let elsewhere = tempfile::tempdir().expect("a directory for the test");
     let link = elsewhere.path().join("link");
-    symlink(tree.0.path(), &link).expect("a link");
+    std::os::unix::fs::symlink(tree.0.path(), &link).expect("a link");
     for way in rig::ways() {
         let scan = way.scan(std::slice::from_ref(&link), &Options::default());
         assert_eq!((scan.totals.entries(), scan.totals.symlinks), (1, 1), "{way:?}");
@@ -115,6 +120,7 @@ fn a_file_is_a_path_too() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn another_file_system_is_left_out_when_asked() {
     // Only where there is one: / and /proc.
@@ -131,7 +137,7 @@ fn another_file_system_is_left_out_when_asked() {
 }
 
 /// A directory mounted below another one (a bind mount) is a second path to the same entries.
-fn mounted(tree: &Tree, point: &str, seen: &str) -> rig::Rigged<'static, Linux> {
+fn mounted(tree: &Tree, point: &str, seen: &str) -> rig::Rigged<'static, rig::Direct> {
     fs::create_dir(tree.path(point)).expect("a mount point");
     let mounts = vec![(tree.path(point), tree.path(seen))];
     rig::Rigged { mounts, ..rig::Rigged::new(&|_, _| None) }

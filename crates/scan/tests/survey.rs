@@ -12,7 +12,6 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Cell, Column, Report, Section, Settings, Survey, json, text};
-use poach_scan::sys::Linux;
 use poach_scan::{Control, Engine, Options, scan_with};
 
 const NOW: i64 = 1_700_000_000;
@@ -38,17 +37,17 @@ fn grown() -> tempfile::TempDir {
             .expect("ours");
     }
     fs::hard_link(path("5.rs"), path("b/6.rs")).expect("a link");
-    std::os::unix::fs::symlink("a", path("whole")).expect("a link");
-    std::os::unix::fs::symlink("nowhere", path("broken")).expect("a link");
+    rig::symlink("a", path("whole")).expect("a link");
+    rig::symlink("nowhere", path("broken")).expect("a link");
     tree
 }
 
 fn reports(root: &Path, reports: &[Report], settings: &Settings, engine: Engine) -> Vec<Section> {
     let survey = Survey::new(reports, settings.clone());
     let options = Options { engine, threads: std::num::NonZeroUsize::new(3), ..Options::default() };
-    let (scan, parts) =
-        scan_with(&Linux, &[root.into()], &options, &Control::new(), &survey).expect("a scan");
-    survey.finish(&Linux, &scan, parts).expect("threads")
+    let (scan, parts) = scan_with(&rig::Direct, &[root.into()], &options, &Control::new(), &survey)
+        .expect("a scan");
+    survey.finish(&rig::Direct, &scan, parts).expect("threads")
 }
 
 fn settings() -> Settings {

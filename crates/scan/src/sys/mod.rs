@@ -1,23 +1,28 @@
 //! The floor that a scan stands on: open a directory, read it, ask for an entry's size.
 //!
-//! [`Sys`] is all that the walker knows of an operating system. `Linux` speaks in directory
-//! handles, so that no path is ever rebuilt and no depth is too deep; [`Portable`] is `std::fs`,
-//! for every other system and, through the feature `portable`, for Linux too. A test may stand a
-//! third below the walker, one that fails where it is told to.
+//! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries by their names in open
+//! directories, so that no path is built and no depth is too deep. [`Portable`] is `std::fs`, for every other system and, with
+//! the feature `portable`, for Linux as well. `Windows` has not been run yet, so [`Native`] is [`Portable`] there, too. Tests use a
+//! system of their own that fails where it is told to.
 
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 mod linux;
 mod portable;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "linux")]
 pub use linux::Linux;
 pub use portable::Portable;
+#[cfg(windows)]
+pub use windows::Windows;
 
 /// What [`scan`](crate::scan) runs on in this build.
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
@@ -87,6 +92,15 @@ impl Meta {
             group: 0,
         }
     }
+}
+
+/// What a thread has spent since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// On a processor.
+    pub computed: Duration,
+    /// How often it gave up its processor to wait for something: a disk, a lock.
+    pub waits: u64,
 }
 
 /// An entry that [`Sys::read`] came upon.
@@ -233,6 +247,12 @@ pub trait Sys: Sync {
     /// too (bind mounts). Empty where the system does not say.
     fn mounted_twice(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// What the calling thread has spent; nothing, where the system does not say. It is asked about now and then, to learn
+    /// whether a walk waits for its disk.
+    fn spent(&self) -> Option<Spent> {
+        None
     }
 
     /// Whether an error says that this process, or the system, has no file descriptor left, so

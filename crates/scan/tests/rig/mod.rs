@@ -8,10 +8,14 @@ use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use poach_scan::sys::{Found, Kind, Linux, Meta, Portable, Sys};
+/// The system by directory handles.
+#[cfg(target_os = "linux")]
+pub(crate) use poach_scan::sys::Linux as Direct;
+#[cfg(windows)]
+pub(crate) use poach_scan::sys::Windows as Direct;
+use poach_scan::sys::{Found, Kind, Meta, Portable, Spent, Sys};
 use poach_scan::{Control, Engine, Options, Scan, Totals, scan_on};
 
 /// A way to scan.
@@ -33,21 +37,37 @@ impl Way {
         if self.portable {
             scan_on(&Portable, paths, &options, &control)
         } else {
-            scan_on(&Linux, paths, &options, &control)
+            scan_on(&Direct, paths, &options, &control)
         }
         .expect("threads can be had")
     }
 }
 
-/// Every engine on either system, alone and with others.
+/// Every engine on either system, alone and with others. On Windows without `Portable`, which does not know there that two names
+/// are of one file.
 pub(crate) fn ways() -> impl Iterator<Item = Way> {
-    Engine::ALL.into_iter().flat_map(|engine| {
-        [(1, false), (4, false), (2, true)].map(|(threads, portable)| Way {
-            engine,
-            threads,
-            portable,
-        })
+    let ways = [(1, false), (4, false), (2, true)].into_iter();
+    let ways = ways.filter(|(_, portable)| cfg!(unix) || !portable);
+    let ways: Vec<_> = ways.collect();
+    Engine::ALL.into_iter().flat_map(move |engine| {
+        ways.clone().into_iter().map(move |(threads, portable)| Way { engine, threads, portable })
     })
+}
+
+/// Totals as far as [`second_opinion`] has them: on Windows it knows no bytes on disk.
+pub(crate) fn told(totals: Totals) -> Totals {
+    if cfg!(windows) { Totals { disk_bytes: 0, ..totals } } else { totals }
+}
+
+/// Makes a symbolic link; on Windows nothing, where a user may not, and Wine cannot.
+#[cfg(unix)]
+pub(crate) fn symlink(target: &str, link: PathBuf) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(windows)]
+pub(crate) fn symlink(_: &str, _: PathBuf) -> io::Result<()> {
+    Ok(())
 }
 
 /// One of everything: hard links near and far, loops, pipes, holes, odd names, and some width.
@@ -70,15 +90,27 @@ pub(crate) fn grow(root: &Path) -> io::Result<()> {
     symlink("itself", root.join("itself"))?;
     fs::create_dir(root.join("empty"))?;
     fs::File::create(root.join("hole"))?.set_len(1 << 40)?;
-    let socket = root.join("socket");
-    std::os::unix::net::UnixListener::bind(&socket).map(drop)?;
+    #[cfg(unix)]
+    std::os::unix::net::UnixListener::bind(root.join("socket")).map(drop)?;
     for name in odd_names() {
-        fs::create_dir(root.join(&name))?;
+        match fs::create_dir(root.join(&name)) {
+            // Wine has the names alone that the system below it has.
+            Err(_) if cfg!(windows) => continue,
+            made => made?,
+        }
         fs::write(root.join(&name).join("inside"), b"!")?;
     }
     Ok(())
 }
 
+#[cfg(windows)]
+pub(crate) fn odd_names() -> Vec<PathBuf> {
+    use std::os::windows::ffi::OsStringExt;
+    let surrogate = std::ffi::OsString::from_wide(&[0x61, 0xd800, 0x62]);
+    vec!["\u{202e}gpj".into(), "\u{65e5}\u{1f600}".into(), surrogate.into()]
+}
+
+#[cfg(unix)]
 pub(crate) fn odd_names() -> Vec<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     [&b"new\nline"[..], b"esc\x1b[31mred", b"not utf-8 \xff\xfe", "\u{202e}gpj".as_bytes(), b" "]
@@ -105,9 +137,21 @@ pub(crate) fn second_opinion(root: &Path) -> Totals {
         } else {
             totals.other += 1;
         }
-        if kind.is_dir() || metadata.nlink() == 1 || seen.insert(metadata.ino()) {
-            totals.apparent_bytes += metadata.size();
-            totals.disk_bytes += metadata.blocks() * 512;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            if kind.is_dir() || metadata.nlink() == 1 || seen.insert(metadata.ino()) {
+                totals.apparent_bytes += metadata.size();
+                totals.disk_bytes += metadata.blocks() * 512;
+            }
+        }
+        // The standard library does not tell there which names are of one file. `grow` makes three.
+        #[cfg(windows)]
+        {
+            let names = ["outer-0/inner-0/file-8", "outer-0/inner-0/twin", "outer-3/a-twin"];
+            if !names.iter().any(|name| path.ends_with(name)) || seen.insert(()) {
+                totals.apparent_bytes += metadata.len();
+            }
         }
     }
     totals
@@ -136,11 +180,13 @@ pub(crate) struct Rigged<'h, S> {
     pub(crate) handles: usize,
     /// Mount points, told apart by their last name, and the directories that are seen there.
     pub(crate) mounts: Vec<(PathBuf, PathBuf)>,
+    /// What the calling thread has spent, if that is to be told.
+    pub(crate) spent: Option<&'h (dyn Fn() -> Spent + Sync)>,
 }
 
-impl<'h> Rigged<'h, Linux> {
+impl<'h> Rigged<'h, Direct> {
     pub(crate) fn new(hook: &'h Hook<'h>) -> Self {
-        Rigged { sys: Linux, hook, handles: 1000, mounts: Vec::new() }
+        Rigged { sys: Direct, hook, handles: 1000, mounts: Vec::new(), spent: None }
     }
 
     pub(crate) fn scan(&self, paths: &[PathBuf], engine: Engine) -> Scan {
@@ -257,6 +303,10 @@ impl<S: Sys> Sys for Rigged<'_, S> {
             each(&RiggedFound { inner: found, hook: self.hook })
         })?;
         (self.hook)(Deed::Read, &directory.1).map_or(Ok(()), Err)
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.spent.map(|spent| spent())
     }
 
     fn exhausted(&self, error: &io::Error) -> bool {

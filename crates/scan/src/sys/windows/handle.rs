@@ -1,0 +1,106 @@
+//! The calls that safe code cannot make: opening by a name in a directory, and asking of a handle.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
+use std::ptr;
+
+use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_OPEN, FILE_OPEN_FOR_BACKUP_INTENT, FILE_SYNCHRONOUS_IO_NONALERT, NtCreateFile,
+};
+use windows_sys::Win32::Foundation::{RtlNtStatusToDosError, UNICODE_STRING};
+use windows_sys::Win32::Storage::FileSystem::{
+    BY_HANDLE_FILE_INFORMATION, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, FileIdInfo, GetFileInformationByHandle, GetFileInformationByHandleEx,
+    SYNCHRONIZE,
+};
+use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
+
+use super::names;
+
+/// Others may do with an entry whatever they like while it is open here.
+pub(super) const SHARE: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+
+/// Opens an entry by its name in an open directory.
+pub(super) fn open(
+    parent: BorrowedHandle<'_>,
+    name: &CStr,
+    access: u32,
+    options: u32,
+) -> io::Result<OwnedHandle> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidFilename);
+    let mut name = names::read(name.to_bytes()).ok_or_else(invalid)?;
+    let length = u16::try_from(name.len() * 2).map_err(|_| invalid())?;
+    let text = UNICODE_STRING { Length: length, MaximumLength: length, Buffer: name.as_mut_ptr() };
+    let attributes = OBJECT_ATTRIBUTES {
+        Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
+        RootDirectory: parent.as_raw_handle(),
+        ObjectName: &raw const text,
+        ..OBJECT_ATTRIBUTES::default()
+    };
+    let (mut handle, mut block) = (ptr::null_mut(), IO_STATUS_BLOCK::default());
+    // SAFETY: `attributes`, the text it points to and that text's units live until the call returns, and hold as many bytes as
+    // they say. `handle` and `block` may be written to, and the call is synchronous, so nothing writes to `block` later. The
+    // parent is open as long as it is borrowed. No allocation size and no extended attributes are given, as null allows.
+    let status = unsafe {
+        NtCreateFile(
+            &raw mut handle,
+            access | SYNCHRONIZE,
+            &raw const attributes,
+            &raw mut block,
+            ptr::null(),
+            0,
+            SHARE,
+            FILE_OPEN,
+            options | FILE_SYNCHRONOUS_IO_NONALERT | FILE_OPEN_FOR_BACKUP_INTENT,
+            ptr::null(),
+            0,
+        )
+    };
+    if status < 0 {
+        // SAFETY: the function takes any number.
+        let number = unsafe { RtlNtStatusToDosError(status) };
+        return Err(io::Error::from_raw_os_error(number as i32));
+    }
+    // SAFETY: the call succeeded, so this is an open handle, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+}
+
+/// Fills words with what the system says of a handle, or with the next entries of a directory.
+pub(super) fn ask(
+    handle: BorrowedHandle<'_>,
+    class: FILE_INFO_BY_HANDLE_CLASS,
+    words: &mut [u64],
+) -> io::Result<()> {
+    let bytes = u32::try_from(size_of_val(words)).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the handle is open as long as it is borrowed. The words may be written to, are as many bytes as is said, have the
+    // alignment that the records want, which is eight bytes, and take any content.
+    let done = unsafe {
+        GetFileInformationByHandleEx(
+            handle.as_raw_handle(),
+            class,
+            words.as_mut_ptr().cast(),
+            bytes,
+        )
+    };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The volume and the number of what a handle is of.
+pub(super) fn identity(handle: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
+    let mut words = [0; 3];
+    if ask(handle, FileIdInfo, &mut words).is_ok() && words[1] != 0 {
+        let [volume, low, high] = words;
+        // Numbers of 128 bits are mixed into 64: two files are taken for one by an accident of one in 2^64.
+        return Ok((volume, low ^ high.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+    let mut known = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the handle is open as long as it is borrowed, and `known` may be written to.
+    let done = unsafe { GetFileInformationByHandle(handle.as_raw_handle(), &raw mut known) };
+    if done == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let number = u64::from(known.nFileIndexHigh) << 32 | u64::from(known.nFileIndexLow);
+    Ok((known.dwVolumeSerialNumber.into(), number))
+}
