@@ -50,7 +50,7 @@ pub use tree::{Facts, Link, Node, NodeId, RenewError, Tree};
 pub use visit::{Seen, Visitor, Within};
 
 use sys::{Native, Sys};
-use walk::{Handles, Walk, Worker};
+use walk::{Crew, Handles, Outcome, Walk, Worker};
 
 /// The most threads that a scan uses.
 pub const MAX_THREADS: usize = 1024;
@@ -61,8 +61,8 @@ pub const MAX_THREADS: usize = 1024;
 pub struct Options {
     /// Who shares the work among the threads.
     pub engine: Engine,
-    /// How many threads; as many as the system offers to this process, if not said. The
-    /// `sequential` engine has one whatever is said.
+    /// How many threads. If not said, as many as the system offers to this process and, with the `split` engine on Linux, more
+    /// while these wait for a disk. The `sequential` engine has one whatever is said.
     pub threads: Option<NonZeroUsize>,
     /// Whether to leave out directories on another file system than the path they were found under.
     pub one_file_system: bool,
@@ -196,9 +196,10 @@ pub struct Scan {
     pub elapsed: Duration,
     /// Who shared the work.
     pub engine: Engine,
-    /// How many threads worked.
+    /// How many threads worked: the most at a time.
     pub threads: usize,
-    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no directory.
+    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no directory. Where more
+    /// threads came to help, it is what they all counted while they were there.
     pub stats: Option<poach_runtime::Stats>,
 }
 
@@ -257,15 +258,23 @@ pub fn scan_with<S: Sys, V: Visitor>(
     if threads > MAX_THREADS {
         return Err(Error::TooManyThreads(threads));
     }
-    control.begin(threads);
+    // A worker's share of the memory is its own, so their number is fixed where memory is.
+    let varies = options.threads.is_none() && options.memory.is_none();
+    let crew = match options.engine {
+        Engine::Split if varies && sys.spent().is_some() => {
+            Crew::of_processors(threads, sys.handles())
+        }
+        _ => Crew::fixed(threads),
+    };
+    control.begin(crew.most());
 
     let mut roots = roots::Roots::gather(sys, paths, options, control);
-    let handles = Handles::new(threads, options.handles.unwrap_or_else(|| sys.handles()));
-    let walk = Walk::new(sys, visitor, options, control, &handles, roots.start());
+    let handles = Handles::new(crew.most(), options.handles.unwrap_or_else(|| sys.handles()));
+    let walk = Walk::new(sys, visitor, options, control, (&crew, &handles), roots.start());
     let worker = |number| Worker::new(sys, visitor, options.keep_facts, number);
-    let (done, stats) = walk::run(&walk, options.engine, (0..threads).map(worker).collect())?;
+    let Outcome { workers, most, stats } = walk::run(&walk, options.engine, worker)?;
     drop(walk);
-    let (found, mut parts): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    let (found, mut parts): (Vec<_>, Vec<_>) = workers.into_iter().unzip();
     let mut scan = roots.finish(found, options, visitor, &mut parts[0]);
     scan.options = options.clone();
     scan.tree.index_links(options.keep_files);
@@ -273,7 +282,7 @@ pub fn scan_with<S: Sys, V: Visitor>(
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_secs().saturating_sub(began.elapsed().as_secs()));
     scan.elapsed = began.elapsed();
-    (scan.engine, scan.threads, scan.stats) = (options.engine, threads, stats);
+    (scan.engine, scan.threads, scan.stats) = (options.engine, most, stats);
     Ok((scan, parts))
 }
 

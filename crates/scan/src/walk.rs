@@ -12,27 +12,30 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use poach_runtime::Stats;
-
+use crate::Options;
 use crate::choice::{self, Choice, Rules};
 use crate::control::Control;
-use crate::engine::{self, Engine, Job};
+use crate::engine::Job;
 use crate::sys::{Found, Kind, Meta, Sys};
 use crate::tree::{Alias, HardLink, Id};
 use crate::visit::{Seen, Visitor, Within};
-use crate::{Error, Options};
 
+mod crew;
 mod family;
 mod findings;
 mod known;
+mod run;
 
 use family::Task;
 use known::Claim;
 
+pub(crate) use crew::Crew;
 pub(crate) use family::Handles;
 pub(crate) use findings::{Failure, Findings, Summed};
 pub(crate) use known::Known;
+pub(crate) use run::{Outcome, run};
 
 /// How many directories of one directory are handed on at once.
 const PORTION: usize = 256;
@@ -47,12 +50,16 @@ pub(crate) struct Walk<'a, S: Sys, V> {
     options: &'a Options,
     control: &'a Control,
     handles: &'a Handles,
+    crew: &'a Crew,
     roots: &'a [RootDirectory],
     root_files: &'a [RootFile],
     known: &'a Known,
     /// How many bytes of the tree each worker may keep.
     share: Option<u64>,
+    /// To be visited when nothing else is open.
     deferred: Mutex<Vec<Task<'a, S>>>,
+    /// To be visited by another number of workers.
+    put_back: Mutex<Vec<Task<'a, S>>>,
 }
 
 /// A directory that was given by path.
@@ -88,6 +95,8 @@ pub(crate) struct Worker<S: Sys, V: Visitor> {
     buffer: S::Buffer,
     found: Findings,
     part: V::Part,
+    /// After how many visits the next one is measured.
+    until_measured: u32,
     /// Directories of the directory being read: their names, and where each begins.
     names: Vec<u8>,
     children: Vec<(u32, Id)>,
@@ -103,6 +112,7 @@ impl<S: Sys, V: Visitor> Worker<S, V> {
             buffer: sys.buffer(),
             found: Findings::new(number as u16 + 1, keep_facts),
             part: visitor.part(),
+            until_measured: 1,
             names: Vec::new(),
             children: Vec::new(),
             path: Vec::new(),
@@ -123,22 +133,16 @@ impl<'a, S: Sys, V: Visitor> Job for Walk<'a, S, V> {
         if self.control.is_asked() && self.answer(worker, &task) {
             return;
         }
-        let directory = match self.open(&task) {
-            Ok(directory) => directory,
-            Err(error) => return self.unopened(worker, &task, error),
-        };
-        let meta = if self.names_suffice() {
-            Ok(Meta::of(Kind::Directory))
-        } else {
-            self.sys.meta_of(&directory)
-        };
-        match meta {
-            Ok(meta) => self.visit_open(worker, &task, directory, &self.wanted(meta), sink),
-            Err(error) => {
-                let path = self.path_of_summed(&task, b"");
-                worker.found.fail(&task, "cannot ask for the size of the directory", error, path);
+        if self.crew.varies() {
+            if self.crew.is_regrouping() {
+                return self.put_back(task);
+            }
+            worker.until_measured -= 1;
+            if worker.until_measured == 0 {
+                return self.visit_measured(worker, &task, sink);
             }
         }
+        self.visit_unmeasured(worker, &task, sink);
     }
 }
 
@@ -148,23 +152,70 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         visitor: &'a V,
         options: &'a Options,
         control: &'a Control,
-        handles: &'a Handles,
+        (crew, handles): (&'a Crew, &'a Handles),
         start: Start<'a>,
     ) -> Self {
         let Start { directories, files, known } = start;
-        let deferred = Mutex::default();
         Walk {
             sys,
             visitor,
             options,
             control,
             handles,
+            crew,
             roots: directories,
             root_files: files,
             known,
-            share: options.memory.map(|memory| memory / handles.workers() as u64),
-            deferred,
+            share: options.memory.map(|memory| memory / crew.most() as u64),
+            deferred: Mutex::default(),
+            put_back: Mutex::default(),
         }
+    }
+
+    fn visit_unmeasured(
+        &self,
+        worker: &mut Worker<S, V>,
+        task: &Task<'a, S>,
+        sink: &mut dyn FnMut(Task<'a, S>),
+    ) {
+        let directory = match self.open(task) {
+            Ok(directory) => directory,
+            Err(error) => return self.unopened(worker, task, error),
+        };
+        let meta = if self.names_suffice() {
+            Ok(Meta::of(Kind::Directory))
+        } else {
+            self.sys.meta_of(&directory)
+        };
+        match meta {
+            Ok(meta) => self.visit_open(worker, task, directory, &self.wanted(meta), sink),
+            Err(error) => {
+                let path = self.path_of_summed(task, b"");
+                worker.found.fail(task, "cannot ask for the size of the directory", error, path);
+            }
+        }
+    }
+
+    /// Visits a directory, and tells the crew how long that took.
+    #[cold]
+    fn visit_measured(
+        &self,
+        worker: &mut Worker<S, V>,
+        task: &Task<'a, S>,
+        sink: &mut dyn FnMut(Task<'a, S>),
+    ) {
+        let (before, began) = (self.sys.spent(), Instant::now());
+        self.visit_unmeasured(worker, task, sink);
+        worker.until_measured = match (before, self.sys.spent()) {
+            (Some(before), Some(after)) => self.crew.measured(began.elapsed(), before, after),
+            _ => u32::MAX,
+        };
+    }
+
+    /// Leaves a directory to the workers that come after these.
+    #[cold]
+    fn put_back(&self, task: Task<'a, S>) {
+        self.put_back.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 
     /// Does what the control asks for. Whether that is to end.
@@ -184,7 +235,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if !below.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
             path.push(std::path::MAIN_SEPARATOR as u8);
         }
-        path.extend_from_slice(&below);
+        let separator = std::path::MAIN_SEPARATOR as u8;
+        path.extend(below.iter().map(|&byte| if byte == b'/' { separator } else { byte }));
         path
     }
 
@@ -257,7 +309,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         meta: &Meta,
         sink: &mut dyn FnMut(Task<'a, S>),
     ) {
-        let Worker { number, buffer, found, part, names, children, path } = worker;
+        let Worker { number, buffer, found, part, names, children, path, .. } = worker;
         let parent = task.parent();
         if self.is_elsewhere(task, meta) {
             return;
@@ -522,26 +574,4 @@ fn doing(kind: Option<Kind>) -> &'static str {
         Some(Kind::Symlink) => "cannot ask for the size of the symbolic link",
         _ => "cannot ask for the size of the entry",
     }
-}
-
-/// What each worker found and collected, and what the runtime counted.
-type Outcome<V> = (Vec<(Findings, <V as Visitor>::Part)>, Option<Stats>);
-
-/// Walks all roots and returns what each worker found, and what it counted.
-pub(crate) fn run<S: Sys, V: Visitor>(
-    walk: &Walk<'_, S, V>,
-    engine: Engine,
-    mut workers: Vec<Worker<S, V>>,
-) -> Result<Outcome<V>, Error> {
-    let root = |(number, root): (usize, &RootDirectory)| Task::of_root(number, root.entry);
-    let mut tasks: Vec<_> = walk.roots.iter().enumerate().map(root).collect();
-    let (mut engine, mut stats) = (engine, None);
-    while !tasks.is_empty() {
-        let done = engine::run(engine, walk, workers, tasks)?;
-        (workers, stats) = (done.workers, stats.or(done.stats));
-        tasks = std::mem::take(&mut *walk.deferred.lock().unwrap_or_else(PoisonError::into_inner));
-        walk.handles.go_alone();
-        engine = Engine::Sequential;
-    }
-    Ok((workers.into_iter().map(|worker| (worker.found, worker.part)).collect(), stats))
 }

@@ -20,7 +20,7 @@ use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::thread;
 
-use poach_runtime::Stats;
+use poach_runtime::ThreadPool;
 
 use crate::Error;
 
@@ -101,14 +101,7 @@ impl FromStr for Engine {
     }
 }
 
-/// What an engine gives back.
-pub(crate) struct Done<W> {
-    pub(crate) workers: Vec<W>,
-    /// What each worker has counted, if the engine counts.
-    pub(crate) stats: Option<Stats>,
-}
-
-/// Visits `tasks` and all that comes of them, with as many threads as there are workers.
+/// Visits `tasks` and all that comes of them, with as many threads as there are workers, which it returns.
 ///
 /// # Errors
 ///
@@ -118,15 +111,33 @@ pub(crate) fn run<J: Job>(
     job: &J,
     workers: Vec<J::Worker>,
     tasks: Vec<J::Task>,
-) -> Result<Done<J::Worker>, Error> {
-    let workers = match engine {
-        Engine::Sequential => sequential::run(job, workers, tasks),
-        Engine::Pool => pool::run(job, workers, tasks)?,
-        Engine::MutexStealing => mutex_stealing::run(job, workers, tasks)?,
-        Engine::LockFree => lock_free::run(job, workers, tasks)?,
-        Engine::Split => return split::run(job, workers, tasks),
-    };
-    Ok(Done { workers, stats: None })
+) -> Result<Vec<J::Worker>, Error> {
+    match engine {
+        Engine::Sequential => Ok(sequential::run(job, workers, tasks)),
+        Engine::Pool => pool::run(job, workers, tasks),
+        Engine::MutexStealing => mutex_stealing::run(job, workers, tasks),
+        Engine::LockFree => lock_free::run(job, workers, tasks),
+        Engine::Split => Ok(split::run(job, &split::pool(workers.len())?, workers, tasks)),
+    }
+}
+
+/// A pool for [`run_in`].
+///
+/// # Errors
+///
+/// [`Error::Thread`] if the system refuses a thread.
+pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Error> {
+    split::pool(threads)
+}
+
+/// [`run`] with the split engine, in a pool of as many threads as there are workers.
+pub(crate) fn run_in<J: Job>(
+    pool: &ThreadPool,
+    job: &J,
+    workers: Vec<J::Worker>,
+    tasks: Vec<J::Task>,
+) -> Vec<J::Worker> {
+    split::run(job, pool, workers, tasks)
 }
 
 /// Runs `body` once for each worker, the first on this thread, each other on a thread of its own.

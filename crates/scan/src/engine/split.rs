@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use crossbeam_utils::CachePadded;
 use poach_runtime::{BuildError, Scope, ThreadPool};
 
-use super::{Done, Job};
+use super::Job;
 use crate::Error;
 
 struct Crew<'a, J: Job> {
@@ -38,16 +38,21 @@ impl<J: Job> Crew<'_, J> {
     }
 }
 
-pub(super) fn run<J: Job>(
-    job: &J,
-    workers: Vec<J::Worker>,
-    tasks: Vec<J::Task>,
-) -> Result<Done<J::Worker>, Error> {
-    let pool = ThreadPool::builder()
-        .threads(workers.len())
+pub(super) fn pool(threads: usize) -> Result<ThreadPool, Error> {
+    ThreadPool::builder()
+        .threads(threads)
         .name(|index| format!("poach-scan-{index}"))
         .build()
-        .map_err(refused)?;
+        .map_err(refused)
+}
+
+/// Visits all tasks in a pool of as many threads as there are workers.
+pub(super) fn run<J: Job>(
+    job: &J,
+    pool: &ThreadPool,
+    workers: Vec<J::Worker>,
+    tasks: Vec<J::Task>,
+) -> Vec<J::Worker> {
     let workers = workers.into_iter().map(|worker| CachePadded::new(Mutex::new(worker))).collect();
     let crew = Crew { job, workers };
     pool.install(|| {
@@ -59,8 +64,7 @@ pub(super) fn run<J: Job>(
     });
     let worker = |slot: CachePadded<Mutex<_>>| slot.into_inner().into_inner();
     let workers = crew.workers.into_iter().map(worker);
-    let workers = workers.map(|worker| worker.unwrap_or_else(PoisonError::into_inner)).collect();
-    Ok(Done { workers, stats: Some(pool.stats()) })
+    workers.map(|worker| worker.unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 #[cold]

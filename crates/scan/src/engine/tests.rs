@@ -26,8 +26,7 @@ impl Job for Counting {
 
 fn count(engine: Engine, threads: usize, width: u32, depth: u32) -> (u64, u64) {
     let job = Counting { width, visited: AtomicU64::new(0), panic_at: None };
-    let workers =
-        run(engine, &job, vec![0; threads], vec![depth]).expect("threads can be had").workers;
+    let workers = run(engine, &job, vec![0; threads], vec![depth]).expect("threads can be had");
     assert_eq!(workers.len(), threads, "{engine}: a worker is lost");
     (workers.iter().sum(), job.visited.into_inner())
 }
@@ -53,8 +52,7 @@ fn each_follows_a_chain_as_deep_as_it_likes() {
 fn each_ends_when_there_is_nothing_to_do() {
     for engine in Engine::ALL {
         let job = Counting { width: 0, visited: AtomicU64::new(0), panic_at: None };
-        let workers =
-            run(engine, &job, vec![0; 3], Vec::new()).expect("threads can be had").workers;
+        let workers = run(engine, &job, vec![0; 3], Vec::new()).expect("threads can be had");
         assert_eq!(workers, [0, 0, 0], "{engine}");
     }
 }

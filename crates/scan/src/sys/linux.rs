@@ -19,9 +19,10 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Found, Kind, Meta, Sys};
+use super::{Found, Kind, Meta, Spent, Sys};
 
 mod mounts;
+mod spent;
 
 /// A name on Linux has at most 255 bytes and an entry 280, so a buffer holds 400 of the largest.
 const BUFFER: usize = 128 << 10;
@@ -203,6 +204,10 @@ impl Sys for Linux {
 
     fn mounted_twice(&self) -> Vec<PathBuf> {
         std::fs::read("/proc/self/mountinfo").map_or_else(|_| Vec::new(), |it| mounts::twice(&it))
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        spent::spent()
     }
 
     fn exhausted(&self, error: &io::Error) -> bool {

@@ -217,6 +217,8 @@ impl Drop for Link {
 /// How many families each worker holds open.
 pub(crate) struct Handles {
     held: Box<[CachePadded<AtomicUsize>]>,
+    total: usize,
+    /// Of one worker.
     limit: AtomicUsize,
     /// Whether nothing else is running, so that a handle lacking now will lack for good.
     alone: AtomicBool,
@@ -229,14 +231,17 @@ pub(super) struct Held<'a, D> {
 }
 
 impl Handles {
-    pub(crate) fn new(threads: usize, total: usize) -> Handles {
-        let held = (0..threads).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
-        Handles { held, limit: AtomicUsize::new(total / threads), alone: AtomicBool::new(false) }
+    /// So many handles in all, for at most so many workers.
+    pub(crate) fn new(workers: usize, total: usize) -> Handles {
+        let held = (0..workers).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
+        let limit = AtomicUsize::new(total / workers);
+        Handles { held, total, limit, alone: AtomicBool::new(false) }
     }
 
-    /// How many workers there are.
-    pub(super) fn workers(&self) -> usize {
-        self.held.len()
+    /// Shares the handles among so many workers. What others hold then they keep, so for a time there may be twice as many.
+    pub(super) fn share_among(&self, workers: usize) {
+        // Relaxed: the workers have been joined, and the next ones are yet to start.
+        self.limit.store(self.total / workers, Ordering::Relaxed);
     }
 
     /// Keeps a directory open if this worker may have one more.
