@@ -1,7 +1,7 @@
 //! Two scans compared: what a comparison of all their paths says.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,14 @@ use poach_scan::document::read;
 use poach_scan::report::{Extent, Look, Measure};
 use poach_scan::{Control, Kind, Node, Options, Scan, scan};
 use serde_json::Value;
+
+/// A name with a control character, and how it is shown; Windows has none.
+const ODD: (&str, &str) = if cfg!(windows) { ("is", "is") } else { ("is\x1b", r"is\e") };
+
+/// A path of slashes as the system has it.
+fn native(path: &str) -> String {
+    path.replace('/', std::path::MAIN_SEPARATOR_STR)
+}
 
 fn scanned(path: &Path) -> Scan {
     let options = Options { keep_files: true, ..Options::default() };
@@ -65,7 +73,7 @@ fn what_differs_is_what_two_lists_of_paths_differ_in() {
             let diff = diff(&before, &after, measure);
             let (olds, news) = (sizes(&before), sizes(&after));
             let is_within_one = |sizes: &BTreeMap<_, _>, (path, _): &(Vec<u8>, Kind)| {
-                let above = |it: &usize| path[*it] == b'/' && *it > 0;
+                let above = |it: &usize| path[*it] == std::path::MAIN_SEPARATOR as u8 && *it > 0;
                 (0..path.len())
                     .filter(above)
                     .any(|at| !sizes.contains_key(&(path[..at].to_vec(), Kind::Directory)))
@@ -138,7 +146,12 @@ fn the_text_and_the_document_name_what_has_changed() {
         ("was/a", 1),
         ("was/b", 1),
     ]);
-    let new = grow(&[("same", 10), ("more", 200_000), ("less/inner", 10), ("is\x1b/c", 50_000)]);
+    let new = grow(&[
+        ("same", 10),
+        ("more", 200_000),
+        ("less/inner", 10),
+        (&format!("{}/c", ODD.0), 50_000),
+    ]);
     let (old, new) = (scanned(old.path()), scanned(new.path()));
     let diff: Diff<'_> = diff(&old, &new, Measure::Apparent);
     assert_eq!((diff.come.entries, diff.gone.entries), (2, 3));
@@ -157,7 +170,7 @@ fn the_text_and_the_document_name_what_has_changed() {
     };
     assert!(line("  less/").contains("-293 KiB") && line("less/").contains("shrunk"));
     assert!(line("    inner").contains("shrunk") && line("  more").contains("grown"));
-    assert!(line(r"  is\e/").contains("new") && line("  was/").contains("gone"));
+    assert!(line(&format!("  {}/", ODD.1)).contains("new") && line("  was/").contains("gone"));
     assert!(!text.contains("same") && !text.contains('\x1b'), "{text}");
     let cut = shown(Extent { top: Some(2), ..Extent::default() });
     assert!(cut.contains("less/") && !cut.contains("more\n"), "{cut}");
@@ -169,7 +182,8 @@ fn the_text_and_the_document_name_what_has_changed() {
     let document: Value = serde_json::from_slice(&document).expect("JSON");
     let changes = document["differences"].as_array().expect("a list");
     let row = |name: &str| {
-        let is = |row: &&Value| row["path"].as_str().is_some_and(|path| path.ends_with(name));
+        let name = native(name);
+        let is = |row: &&Value| row["path"].as_str().is_some_and(|path| path.ends_with(&name));
         changes.iter().find(is).unwrap_or_else(|| panic!("no {name} in {document}"))
     };
     assert_eq!(
@@ -177,10 +191,25 @@ fn the_text_and_the_document_name_what_has_changed() {
         (&"grown".into(), &100_000.into())
     );
     assert_eq!((&row("/was")["change"], &row("/was")["new"]), (&"gone".into(), &Value::Null));
-    assert_eq!(row("/is\x1b")["old"], Value::Null);
+    assert_eq!(row(&format!("/{}", ODD.0))["old"], Value::Null);
     assert_eq!(row("/less/inner")["old"]["apparent_bytes"], 300_000);
     assert_eq!(document["summary"]["gone"]["entries"], 3);
     assert_eq!(document["by"], "apparent");
+}
+
+#[test]
+fn what_has_come_and_gone_is_shown_though_it_takes_no_room() {
+    let (old, new) = (grow(&[("a", 0), ("b", 1)]), grow(&[("b", 1), ("inner/c", 0)]));
+    let (old, new) = (scanned(old.path()), scanned(new.path()));
+    let diff = diff(&old, &new, Measure::Apparent);
+    let mut text = Vec::new();
+    diff::text(&diff, &Extent::default(), Look::default(), &mut text).expect("a vector takes it");
+    let text = String::from_utf8(text).expect("UTF-8");
+    for (name, change) in [("  a", "gone"), ("  inner/", "new")] {
+        let line = text.lines().find(|line| line.ends_with(name));
+        assert!(line.is_some_and(|line| line.contains(change)), "{name}\n{text}");
+    }
+    assert!(!text.contains("more, smaller"), "{text}");
 }
 
 #[test]

@@ -183,8 +183,7 @@ impl<'s> Diff<'s> {
     /// The largest differences and the directories that they are in, in the order of the whole; all, if
     /// no limit is said. Something that is in another never stands without it.
     fn largest(&self, depth: Option<usize>, top: Option<usize>) -> Vec<&Difference<'s>> {
-        let shown =
-            |it: &Difference<'_>| it.turnover > 0 && depth.is_none_or(|depth| it.depth <= depth);
+        let shown = |it: &Difference<'_>| depth.is_none_or(|depth| it.depth <= depth);
         let mut chosen: Vec<usize> =
             (0..self.differences.len()).filter(|&at| shown(&self.differences[at])).collect();
         // A directory's turnover is at least that of what is in it, and it stands before that.

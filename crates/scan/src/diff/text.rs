@@ -39,7 +39,7 @@ fn text_to(
     let out = &mut out;
     let paint = Paint(look);
     let shown = diff.largest(extent.depth, extent.top);
-    if !shown.is_empty() {
+    if !diff.differences.is_empty() {
         writeln!(out)?;
     }
     for difference in &shown {
