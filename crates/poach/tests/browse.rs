@@ -238,7 +238,7 @@ fn what_goes_to_the_trash_comes_back() {
     };
     session.wait("by size");
     session.press_for("x", "Move this to the trash?");
-    session.press_for("y", "1 entries moved to the trash");
+    session.press_for("y", "1 entry moved to the trash");
     let trash = data.join("Trash");
     assert!(!shown.join("large").exists() && trash.join("files/large").exists());
     let info = fs::read_to_string(trash.join("info/large.trashinfo")).expect("a note");

@@ -364,3 +364,35 @@ fn what_is_too_small_to_see_is_summed_up() {
     // Not by a macro, whose output the harness keeps to itself. Where stderr is closed there is nobody to tell.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
 }
+
+/// The picture of the page in crates/scan/README.md. Chromium's versions draw differently, so it is not compared; with
+/// `POACH_DRAW=1` it is drawn anew, from the sources of the crates.
+#[test]
+fn the_readme_has_a_picture_of_the_page() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let picture = crates.join("scan/screenshots/page.png");
+    if std::env::var_os("POACH_DRAW").is_some() && has_chromium() {
+        let place = tempfile::tempdir().expect("a directory for the test");
+        let page = place.path().join("page.html");
+        let output = Command::new(POACH)
+            .args(["scan", "-o", "/dev/null", "--apparent-size", "crates", "--html"])
+            .arg(&page)
+            .current_dir(crates.join(".."))
+            .output()
+            .expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let status = Command::new("chromium")
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1100,620"])
+            .arg("--virtual-time-budget=2000")
+            .arg(format!("--screenshot={}", picture.display()))
+            .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
+            .arg(format!("file://{}", page.display()))
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.expect("it is installed").success());
+    }
+    let bytes = fs::read(&picture).expect("the picture is there");
+    assert!(bytes.starts_with(b"\x89PNG\r\n") && bytes.len() < 300_000, "{}", bytes.len());
+    let readme = fs::read_to_string(crates.join("scan/README.md")).expect("a page");
+    assert!(readme.contains("screenshots/page.png"));
+}

@@ -406,6 +406,17 @@ fn paths_come_from_a_file_too() {
     let document = json(&from(&list));
     assert_eq!(document["totals"]["files"], 2);
     assert_eq!(document["repeated"].as_array().map(Vec::len), Some(1));
+    // This directory, too, if it is named.
+    let here = |words: &[&str]| {
+        let mut command = Command::new(POACH);
+        command.args(["scan", "--json", "--files0-from"]).arg(&list).args(words);
+        json(&command.current_dir(tree.path()).output().expect("it starts"))
+    };
+    assert_eq!(here(&["."])["totals"]["files"], 3);
+    assert_eq!(here(&[])["totals"]["files"], 2);
+    fs::write(&list, "").expect("a file");
+    let nothing = from(&list);
+    assert_eq!(nothing.status.code(), Some(2), "{}", text(&nothing.stderr));
     let missing = from(&tree.path().join("missing"));
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("--files0-from"), "{}", text(&missing.stderr));

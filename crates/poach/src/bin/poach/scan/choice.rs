@@ -142,13 +142,16 @@ impl Choosing {
         Ok((leaves_out || choice.selects()).then(|| Arc::new(choice)))
     }
 
-    /// The paths to scan: those given, and those in the file.
+    /// The paths to scan: those given and those in the file; this directory, if there is neither.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or holds no path.
+    /// If the file cannot be read.
     pub(super) fn paths(&self, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        let Some(file) = &self.files0_from else { return Ok(given.to_vec()) };
+        let Some(file) = &self.files0_from else {
+            let here = given.is_empty().then(|| PathBuf::from("."));
+            return Ok(given.iter().cloned().chain(here).collect());
+        };
         let mut list = Vec::new();
         let read = if file == Path::new("-") {
             std::io::stdin().lock().read_to_end(&mut list)
@@ -156,10 +159,9 @@ impl Choosing {
             std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut list))
         };
         read.with_context(|| format!("--files0-from: could not read {}", file.display()))?;
-        // Without paths of its own the command line means those of the file, and not this directory.
-        let own = given.iter().filter(|path| *path != Path::new(".") || given.len() > 1).cloned();
         let listed = list.split(|&byte| byte == 0).filter(|path| !path.is_empty());
-        Ok(own.chain(listed.map(|path| PathBuf::from(os_string(path)))).collect())
+        let listed = listed.map(|path| PathBuf::from(os_string(path)));
+        Ok(given.iter().cloned().chain(listed).collect())
     }
 }
 

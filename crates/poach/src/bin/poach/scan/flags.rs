@@ -55,8 +55,8 @@ Exit code: 0 if everything was read, 1 if something could not be or the scan was
 2 for usage. Ctrl-C ends the scan and shows what it has; a second one ends it at once."
 )]
 pub(crate) struct Arguments {
-    /// What to scan.
-    #[arg(value_name = "PATH", default_value = ".")]
+    /// What to scan [default: this directory].
+    #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// Show no level below this one; the paths are level 0 [default: 5 as text, all in a document].
     #[arg(long, short, value_name = "N|all", value_parser = limit)]
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     /// Scan what a PATH points to if it is a symbolic link.
     #[arg(long, short = 'D')]
     pub(super) dereference_args: bool,
-    /// Threads to scan with [default: as many as there are processors].
+    /// Threads to scan with [default: as many as there are processors, and more while these wait for a disk].
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<NonZeroUsize>,
     /// Who shares the work: sequential, pool, mutex-stealing, lock-free or split.

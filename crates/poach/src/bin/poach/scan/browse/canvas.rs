@@ -41,6 +41,12 @@ impl Style {
         Style { reversed: true, ..self }
     }
 
+    /// The color, and whether it is bold, faint and reversed.
+    #[cfg(test)]
+    pub(super) fn parts(self) -> (Option<Color>, [bool; 3]) {
+        (self.color, [self.bold, self.faint, self.reversed])
+    }
+
     fn write(self, to: &mut impl Write) -> io::Result<()> {
         queue!(to, SetAttribute(Attribute::Reset))?;
         if let Some(color) = self.color {
@@ -100,6 +106,14 @@ impl Canvas {
     pub(super) fn new(width: u16, height: u16) -> Canvas {
         let blank = Cell { text: " ".to_owned(), style: Style::PLAIN };
         Canvas { width, height, cells: vec![blank; usize::from(width) * usize::from(height)] }
+    }
+
+    /// Each line as texts and how they look.
+    #[cfg(test)]
+    pub(super) fn spans(&self) -> Vec<Vec<Span>> {
+        let span = |cell: &Cell| (cell.text.clone(), cell.style);
+        let lines = self.cells.chunks(usize::from(self.width));
+        lines.map(|line| line.iter().map(span).collect()).collect()
     }
 
     pub(super) fn area(&self) -> Area {

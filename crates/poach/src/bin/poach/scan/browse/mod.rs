@@ -56,9 +56,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// How often what runs is drawn, and its end looked for.
 const RUNNING: Duration = Duration::from_millis(50);
 
-/// How many lines a question lists.
-const MOST_LINES: usize = 20_000;
-
 /// How many deletions to the trash can be undone: each holds a few handles.
 const MOST_UNDONE: usize = 32;
 
@@ -319,12 +316,12 @@ impl<'a> App<'a> {
         let act = plan.act;
         let (control, gone) = (Control::new(), AtomicU64::new(0));
         // Relaxed: a number to watch.
-        let say = || format!("{} entries are gone", count(gone.load(Ordering::Relaxed)));
+        let say = || format!("gone: {}", entries(gone.load(Ordering::Relaxed)));
         let outcome = self.screen.busy(&control, say, || plan.carry_out(&control, &gone))?;
-        let gone = count(gone.into_inner());
+        let gone = entries(gone.into_inner());
         let mut said = match act {
-            Act::Delete => format!("{gone} entries deleted"),
-            Act::Trash => format!("{gone} entries moved to the trash; u: undo"),
+            Act::Delete => format!("{gone} deleted"),
+            Act::Trash => format!("{gone} moved to the trash; u: undo"),
         };
         if let Some(error) = outcome.error {
             said = format!("{said}, then: {error}");
@@ -435,18 +432,23 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
     };
     let mut lines = vec![
         question.to_owned(),
-        format!("  {} files and links", count(plan.files)),
-        format!("  {} directories", count(plan.directories)),
+        format!("  {}", number(plan.files, ["file or link", "files and links"])),
+        format!("  {}", number(plan.directories, ["directory", "directories"])),
         format!("  {} on disk", look.units.show(plan.bytes)),
         "Links are not followed. What goes:".to_owned(),
     ];
-    let (all, left) = plan.lines(MOST_LINES);
-    lines.extend(all);
-    if left > 0 {
-        lines.push(format!("  and {} more in the last of these", count(left)));
-    }
+    lines.extend(plan.lines());
     browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0 });
     Some(plan)
+}
+
+/// A number of what is called so if it is one, and so if it is not.
+fn number(number: u64, [one, more]: [&str; 2]) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { more })
+}
+
+fn entries(entries: u64) -> String {
+    number(entries, ["entry", "entries"])
 }
 
 #[cfg(unix)]

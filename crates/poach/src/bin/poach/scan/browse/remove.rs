@@ -153,17 +153,15 @@ impl Plan {
         Ok(Item { name, identity, inside })
     }
 
-    /// What goes, an entry a line, at most so many; and how many there are beside them.
-    pub(super) fn lines(&self, most: usize) -> (Vec<String>, u64) {
+    /// What goes, an entry a line: all of it, however much that is.
+    pub(super) fn lines(&self) -> Vec<String> {
+        /// Levels that are indented.
+        const INDENTED: usize = 20;
         let (mut lines, mut waiting) = (Vec::new(), Vec::new());
-        let all = self.files + self.directories;
         for chosen in self.chosen.iter().rev() {
             waiting.push((&chosen.item, 0, Some(chosen)));
         }
         while let Some((item, depth, chosen)) = waiting.pop() {
-            if lines.len() == most {
-                break;
-            }
             let sign = if item.inside.is_some() { "/" } else { "" };
             lines.push(match chosen {
                 Some(Chosen { names, twin: Some(twin), .. }) => {
@@ -171,14 +169,14 @@ impl Plan {
                 }
                 Some(chosen) => format!("  {}{sign}", shown(&chosen.names)),
                 None => {
-                    format!("{}{}{sign}", " ".repeat(2 + 2 * depth), escape(item.name.to_bytes()))
+                    let indent = " ".repeat(2 + 2 * INDENTED.min(depth));
+                    format!("{indent}{}{sign}", escape(item.name.to_bytes()))
                 }
             });
             let inside = item.inside.iter().flatten().rev();
             waiting.extend(inside.map(|item| (item, depth + 1, None)));
         }
-        let left = all.saturating_sub(lines.len() as u64);
-        (lines, left)
+        lines
     }
 
     /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.

@@ -4,6 +4,8 @@ use std::thread;
 
 use super::*;
 
+mod screenshots;
+
 fn grown() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory for the test");
     fs::create_dir_all(tree.path().join("large/inner")).expect("directories");
@@ -358,31 +360,4 @@ fn a_panic_restores_the_terminal() {
     let state = |name| fs::read_to_string(place.path().join(name)).expect("stty wrote it");
     assert_eq!(state("before"), state("after"));
     assert!(state("before").contains(" icanon"), "{}", state("before"));
-}
-
-/// The page of the scan shows the browser as it is: this makes the screen anew from a document, and compares.
-#[test]
-fn the_readme_shows_what_the_browser_shows() {
-    let export = br#"[1,2,{"progname":"ncdu","progver":"1.18","timestamp":1700000000},
-        [{"name":"/home/ada"},
-            [{"name":"music","asize":4096,"dsize":4096},{"name":"suite.flac","asize":734003200,"dsize":734003200},
-                {"name":"song.mp3","asize":9437184,"dsize":9437184}],
-            [{"name":"engine","asize":4096,"dsize":4096},
-                [{"name":"target","asize":4096,"dsize":4096},{"name":"engine.o","asize":398458880,"dsize":398458880}],
-                {"name":"notes.txt","asize":18432,"dsize":20480}],
-            {"name":"disk.img","asize":157286400,"dsize":157286400},
-            {"name":"mail","asize":52428800,"dsize":52428800}]]"#;
-    let scan = poach_scan::document::read(&export[..]).expect("an export");
-    let mut browser = Browser::new(scan, Measure::Disk, Order::Size, false);
-    press(&mut browser, "j ");
-    let mut page = shown(&mut browser, 84, 10).join("\n");
-    browser.press(Key::Tab);
-    browser.press(Key::Tab);
-    with_report(&mut browser, Report::LargestFiles);
-    // Nothing is said of times here.
-    page.push_str("\n\n");
-    page.push_str(&shown(&mut browser, 84, 10).join("\n"));
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../scan/README.md");
-    let readme = fs::read_to_string(readme).expect("a page");
-    assert!(readme.contains(&page), "crates/scan/README.md is to show this:\n{page}");
 }

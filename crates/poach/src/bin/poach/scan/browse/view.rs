@@ -243,7 +243,7 @@ fn foot(browser: &Browser, width: usize) -> String {
             let amiss = if browser.scan.errors.is_empty() {
                 String::new()
             } else {
-                format!("  {} errors", browser.scan.errors.len())
+                format!("  {}", super::number(browser.scan.totals.errors, ["error", "errors"]))
             };
             let partial = if browser.scan.interrupted { "  stopped early" } else { "" };
             format!("{place}  by {order}{found}{chosen}{amiss}{partial}  ?: help  q: end")

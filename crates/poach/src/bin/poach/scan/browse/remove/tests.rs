@@ -40,11 +40,10 @@ fn what_was_listed_goes_and_no_link_is_followed() {
     let tree = grown();
     let plan_of_all = plan(tree.path(), &["goes"]).expect("a plan");
     assert_eq!((plan_of_all.files, plan_of_all.directories), (3, 3));
-    let (lines, left) = plan_of_all.lines(100);
+    let lines = plan_of_all.lines();
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
     let root = format!("{}/goes/", tree.path().display());
-    assert_eq!((&lines[..], left), (&[&root, "a", "inner/", "b", "link", "most/"][..], 0));
-    assert_eq!(plan_of_all.lines(2).1, 4);
+    assert_eq!(lines, [&root, "a", "inner/", "b", "link", "most/"]);
     let (outcome, gone) = carry_out(plan_of_all);
     assert!(outcome.error.is_none() && gone == 6, "{outcome:?}");
     assert_eq!((outcome.went.len(), outcome.partly), (1, None));
@@ -142,6 +141,24 @@ fn a_given_path_is_not_deleted_nor_what_is_too_deep_and_a_stop_ends_it() {
 }
 
 #[test]
+fn however_much_goes_all_of_it_is_listed() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let mut deep = tree.path().join("goes");
+    for level in 0..60 {
+        fs::create_dir(&deep).expect("a directory");
+        for number in 0..500 {
+            fs::write(deep.join(format!("{level}-{number}")), "").expect("a file");
+        }
+        deep.push("deep");
+    }
+    let plan = plan(tree.path(), &["goes"]).expect("a plan");
+    let lines = plan.lines();
+    assert_eq!(lines.len() as u64, plan.files + plan.directories);
+    assert_eq!(lines.len(), 60 * 501);
+    assert!(lines.iter().any(|line| line.trim_start() == "59-499" && line.len() < 60));
+}
+
+#[test]
 fn a_copy_goes_only_if_it_equals_the_one_that_stays() {
     let tree = grown();
     let with_twin = |names: &[&str], twin: &[&str]| {
@@ -149,7 +166,7 @@ fn a_copy_goes_only_if_it_equals_the_one_that_stays() {
         planned(&[Target { twin: Some((twin.root, twin.names)), ..target(tree.path(), names) }])
     };
     let plan = with_twin(&["goes", "a"], &["stays", "c"]).expect("a plan");
-    let (lines, _) = plan.lines(9);
+    let lines = plan.lines();
     assert!(
         lines[0].contains("/goes/a  which equals ") && lines[0].contains("/stays/c"),
         "{lines:?}"
