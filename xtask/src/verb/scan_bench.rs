@@ -30,9 +30,9 @@ pub(crate) struct Options {
     /// How often each system runs.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// The threads of each system that can be told how many.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_024))]
-    threads: u32,
+    /// The threads of each system that can be told how many [default: 2; with --cold, as many as the system itself takes].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    threads: Option<u32>,
     /// Drop what the system remembers of its disks before each run. Only root may.
     #[arg(long)]
     cold: bool,
@@ -44,25 +44,34 @@ pub(crate) struct Options {
     json: bool,
 }
 
+impl Options {
+    /// The threads of each system that can be told how many; nothing, if each takes as many as it likes.
+    fn threads(&self) -> Option<u32> {
+        self.threads.or((!self.cold).then_some(2))
+    }
+}
+
 /// A program that walks a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct System {
     name: String,
     command: Vec<String>,
+    /// What comes after the directory.
+    last: Option<String>,
     version: String,
 }
 
-/// Other programs, and their arguments: `{n}` is the number of threads, and the directory comes last.
-const PEERS: [(&str, &[&str]); 6] = [
-    ("pdu", &["--threads", "{n}", "--silent-errors"]),
-    ("diskus", &["-j", "{n}"]),
-    ("dust", &["-T", "{n}", "-d", "1", "-b"]),
-    ("dua", &["-t", "{n}", "aggregate"]),
-    ("gdu", &["-n", "-p", "-m", "{n}"]),
-    ("du", &["-s"]),
+/// Other programs: the flag that says how many threads, and their other arguments. The directory comes last.
+const PEERS: [(&str, &str, &[&str]); 6] = [
+    ("pdu", "--threads", &["--silent-errors"]),
+    ("diskus", "-j", &[]),
+    ("dust", "-T", &["-d", "1", "-b"]),
+    ("dua", "-t", &["aggregate"]),
+    ("gdu", "-m", &["-n", "-p"]),
+    ("du", "", &["-s"]),
 ];
 
-/// What the others are multiples of.
+/// What the others are multiples of: the fastest of those that have this name, and a number of threads.
 const FLOOR: &str = "floor";
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -83,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let built = target_directory()?.join("release");
     let tree = Tree::new(options, &built)?;
     let systems = systems(options, &built, &env::var_os("PATH").unwrap_or_default())?;
-    let found = agree(&built, &tree.path, options.threads, tree.made.as_deref())?;
+    let found = agree(&built, &tree.path, tree.made.as_deref())?;
     let samples = measure(options, &systems, &tree.path)?;
     if options.json {
         println!("{:#}", document(options, &systems, &samples, &found));
@@ -127,25 +136,30 @@ impl Drop for Tree {
 
 /// The systems that were asked for, the floor first.
 fn systems(options: &Options, built: &Path, path: &std::ffi::OsStr) -> Result<Vec<System>> {
-    let threads = options.threads.to_string();
-    let own = |name: &str, file: &str, arguments: &[&str]| System {
-        name: name.to_owned(),
-        command: command(&built.join(file), arguments, &threads),
-        version: "of this commit".to_owned(),
+    let threads = options.threads();
+    let version = "of this commit".to_owned();
+    let floor = |threads: u32| System {
+        name: format!("{FLOOR}, {threads} threads"),
+        command: vec![built.join("examples/floor").display().to_string()],
+        last: Some(threads.to_string()),
+        version: version.clone(),
     };
-    let mut systems = vec![
-        System {
-            // The directory comes before what the floor asks for, so it stands where the others have theirs last.
-            name: FLOOR.to_owned(),
-            command: vec![built.join("examples/floor").display().to_string()],
-            version: "of this commit".to_owned(),
-        },
-        own("poach scan", "poach", &["scan", "--threads", "{n}"]),
-        own("poach scan --all", "poach", &["scan", "--threads", "{n}", "--all"]),
-        own("poach scan --no-sizes", "poach", &["scan", "--threads", "{n}", "--no-sizes"]),
-    ];
+    let scan = |more: Option<&str>| System {
+        name: ["poach scan"].into_iter().chain(more).collect::<Vec<_>>().join(" "),
+        command: command(
+            &built.join("poach"),
+            Some("scan").into_iter().chain(more),
+            ("--threads", threads),
+        ),
+        last: None,
+        version: version.clone(),
+    };
+    // A disk may repay more threads than there are processors.
+    let floors = threads.map_or_else(|| vec![2, 8, 32], |threads| vec![threads]);
+    let mut systems: Vec<System> = floors.into_iter().map(floor).collect();
+    systems.extend([None, Some("--all"), Some("--no-sizes")].map(scan));
     let mut missing = Vec::new();
-    for (name, arguments) in PEERS {
+    for (name, flag, arguments) in PEERS {
         let Some(file) = env::split_paths(path).map(|at| at.join(name)).find(|it| it.is_file())
         else {
             missing.push(name);
@@ -154,8 +168,9 @@ fn systems(options: &Options, built: &Path, path: &std::ffi::OsStr) -> Result<Ve
         let asked = Command::new(&file).arg("--version").output();
         let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         let version = said.unwrap_or_default().lines().next().unwrap_or("unknown").to_owned();
-        let command = command(&file, arguments, &threads);
-        systems.push(System { name: name.to_owned(), command, version });
+        let threads = threads.filter(|_| !flag.is_empty());
+        let command = command(&file, arguments.iter().copied(), (flag, threads));
+        systems.push(System { name: name.to_owned(), command, last: None, version });
     }
     if !missing.is_empty() {
         eprintln!("not in PATH, so not measured: {}", missing.join(", "));
@@ -167,20 +182,29 @@ fn systems(options: &Options, built: &Path, path: &std::ffi::OsStr) -> Result<Ve
         bail!("there is no {unknown:?} here; there are: {}", names.join(", "));
     }
     systems.retain(|system| {
-        options.only.is_empty() || system.name == FLOOR || options.only.contains(&system.name)
+        options.only.is_empty() || is_floor(system) || options.only.contains(&system.name)
     });
     Ok(systems)
 }
 
-fn command(program: &Path, arguments: &[&str], threads: &str) -> Vec<String> {
-    let arguments = arguments.iter().map(|argument| argument.replace("{n}", threads));
-    std::iter::once(program.display().to_string()).chain(arguments).collect()
+fn is_floor(system: &System) -> bool {
+    system.name.starts_with(FLOOR)
+}
+
+fn command<'a>(
+    program: &Path,
+    arguments: impl Iterator<Item = &'a str>,
+    (flag, threads): (&str, Option<u32>),
+) -> Vec<String> {
+    let mut command = vec![program.display().to_string()];
+    command.extend(arguments.map(str::to_owned));
+    command.extend(threads.into_iter().flat_map(|threads| [flag.to_owned(), threads.to_string()]));
+    command
 }
 
 /// Compares what `poach scan` counts with what the floor counts; returns it as a line.
-fn agree(built: &Path, path: &Path, threads: u32, made: Option<&str>) -> Result<String> {
-    let floor =
-        output(Command::new(built.join("examples/floor")).arg(path).arg(threads.to_string()))?;
+fn agree(built: &Path, path: &Path, made: Option<&str>) -> Result<String> {
+    let floor = output(Command::new(built.join("examples/floor")).arg(path))?;
     let mut scan = Command::new(built.join("poach"));
     let scan = output(scan.arg("scan").arg(path).args(["--report", "summary", "--json"]))?;
     let scan = totals(&scan)?;
@@ -236,7 +260,7 @@ fn measure(options: &Options, systems: &[System], path: &Path) -> Result<Vec<Vec
             if options.cold {
                 drop_caches()?;
             }
-            let time = time(&systems[index], path, options.threads)?;
+            let time = time(&systems[index], path)?;
             if round > 0 {
                 samples[index].push(time.as_secs_f64());
             }
@@ -247,12 +271,9 @@ fn measure(options: &Options, systems: &[System], path: &Path) -> Result<Vec<Vec
     Ok(samples)
 }
 
-fn time(system: &System, path: &Path, threads: u32) -> Result<Duration> {
+fn time(system: &System, path: &Path) -> Result<Duration> {
     let mut command = Command::new(&system.command[0]);
-    command.args(&system.command[1..]).arg(path);
-    if system.name == FLOOR {
-        command.arg(threads.to_string());
-    }
+    command.args(&system.command[1..]).arg(path).args(&system.last);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status().with_context(|| format!("could not start {}", system.name))?;
@@ -284,22 +305,32 @@ fn quantile(samples: &[f64], of: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * of).round() as usize]
 }
 
-/// Median, tenth and ninth tenth, and the median over the floor's.
-fn figures(samples: &[Vec<f64>], index: usize) -> [f64; 4] {
+/// Median, tenth and ninth tenth, and the median over that of the fastest floor.
+fn figures(systems: &[System], samples: &[Vec<f64>], index: usize) -> [f64; 4] {
     let of = |q| quantile(&samples[index], q);
-    [of(0.5), of(0.1), of(0.9), of(0.5) / quantile(&samples[0], 0.5)]
+    let floors = systems.iter().zip(samples).filter(|(system, _)| is_floor(system));
+    let floor = floors.map(|(_, samples)| quantile(samples, 0.5)).min_by(f64::total_cmp);
+    [of(0.5), of(0.1), of(0.9), of(0.5) / floor.unwrap_or(f64::NAN)]
+}
+
+/// How many threads each system has, in words.
+fn threads_of_each(options: &Options) -> String {
+    options.threads().map_or_else(
+        || "as many threads as each takes".to_owned(),
+        |threads| format!("{threads} threads"),
+    )
 }
 
 fn table(options: &Options, systems: &[System], samples: &[Vec<f64>], found: &str) -> String {
     let state = if options.cold { "cold" } else { "warm" };
     let mut lines = vec![
-        format!("{found}; {state}, {} threads, {} rounds", options.threads, options.rounds),
+        format!("{found}; {state}, {}, {} rounds", threads_of_each(options), options.rounds),
         String::new(),
         "| | median, ms | p10 | p90 | x floor | version |".to_owned(),
         "|---|---|---|---|---|---|".to_owned(),
     ];
     for (index, system) in systems.iter().enumerate() {
-        let [median, p10, p90, ratio] = figures(samples, index);
+        let [median, p10, p90, ratio] = figures(systems, samples, index);
         lines.push(format!(
             "| {} | {:.1} | {:.1} | {:.1} | {ratio:.2} | {} |",
             system.name,
@@ -314,7 +345,7 @@ fn table(options: &Options, systems: &[System], samples: &[Vec<f64>], found: &st
 
 fn document(options: &Options, systems: &[System], samples: &[Vec<f64>], found: &str) -> Value {
     let rows = systems.iter().enumerate().map(|(index, system)| {
-        let [median, p10, p90, ratio] = figures(samples, index);
+        let [median, p10, p90, ratio] = figures(systems, samples, index);
         json!({
             "system": system.name, "command": system.command, "version": system.version,
             "unit": "s", "samples": samples[index], "median": median, "p10": p10, "p90": p90, "over_floor": ratio,
@@ -322,7 +353,7 @@ fn document(options: &Options, systems: &[System], samples: &[Vec<f64>], found: 
     });
     json!({
         "tree": found, "path": options.path, "seed": options.path.is_none().then_some(options.seed),
-        "cold": options.cold, "threads": options.threads, "rounds": options.rounds,
+        "cold": options.cold, "threads": options.threads(), "rounds": options.rounds,
         "rows": rows.collect::<Vec<_>>(),
     })
 }
@@ -340,7 +371,7 @@ mod tests {
             entries: 1_000,
             seed: 1,
             rounds: 3,
-            threads: 4,
+            threads: Some(4),
             cold: false,
             only: only.iter().map(ToString::to_string).collect(),
             json: false,
@@ -362,9 +393,24 @@ mod tests {
         let found = systems(&options(&["diskus"]), Path::new("x"), directory.path().as_os_str());
         let found = found.unwrap();
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0].name, FLOOR);
+        assert_eq!((&*found[0].name, found[0].last.as_deref()), ("floor, 4 threads", Some("4")));
         assert_eq!(found[1].command[1..], ["-j", "4"]);
         assert_eq!(found[1].version, "diskus 9.9");
+    }
+
+    #[test]
+    fn from_a_cold_disk_each_takes_as_many_threads_as_it_likes() {
+        let directory = with_program("diskus", "echo diskus 9.9");
+        let cold = Options { cold: true, threads: None, ..options(&["diskus", "poach scan"]) };
+        let found = systems(&cold, Path::new("x"), directory.path().as_os_str()).unwrap();
+        let names: Vec<_> = found.iter().map(|system| &*system.name).collect();
+        let floors = ["floor, 2 threads", "floor, 8 threads", "floor, 32 threads"];
+        assert_eq!(names, [&floors[..], &["poach scan", "diskus"]].concat());
+        assert_eq!(found[3].command[1..], ["scan"]);
+        assert_eq!(found[4].command.len(), 1);
+        // The fastest floor is what the others are compared with.
+        let samples = [3.0, 1.0, 2.0, 1.5, 4.0].map(|seconds| vec![seconds]);
+        assert_eq!(figures(&found, &samples, 3)[3].to_bits(), 1.5_f64.to_bits());
     }
 
     #[test]
@@ -380,7 +426,8 @@ mod tests {
         let run = |script: &str| {
             let directory = with_program("du", script);
             let command = vec![directory.path().join("du").display().to_string()];
-            let system = System { name: "du".to_owned(), command, version: String::new() };
+            let name = "du".to_owned();
+            let system = System { name, command, last: None, version: String::new() };
             measure(&options(&[]), &[system], Path::new("/")).map(|samples| samples[0].len())
         };
         assert_eq!(run("exit 1").unwrap(), 3);
@@ -401,13 +448,15 @@ mod tests {
     #[test]
     fn a_row_is_the_median_over_the_floors() {
         let samples = [vec![2.0, 1.0, 9.0], vec![3.0, 2.5, 4.0]];
-        assert_eq!(figures(&samples, 1).map(f64::to_bits), [3.0, 2.5, 4.0, 1.5].map(f64::to_bits));
         let system = |name: &str| System {
             name: name.to_owned(),
             command: vec!["x".to_owned()],
+            last: None,
             version: "1".to_owned(),
         };
         let systems = [system(FLOOR), system("du")];
+        let found = figures(&systems, &samples, 1);
+        assert_eq!(found.map(f64::to_bits), [3.0, 2.5, 4.0, 1.5].map(f64::to_bits));
         let table = table(&options(&[]), &systems, &samples, "2 files");
         assert!(table.ends_with("| du | 3000.0 | 2500.0 | 4000.0 | 1.50 | 1 |"), "{table}");
         let document = document(&options(&[]), &systems, &samples, "2 files");
