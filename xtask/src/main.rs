@@ -1,8 +1,8 @@
 //! Every check that `.ci/run` makes, one verb each: `cargo xtask <verb>`.
 //!
-//! A verb prints each command before it runs it, and ends either with a line that says what held or
-//! with an error that names the command, the file or the rule that did not. What a verb needs beside
-//! cargo (a component, a target, a toolchain) it asks rustup for.
+//! A verb prints each command before it runs it. It ends with a line that says what held, or with an
+//! error that names the command, the file or the rule that failed. It asks rustup for whatever it needs
+//! beside cargo: a component, a target, a toolchain.
 
 mod absence;
 mod links;
@@ -28,59 +28,61 @@ struct Arguments {
 enum Verb {
     /// Every file is formatted.
     Fmt,
-    /// Clippy has nothing to say, and each absence that ARCHITECTURE.md states holds.
+    /// Clippy reports nothing, and the invariants of ARCHITECTURE.md hold.
     Lint,
-    /// The documentation builds without a warning, and every link of every page leads somewhere.
+    /// The documentation builds without warnings, and no page has a broken link.
     Docs,
-    /// What is shipped has licences that anybody can take, is there once, and no manifest names what nothing uses.
+    /// Licences of all dependencies that ship, packages in two versions, dependencies that nothing uses.
     Dependencies,
-    /// `poach scan`'s documents are read by the programs that they are for, which are installed.
+    /// ncdu and Chromium, which are installed, read the documents of `poach scan`.
     Documents,
-    /// The workspace compiles for the other platforms, and for all of them with `portable`.
+    /// The workspace compiles for the other platforms, with and without the feature `portable`.
     Cross,
-    /// The library and the program compile with the oldest compiler that `Cargo.toml` states.
+    /// The library and the program compile with the oldest supported compiler, `rust-version`.
     Oldest,
     /// The library and the program compile with the oldest version of each dependency that `Cargo.toml` allows.
     Minimal,
     /// The tests run on an emulated 64-bit Arm.
     Aarch64(verb::emulated::Options),
-    /// The tests of words and queues run on an emulated machine that keeps the high byte first (s390x).
+    /// The tests of words and queues run on an emulated big-endian machine (s390x).
     BigEndian(verb::emulated::Options),
     /// The tests run as Windows programs under Wine.
     Wine(verb::emulated::Options),
-    /// The unit and behaviour tests of the crates that hold `unsafe` run under Miri.
+    /// The unit and behaviour tests of the crates with `unsafe` code run under Miri.
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
     Loom(verb::loom::Options),
-    /// Small changes by rule of the queues, pools, words and sleep: whether a test notices each.
+    /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
     Mutate(verb::mutate::Options),
     /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
     Tsan,
-    /// A thousand million forks over changing pools, every result checked, and ten thousand pools.
+    /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),
-    /// The owners of the fence-free queues execute no fence: their release build is disassembled.
+    /// The release build of the fence-free owners contains no fence, by disassembly.
     Asm,
-    /// Spin agrees with `poach check` about the reordering bound, where it is installed.
+    /// Spin, if it is installed, agrees with `poach check` about the reordering bound.
     Spin(verb::spin::Options),
-    /// rayon's own tests on `compat/rayon-core`, as many as pass on the original core.
+    /// rayon's own tests on `compat/rayon-core` and on the original core.
     RayonSuite(verb::rayon_suite::Options),
     /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
     RayonBench(verb::rayon_bench::Options),
     /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in turn.
     RayonPrograms(verb::rayon_programs::Options),
-    /// `poach scan`, the least that a walk can do, and other programs in PATH, on one tree and in turn.
+    /// `poach scan`, the least work that a walk can do, and other scanners in PATH, timed in turn on one tree.
     ScanBench(verb::scan_bench::Options),
-    /// `far/` is built and tested against Debian's MPICH and Open MPI, which are installed, at 1 to 4 ranks.
+    /// `far/` builds and passes its tests with MPICH and Open MPI, which are installed, at 1 to 4 ranks.
     Mpi(verb::mpi::Options),
-    /// The C library builds, installs into a scratch prefix, and its tests in C and C++ pass there.
+    /// The C library builds, installs into a scratch prefix, and passes its tests in C and C++.
     Capi(verb::capi::Options),
-    /// Every command of the guide's pages ends as its page says, and no page is left out.
+    /// Every command in the guide's pages ends as its page says.
     Guide(verb::guide::Options),
-    /// The packages are packed, and from them alone the program is installed and run, and the library used.
+    /// All packages can be packed, and the program and the library build and run from the packages alone.
     Publish(verb::publish::Options),
-    /// The commit and the tag of a release, once what a release promises holds.
+    /// Makes the commit and the tag of a release, after checking what a release requires.
     Release(verb::release::Options),
-    /// The wheel for Python builds, installs into scratch environments, and its tests and types pass there.
+    /// The public items of the last release are still there, if the version promises it.
+    Interface,
+    /// The Python package builds, installs into scratch environments, and passes its tests and type checks.
     Python(verb::python::Options),
     /// The quick verbs, one after the other: fmt, lint, dependencies, docs, cross, oldest, minimal.
     Ci,
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         Verb::Guide(options) => verb::guide::run(&options),
         Verb::Publish(options) => verb::publish::run(&options),
         Verb::Release(options) => verb::release::run(&options),
+        Verb::Interface => verb::release::interface(),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),
     };

@@ -2,7 +2,7 @@
 //!
 //! A stranger's run: the program is built, a directory is made with nothing in it but a few files, and every line of a
 //! `console` block that begins with `$` is run there by a shell, page by page. A command ends with 0, or with the number in
-//! `# exits with N` behind it. Snippets of Rust are documentation tests of the package `poach-guide`, which `cargo test` runs;
+//! `# exits with N` behind it. A picture that a command makes, under the name of one in `pictures/`, must be that picture; `--pictures` puts the new ones there. Snippets of Rust are documentation tests of the package `poach-guide`, which `cargo test` runs;
 //! here it is only asked that no page is left out of them or of the summary. `--book` makes the pages with mdBook.
 
 use std::collections::BTreeSet;
@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// Make the pages, too, into `target/guide/book`, with mdBook, which is built by cargo if it is not installed.
     #[arg(long)]
     book: bool,
+    /// Replace the pictures of the pages by those that their commands make.
+    #[arg(long)]
+    pictures: bool,
 }
 
 /// A command of a page, and how it ends.
@@ -41,6 +44,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for page in &pages {
         let text = read(&guide.join("pages").join(page))?;
         commands += run_page(page, &text, &programs)?;
+        compare_pictures(
+            page,
+            &scratch_of(page)?,
+            &guide.join("pages/pictures"),
+            options.pictures,
+        )?;
     }
     if options.book {
         make_book(&guide)?;
@@ -115,9 +124,41 @@ fn run_page(page: &str, text: &str, programs: &Path) -> Result<usize> {
     Ok(lines.len())
 }
 
+/// Compares what a page's commands have drawn with the pictures of the same names, or replaces these.
+///
+/// # Errors
+///
+/// If one of them has changed.
+fn compare_pictures(page: &str, made: &Path, pictures: &Path, replace: bool) -> Result<()> {
+    if !made.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(made)? {
+        let path = entry?.path();
+        let shown = pictures.join(path.file_name().unwrap_or_default());
+        if path.extension().is_none_or(|end| end != "svg") || !shown.is_file() {
+            continue;
+        }
+        if replace {
+            fs::copy(&path, &shown)
+                .with_context(|| format!("could not write {}", shown.display()))?;
+        }
+        ensure!(
+            read(&path)? == read(&shown)?,
+            "guide: {page} shows {}, but its command draws something else now: `cargo xtask guide --pictures` replaces it",
+            shown.display()
+        );
+    }
+    Ok(())
+}
+
+fn scratch_of(page: &str) -> Result<PathBuf> {
+    Ok(target_directory()?.join("guide/run").join(page))
+}
+
 /// An empty directory with a few files.
 fn scratch(page: &str) -> Result<PathBuf> {
-    let directory = target_directory()?.join("guide/run").join(page);
+    let directory = scratch_of(page)?;
     if directory.exists() {
         fs::remove_dir_all(&directory)
             .with_context(|| format!("could not empty {}", directory.display()))?;
@@ -200,6 +241,21 @@ mod tests {
         assert_eq!(run_page("a test's.md", page, programs).unwrap(), 2);
         let error = run_page("a test's.md", "```console\n$ exit 3\n```\n", programs).unwrap_err();
         assert!(error.to_string().contains("a test's.md: `exit 3`"), "{error}");
+    }
+
+    #[test]
+    fn a_picture_that_is_not_what_its_command_draws_is_an_error() {
+        let (made, shown) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let compare = |replace| compare_pictures("a.md", made.path(), shown.path(), replace);
+        // Nothing is shown under that name.
+        fs::write(made.path().join("a.svg"), "<svg>new</svg>").unwrap();
+        compare(false).unwrap();
+        fs::write(shown.path().join("a.svg"), "<svg>old</svg>").unwrap();
+        let error = compare(false).unwrap_err().to_string();
+        assert!(error.contains("a.md") && error.contains("--pictures"), "{error}");
+        compare(true).unwrap();
+        assert_eq!(fs::read_to_string(shown.path().join("a.svg")).unwrap(), "<svg>new</svg>");
+        compare(false).unwrap();
     }
 
     #[test]

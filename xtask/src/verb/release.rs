@@ -97,6 +97,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// `cargo xtask interface`: the public items of the last release are still there, if the version in `Cargo.toml` promises that.
+pub(crate) fn interface() -> Result<()> {
+    let root = workspace::root();
+    let now = Workspace::load()?.version().context("the packages have no common version")?;
+    let Some(last) = last_tag(&git(&root, &["tag", "--list", "v*"])) else {
+        eprintln!("interface: no version was tagged yet, so there is no interface to keep");
+        return Ok(());
+    };
+    check_interface(&last, &now.parse()?)?;
+    eprintln!("interface: what {last} promised is still there, as far as {now} promises it");
+    Ok(())
+}
+
 /// What git prints, in a directory.
 fn git(at: &Path, arguments: &[&str]) -> String {
     Step::program("git").args(arguments).within(at).output().trim().to_owned()
