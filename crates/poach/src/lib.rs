@@ -5,12 +5,12 @@
 //! | you have | use |
 //! |---|---|
 //! | two computations | [`join`]; where a fork must cost next to nothing, [`Worker::join`] |
-//! | a loop | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; one that may fail, [`try_par_for`]; a slice to sort, [`par_sort`] |
+//! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; one that may fail, [`try_par_for`]; over an iterator, [`par_bridge`]; a slice to sort, [`par_sort`] |
 //! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
 //! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
-//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`set_global_builder`] |
+//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`Builder::build_global`], or, in a library, [`set_global_builder`] |
 //! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
 //! | tasks from producer threads for consumer threads | [`pool::TaskPool`] |
 //! | a scheduler of your own | [`deque`] |
@@ -27,6 +27,9 @@
 //!
 //! let numbers: Vec<u64> = (0..100_000).collect();
 //! assert_eq!(sum(&numbers), 4_999_950_000);
+//!
+//! // The same as a loop, which splits itself.
+//! assert_eq!(poach::par_reduce(&numbers, || 0, |sum, n| sum + n, |a, b| a + b), 4_999_950_000);
 //! ```
 //!
 //! Functions that are called outside of any pool use the [global pool](global). Its first use creates it, with one worker for each
@@ -36,27 +39,28 @@
 //!
 //! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
 //! |---|---|---|---|---|---|
-//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; a call from outside begins on the caller's own thread, always |
+//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; the first closure always runs on the calling thread |
 //! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the one that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
-//! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future, and may be [joined](JoinHandle::join) |
-//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | what runs is not stopped: it asks |
-//! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`] | on the pool's own threads, always; [`ThreadPool::run`] on the caller's |
-//! | `par_iter().for_each`, `.map().collect()` | | | | [`par_for`], [`par_map`] | a dozen loops, no iterators: where adaptors are wanted take rayon, over Poach's scheduler (`compat/rayon-core`) |
+//! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
+//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a task that runs is not stopped: it asks its token |
+//! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread |
+//! | `par_iter`, `par_iter_mut`, `into_par_iter`: `.for_each`, `.map().collect()`, `.fold().reduce()` | | | | [`par_for`], [`par_map`], [`par_reduce`] of `&v`, `&mut v`, `v`, `a..b` | no other adaptors: for those use rayon over Poach's scheduler (`compat/rayon-core`) |
+//! | `.zip()`, `.enumerate()` | | | | `(&a, &b)`, `(0..a.len(), &a)` as the [`Items`] of a loop | |
 //! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
-//! | `ThreadPoolBuilder`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::with_config`; `lace_start` | [`ThreadPool::builder`], `POACH_THREADS` | nothing has to be started: the global pool is made when it is first used |
+//! | `ThreadPoolBuilder`, `build_global`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::new`, `with_config`; `lace_start` | [`ThreadPool::new`], [`ThreadPool::builder`], [`Builder::build_global`], `POACH_THREADS` | |
 //! | `yield_now` | | `task::yield_now` | | [`yield_now`] | runs another task on top of this one |
-//! | | | `block_in_place` | | [`blocking`] | needs [spare](Builder::spares) threads, else it only keeps other work away |
-//! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | no fence in the owner's pop |
-//! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], where order does not matter; its async gets (feature `async`) and handles in any `select!` | disconnected when one side is gone |
+//! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](Builder::spares) ones |
+//! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | the owner's pop has no fence |
+//! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`]; with the feature `async`, its gets are futures for any `select!` | no order is promised |
 //!
-//! The crate's directory `examples/` has a program for each.
+//! The crate's `examples/` has a program for each.
 //!
-//! In an async program, await the handle of a [`spawn`]. Do not call [`join`] on a thread of the executor: that thread would run Poach's tasks meanwhile.
+//! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called on a thread of the executor keeps that thread until it ends.
 
 pub use poach_runtime::{
     BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
-    FnContext, Grain, Index, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope,
+    FnContext, Grain, Index, Items, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope,
     ScopeFifo, ScopedJoinHandle, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology,
     TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
     current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,

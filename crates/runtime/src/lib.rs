@@ -1,36 +1,49 @@
-//! Fork-join task parallelism on the split deque.
+//! Fork-join task parallelism by work stealing: the scheduler of Poach.
 //!
-//! The runtime of Poach: [`join`], [`scope`] and [`spawn`] on a [`ThreadPool`] whose workers steal
-//! from each other, and the worker-passing form, [`Worker::join`], which costs a fork a few plain
-//! stores. Programs name it through `poach`, which re-exports all of it; so do the examples here.
+//! Programs use it through the crate `poach`, which re-exports all of it; the examples here say `poach::`, too. The page of `poach` lists what there
+//! is to use for what, and what users of rayon, crossbeam, tokio, chili and Lace will look for.
 //!
-//! | module | what is in it |
+//! ```
+//! # use poach_runtime as poach;
+//! let (a, b) = poach::join(|| 6 * 7, || "answers"); // two calls, perhaps at once
+//! assert_eq!((a, b), (42, "answers"));
+//!
+//! let squares = poach::par_map(0..5, |n| n * n); // a loop
+//! assert_eq!(squares, [0, 1, 4, 9, 16]);
+//!
+//! let handle = poach::spawn(|| "done"); // a task in the background
+//! assert_eq!(handle.join()?, "done");
+//! # Ok::<(), poach::JoinError>(())
+//! ```
+//!
+//! # Modules
+//!
+//! | module | contents |
 //! |---|---|
 //! | `api` | what users call: `join`, `scope`, `spawn`, `broadcast`, loops |
-//! | `pool` | pools: how they are made, where their threads come from, what they do |
-//! | `job` | closures that leave the frame or the thread that made them; all unsafe code |
+//! | `pool` | pools, their builder and their threads |
+//! | `job` | closures that leave the stack frame or the thread that made them; all unsafe code |
 //! | `scheduler` | workers: finding work, stealing, waiting, sleeping |
 //! | `observe` | counters, and a timeline |
 //! | [`topology`] | the machine's processors |
 //! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
-
 //!
 //! # Terms
 //!
 //! | term | what it means here |
 //! |---|---|
-//! | worker | a thread that runs tasks of a pool. The pool's *own* workers are its threads; *spare* ones replace those that [block](blocking()); a *guest* is a thread from outside, while it runs a region |
-//! | slot | a worker's index in its pool, and what stands there: its deques, its mail, its counters. First the regular workers', then the spare ones', then those of guests |
+//! | worker | a thread that runs tasks of a pool. The pool's *own* workers are its threads. *Spare* workers replace those that [block](blocking()). A *guest* is a thread from outside while it runs a region |
+//! | slot | a worker's index in its pool, and what is stored under it: deques, inbox, counters. The regular workers come first, then the spare ones, then guests |
 //! | place | a slot that a guest may take, for as long as its region lasts |
 //! | frame | what a pool works in while it is [interrupted](interrupt()): the same workers, with other deques |
 //! | fork, task | the second half of a join, until it is taken; a spawned closure |
-//! | owner, victim, thief | the worker whose deque it is; the same, seen by the worker that steals; the worker that steals |
-//! | private, shared, split | a task that only its owner can take; one that thieves can; the index between them |
-//! | request, exposure | a thief asks the owner to share; a thief moves the split itself, because the owner does not come to its deque |
-//! | region | what a program runs in parallel between two sequential parts: a join, a scope, a loop, with all that it calls |
-//! | searcher, sleeper, follower | a worker that looks for work; one that sleeps; one that waits and may take only forks of a few workers |
-//! | nap, rest | a sleep that ends by itself; a pause of a thief whose steals were not worth their cost |
-//! | wait | what a worker does while the other half of its join, its scope or its handle is not done: see [`Waiting`] |
+//! | owner, victim, thief | the worker that a deque belongs to; the worker that is stolen from; the worker that steals |
+//! | private, shared, split | a task that only the owner can take; a task that thieves can take, too; the index between the two parts of a deque |
+//! | request, exposure | a thief asks the owner to share tasks; a thief moves the split itself, because the owner does not answer |
+//! | region | what a program runs in parallel between two sequential parts: a join, a scope or a loop, with all that it calls |
+//! | searcher, sleeper, follower | a worker that looks for work; a worker that sleeps; a worker that waits and takes forks of a few workers only |
+//! | nap, rest | a sleep with a time limit; a pause of a thief whose steals were not worth their cost |
+//! | wait | what a worker does until the other half of its join, its scope or its handle's task has ended: see [`Waiting`] |
 //! | registry | what the workers of a pool share |
 
 mod api;
@@ -60,6 +73,7 @@ pub use api::grain::Grain;
 pub use api::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
 pub use api::index::Index;
 pub use api::interrupt::{check, interrupt};
+pub use api::items::Items;
 pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use api::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
 pub use api::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};

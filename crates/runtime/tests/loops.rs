@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_runtime::{
-    Index, ThreadPool, par_bridge, par_for, par_for_init, par_map, par_map_init, par_reduce,
+    Index, Items, ThreadPool, par_bridge, par_for, par_for_init, par_map, par_map_init, par_reduce,
     par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
     par_sort_unstable_by_key, try_par_for, try_par_map, try_par_reduce,
 };
@@ -35,6 +35,109 @@ fn ranges_of_all_integers_are_counted() {
         assert_eq!((counts(-300..300_i16), counts(3..3_i32), counts(1..9_u32)), (600, 0, 8));
         assert_eq!(par_reduce(-100..0, || 0, |sum, i: i32| sum + i, |a, b| a + b), -5050);
     });
+}
+
+#[test]
+fn inclusive_ranges_have_their_last_integer() {
+    on_pools(|| {
+        let sum = |sum: i64, i: u8| sum + i64::from(i);
+        assert_eq!(par_reduce(0..=u8::MAX, || 0, sum, |a, b| a + b), 32_640);
+        assert_eq!(par_map(i8::MIN..=i8::MAX, |i| i).len(), 256);
+        assert_eq!(par_map(u64::MAX..=u64::MAX, |i| i), [u64::MAX]);
+        assert_eq!(par_map(-2..=2_isize, |i| i * i), [4, 1, 0, 1, 4]);
+        #[expect(clippy::reversed_empty_ranges)]
+        let empty = 3..=2_u32;
+        assert!(par_map(empty, |i| i).is_empty());
+        let mut used_up = 7..=7_usize;
+        assert_eq!(used_up.next(), Some(7));
+        assert!(par_map(used_up, |i| i).is_empty());
+    });
+}
+
+#[test]
+fn a_loop_too_long_to_be_counted_is_refused() {
+    let refused = std::panic::catch_unwind(|| par_for(0..=u64::MAX, |_| ()));
+    let payload = refused.unwrap_err();
+    let message = payload.downcast_ref::<String>().cloned();
+    let message = message.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
+    assert!(message.is_some_and(|message| message.contains("usize::MAX iterations")));
+}
+
+#[test]
+fn slices_vectors_and_arrays_are_gone_over_as_they_are_given() {
+    on_pools(|| {
+        let mut items: Vec<usize> = (0..ITEMS).collect();
+        let count = AtomicUsize::new(0);
+        let add = |i: usize| _ = count.fetch_add(i, Ordering::Relaxed);
+        par_for(&items, |&i| add(i));
+        par_for(&items[..], |&i| add(i));
+        par_for(&mut items, |i| add(std::mem::replace(i, *i + 1)));
+        par_for(&mut items[..], |i| *i -= 1);
+        par_for(items.clone(), add);
+        assert_eq!(count.into_inner(), 4 * (ITEMS * (ITEMS - 1) / 2));
+        assert!(items.iter().copied().eq(0..ITEMS));
+        let mut three = [1, 2, 3];
+        par_for(&mut three, |n| *n *= 2);
+        assert_eq!(par_reduce(&three, || 0, |sum, n| sum + n, |a, b| a + b), 12);
+        // A result may borrow from its item.
+        let words = ["to be", "or not"].map(str::to_owned);
+        let firsts: Vec<&str> = par_map(&words, |words| words.split(' ').next().unwrap());
+        assert_eq!(firsts, ["to", "or"]);
+    });
+}
+
+#[test]
+fn items_of_several_are_side_by_side_until_the_shortest_ends() {
+    on_pools(|| {
+        let factors: Vec<usize> = (0..ITEMS).collect();
+        let mut values = vec![1; ITEMS + 7];
+        par_for((&factors, &mut values), |(factor, value)| *value *= factor);
+        assert!(values[..ITEMS] == factors && values[ITEMS..] == [1; 7]);
+        let names: Vec<String> = (0..ITEMS / 2).map(|i| i.to_string()).collect();
+        let with_index = par_map((0..ITEMS, &factors, names), |(i, &factor, name)| {
+            assert_eq!((factor, name), (i, i.to_string()));
+            i
+        });
+        assert!(with_index.into_iter().eq(0..ITEMS / 2));
+    });
+}
+
+#[test]
+fn items_that_are_owned_are_each_dropped_once() {
+    struct Counts<'c>(&'c AtomicUsize, usize);
+    impl Drop for Counts<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    on_pools(|| {
+        for fails in [ITEMS / 2, ITEMS] {
+            let dropped = AtomicUsize::new(0);
+            let items: Vec<_> = (0..ITEMS).map(|at| Counts(&dropped, at)).collect();
+            let kept =
+                try_par_map(items, |item| if item.1 == fails { Err(fails) } else { Ok(item) });
+            assert_eq!(kept.as_ref().err().copied(), (fails < ITEMS).then_some(fails));
+            assert!(fails < ITEMS || dropped.load(Ordering::Relaxed) == 0);
+            drop(kept);
+            assert_eq!(dropped.into_inner(), ITEMS);
+        }
+    });
+}
+
+#[test]
+fn a_pool_without_settings_has_the_default_number_of_workers() {
+    let by_default = ThreadPool::builder().build().unwrap().threads();
+    assert_eq!(ThreadPool::new().unwrap().threads(), by_default);
+}
+
+/// For code that is generic over what it loops over.
+#[test]
+fn what_a_loop_goes_over_has_a_name() {
+    fn longest<'t, I: Items<Item = &'t String>>(items: I) -> usize {
+        par_reduce(items, || 0, |most, text| most.max(text.len()), usize::max)
+    }
+    let texts = vec!["to".to_owned(), "be or not".to_owned()];
+    assert_eq!((longest(&texts), longest(&texts[..1])), (9, 2));
 }
 
 #[test]

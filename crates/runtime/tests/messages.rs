@@ -35,6 +35,18 @@ fn said(program: &str) -> String {
 }
 
 #[test]
+fn who_gives_an_iterator_to_a_loop_is_told_what_it_takes() {
+    let text = said(
+        "pub fn f(lines: &str) {
+             poach_runtime::par_for(lines.lines(), |_| ());
+         }",
+    );
+    assert!(text.contains("a parallel loop cannot go over `") && text.contains("Lines<"), "{text}");
+    assert!(text.contains("for an iterator use `par_bridge`"), "{text}");
+    assert!(text.lines().count() < 40, "{text}");
+}
+
+#[test]
 fn who_captures_the_outer_worker_is_told_what_to_do() {
     let text = said(
         "pub fn f(mut w: poach_runtime::Worker<'_>, n: u64) -> u64 {

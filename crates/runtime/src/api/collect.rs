@@ -1,27 +1,28 @@
 //! Loops that collect, that stop at the first error, that keep a state for each run, and one over an iterator.
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use super::index::{Index, each};
+use super::items::Items;
+use super::items::sealed::Piece;
 use super::parallel::{Loop, enter, par_reduce};
 
-/// Calls `f` with each item of `items`, perhaps in parallel, and collects the results in order.
-///
-/// Each run of neighbouring items that one worker takes fills a vector, and these are joined.
+/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What `items` may be: [`Items`].
 ///
 /// ```
 /// # use poach_runtime as poach;
 /// let lengths = poach::par_map(&["to", "be", "or", "not"], |word| word.len());
 /// assert_eq!(lengths, [2, 2, 2, 3]);
+/// assert_eq!(poach::par_map(1..=4, |n| n * n), [1, 4, 9, 16]);
 /// ```
 ///
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn par_map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+#[doc(alias = "collect")]
+#[doc(alias = "map")]
+pub fn par_map<I: Items, R: Send>(items: I, f: impl Fn(I::Item) -> R + Sync) -> Vec<R> {
     par_map_init(items, || (), |(), item| f(item))
 }
 
@@ -40,18 +41,22 @@ pub fn par_map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn par_map_init<T: Sync, S: Send, R: Send>(
-    items: &[T],
+#[doc(alias = "map_init")]
+pub fn par_map_init<I: Items, S: Send, R: Send>(
+    items: I,
     init: impl Fn() -> S + Sync,
-    f: impl Fn(&mut S, &T) -> R + Sync,
+    f: impl Fn(&mut S, I::Item) -> R + Sync,
 ) -> Vec<R> {
-    let fold = |(mut state, mut results): (Option<S>, Vec<R>), index: usize| {
-        results.push(f(state.get_or_insert_with(&init), &items[index]));
+    let step = |(mut state, mut results): (Option<S>, Vec<R>), piece: I::Piece| {
+        let each = |item| f(state.get_or_insert_with(&init), item);
+        results.extend(piece.each().map(each));
         (state, results)
     };
-    par_reduce(0..items.len(), || (None, Vec::new()), fold, append).1
+    let identity = || (None, Vec::new());
+    enter(items.into_piece(), &Loop { identity, step, combine: append }).1
 }
 
+/// Joins the results of two neighbouring runs. The state of the first is kept, for the run goes on with it.
 fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) {
     if first.1.is_empty() {
         return second;
@@ -60,7 +65,7 @@ fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) 
     first
 }
 
-/// [`par_for`](crate::par_for()), with a state for each run of neighbouring indices, made by `init`.
+/// [`par_for`](crate::par_for()), with a state for each run of neighbouring items, made by `init`.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -77,20 +82,21 @@ fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) 
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn par_for_init<I: Index, S: Send>(
-    range: Range<I>,
+#[doc(alias = "for_each_init")]
+pub fn par_for_init<I: Items, S: Send>(
+    items: I,
     init: impl Fn() -> S + Sync,
-    f: impl Fn(&mut S, I) + Sync,
+    f: impl Fn(&mut S, I::Item) + Sync,
 ) {
-    let fold = |mut state: Option<S>, index| {
-        f(state.get_or_insert_with(&init), index);
+    let fold = |mut state: Option<S>, item| {
+        f(state.get_or_insert_with(&init), item);
         state
     };
-    par_reduce(range, || None, fold, |first, _| first);
+    par_reduce(items, || None, fold, |first, _| first);
 }
 
-/// [`par_for`](crate::par_for()), until one of the calls returns an error: then no worker begins another call, and the error is returned, the one of the
-/// lowest index if there are several.
+/// [`par_for`](crate::par_for()), until one of the calls returns an error. No worker begins another call then, and the error is returned; of
+/// several errors, that of the first item.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -105,11 +111,13 @@ pub fn par_for_init<I: Index, S: Send>(
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn try_par_for<I: Index, E: Send>(
-    range: Range<I>,
-    f: impl Fn(I) -> Result<(), E> + Sync,
+#[doc(alias = "try_for_each")]
+#[doc(alias = "find_any")]
+pub fn try_par_for<I: Items, E: Send>(
+    items: I,
+    f: impl Fn(I::Item) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    try_par_reduce(range, || (), |(), index| f(index), |(), ()| Ok(()))
+    try_par_reduce(items, || (), |(), item| f(item), |(), ()| Ok(()))
 }
 
 /// [`par_map`], until one of the calls returns an error, as [`try_par_for`].
@@ -127,28 +135,25 @@ pub fn try_par_for<I: Index, E: Send>(
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn try_par_map<T: Sync, R: Send, E: Send>(
-    items: &[T],
-    f: impl Fn(&T) -> Result<R, E> + Sync,
+pub fn try_par_map<I: Items, R: Send, E: Send>(
+    items: I,
+    f: impl Fn(I::Item) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    let fold = |mut results: Vec<R>, index: usize| {
-        results.push(f(&items[index])?);
+    let fold = |mut results: Vec<R>, item| {
+        results.push(f(item)?);
         Ok(results)
     };
     let combine = |first, second| Ok(append(((), first), ((), second)).1);
-    try_par_reduce(0..items.len(), Vec::new, fold, combine)
+    try_par_reduce(items, Vec::new, fold, combine)
 }
 
 /// [`par_reduce`], until `fold` or `combine` returns an error, as [`try_par_for`].
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let sum = |range| {
-///     let add = |a: u8, b: u8| a.checked_add(b).ok_or("too much");
-///     poach::try_par_reduce(range, || 0, add, add)
-/// };
-/// assert_eq!(sum(0..20), Ok(190));
-/// assert_eq!(sum(0..40), Err("too much"));
+/// let add = |a: u8, b: u8| a.checked_add(b).ok_or("too much");
+/// assert_eq!(poach::try_par_reduce(0..20, || 0, add, add), Ok(190));
+/// assert_eq!(poach::try_par_reduce(0..40, || 0, add, add), Err("too much"));
 /// ```
 ///
 /// # Errors
@@ -158,10 +163,10 @@ pub fn try_par_map<T: Sync, R: Send, E: Send>(
 /// # Panics
 ///
 /// As [`par_for`](crate::par_for()).
-pub fn try_par_reduce<I: Index, R: Send, E: Send>(
-    range: Range<I>,
+pub fn try_par_reduce<I: Items, R: Send, E: Send>(
+    items: I,
     identity: impl Fn() -> R + Sync,
-    fold: impl Fn(R, I) -> Result<R, E> + Sync,
+    fold: impl Fn(R, I::Item) -> Result<R, E> + Sync,
     combine: impl Fn(R, R) -> Result<R, E> + Sync,
 ) -> Result<R, E> {
     let failed: <Machine as Memory>::Word = Word::new(0);
@@ -172,25 +177,25 @@ pub fn try_par_reduce<I: Index, R: Send, E: Send>(
         }
         result
     };
-    let step = |result: Result<R, E>, range: Range<I>| {
+    let step = |result: Result<R, E>, piece: I::Piece| {
         let mut result = result?;
-        for index in each(range) {
+        for item in piece.each() {
             if failed.load(Ordering::Relaxed) != 0 {
                 break;
             }
-            result = checked(fold(result, index))?;
+            result = checked(fold(result, item))?;
         }
         Ok(result)
     };
     let combine = |first: Result<R, E>, second: Result<R, E>| checked(combine(first?, second?));
-    enter(range, &Loop { identity: || Ok(identity()), step, combine })
+    enter(items.into_piece(), &Loop { identity: || Ok(identity()), step, combine })
 }
 
-/// Calls `f` with each item of an iterator, on all workers of the pool: for what can only be asked for one after the other, a reader's
-/// lines, a channel's messages.
+/// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's lines or a channel's messages, which come one
+/// after the other.
 ///
-/// The iterator is asked under a lock, for one item at a time, so the items should take microseconds; a slice is better
-/// looped over with [`par_map`] or [`par_chunks`](crate::par_chunks). Its `next` must not wait for tasks of the pool. In no order.
+/// One worker at a time calls `next`, under a lock. So a call of `f` should take some microseconds at least; slices and ranges are
+/// better looped over with [`par_for`](crate::par_for()). `next` must not wait for tasks of the pool.
 ///
 /// ```
 /// # use poach_runtime as poach;

@@ -9,6 +9,7 @@ pub(crate) mod grain;
 pub(crate) mod handle;
 pub(crate) mod index;
 pub(crate) mod interrupt;
+pub(crate) mod items;
 pub(crate) mod join;
 pub(crate) mod parallel;
 pub(crate) mod scope;

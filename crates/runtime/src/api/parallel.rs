@@ -1,4 +1,4 @@
-//! Loops over a range or a slice, split as far as there are workers to share them.
+//! Loops over ranges and slices, split as far as there are workers to share them.
 //!
 //! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is not cut
 //! into pieces beforehand. The worker that runs a piece runs a few iterations, then looks round: if another worker
@@ -9,9 +9,8 @@
 //! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
 //! looks, an eighth of what was left at most: iterations must not wait for each other.
 
-use std::ops::Range;
-
-use super::index::{Index, Piece, each};
+use super::items::Items;
+use super::items::sealed::Piece;
 use crate::api::scope::Scope;
 use crate::job::current::Local;
 use crate::job::token::Worker;
@@ -19,34 +18,33 @@ use crate::job::token::Worker;
 /// Iterations between two looks never get more than this part of what is left.
 const PART: usize = 8;
 
-/// Calls `f` with each index of `range`, perhaps in parallel.
+/// Calls `f` with each of `items`, perhaps in parallel: the integers of a range, or the items of a slice or a vector (see [`Items`]).
 ///
-/// It starts on the calling thread; if that is no worker, it is one more worker of the global pool for as long (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)). Needs no grain: a call
-/// of `f` may take a nanosecond or a second. Calls must not wait for each other: several may be made in a
-/// row by one worker. The other iterations run on the pool's threads. While it waits for those that were stolen, a worker does what it does in
-/// a [`join`](crate::join()): what its pool's [`Waiting`](crate::Waiting) says.
+/// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
+/// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
+/// of a pool works for the global pool until the loop ends (see [`Builder::callers_work`](crate::Builder::callers_work)). What a worker does while it waits for
+/// a part that was stolen is up to its pool's [`Waiting`](crate::Waiting).
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-///
-/// let sum = AtomicUsize::new(0);
-/// poach::par_for(0..1000, |i| {
-///     sum.fetch_add(i, Ordering::Relaxed);
-/// });
-/// assert_eq!(sum.into_inner(), 499_500);
+/// let mut numbers = [1, 2, 3];
+/// poach::par_for(&mut numbers, |number| *number *= 2);
+/// assert_eq!(numbers, [2, 4, 6]);
 /// ```
 ///
 /// # Panics
 ///
 /// With the payload of one of the calls that panicked; which others have been made is then not
-/// specified.
-pub fn par_for<I: Index>(range: Range<I>, f: impl Fn(I) + Sync) {
-    par_reduce(range, || (), |(), i| f(i), |(), ()| ());
+/// specified. If a range has more than `usize::MAX` integers.
+#[doc(alias = "for_each")]
+#[doc(alias = "into_par_iter")]
+#[doc(alias = "par_iter")]
+#[doc(alias = "par_iter_mut")]
+pub fn par_for<I: Items>(items: I, f: impl Fn(I::Item) + Sync) {
+    par_reduce(items, || (), |(), item| f(item), |(), ()| ());
 }
 
-/// Folds the indices of `range`, perhaps in parallel: each run of neighbouring indices starts from
+/// Folds `items`, perhaps in parallel: each run of neighbouring items starts from
 /// `identity` and goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
 ///
 /// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to it, and
@@ -54,23 +52,25 @@ pub fn par_for<I: Index>(range: Range<I>, f: impl Fn(I) + Sync) {
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
-/// let largest =
-///     poach::par_reduce(0..1000, || 0.0, |max, i| numbers[i].max(max), f64::max);
-/// assert_eq!(largest, 999.0);
+/// let numbers: Vec<u64> = (1..=1000).collect();
+/// let sum = poach::par_reduce(&numbers, || 0, |sum, number| sum + number, |a, b| a + b);
+/// assert_eq!(sum, 500_500);
 /// ```
 ///
 /// # Panics
 ///
 /// As [`par_for`].
-pub fn par_reduce<I: Index, R: Send>(
-    range: Range<I>,
+#[doc(alias = "fold")]
+#[doc(alias = "reduce")]
+#[doc(alias = "sum")]
+pub fn par_reduce<I: Items, R: Send>(
+    items: I,
     identity: impl Fn() -> R + Sync,
-    fold: impl Fn(R, I) -> R + Sync,
+    fold: impl Fn(R, I::Item) -> R + Sync,
     combine: impl Fn(R, R) -> R + Sync,
 ) -> R {
-    let step = |result, range: Range<I>| each(range).fold(result, &fold);
-    enter(range, &Loop { identity, step, combine })
+    let step = |result, piece: I::Piece| piece.each().fold(result, &fold);
+    enter(items.into_piece(), &Loop { identity, step, combine })
 }
 
 /// Calls `f` with each chunk of `size` items of `items` and its number, perhaps in parallel. The last
@@ -110,11 +110,8 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + S
 /// If `size` is zero. Else as [`par_for`].
 pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Sync) {
     assert!(size > 0, "chunks of no items: give a size of at least 1");
-    let step = |(), chunks: Chunks<'_, T>| {
-        for (index, chunk) in chunks.items.chunks_mut(chunks.size).enumerate() {
-            f(chunks.first + index, chunk);
-        }
-    };
+    let step =
+        |(), chunks: Chunks<'_, T>| chunks.each().for_each(|(number, chunk)| f(number, chunk));
     enter(Chunks { items, size, first: 0 }, &Loop { identity: || (), step, combine: |(), ()| () });
 }
 
@@ -213,8 +210,8 @@ impl Worker<'_> {
     /// # Panics
     ///
     /// As it does.
-    pub fn par_for<I: Index>(&mut self, range: Range<I>, f: impl Fn(I) + Sync) {
-        self.par_reduce(range, || (), |(), i| f(i), |(), ()| ());
+    pub fn par_for<I: Items>(&mut self, items: I, f: impl Fn(I::Item) + Sync) {
+        self.par_reduce(items, || (), |(), item| f(item), |(), ()| ());
     }
 
     /// [`par_reduce`] from this worker.
@@ -222,15 +219,15 @@ impl Worker<'_> {
     /// # Panics
     ///
     /// As it does.
-    pub fn par_reduce<I: Index, R: Send>(
+    pub fn par_reduce<I: Items, R: Send>(
         &mut self,
-        range: Range<I>,
+        items: I,
         identity: impl Fn() -> R + Sync,
-        fold: impl Fn(R, I) -> R + Sync,
+        fold: impl Fn(R, I::Item) -> R + Sync,
         combine: impl Fn(R, R) -> R + Sync,
     ) -> R {
-        let step = |result, range: Range<I>| each(range).fold(result, &fold);
-        run(self.reborrow(), range, &Loop { identity, step, combine })
+        let step = |result, piece: I::Piece| piece.each().fold(result, &fold);
+        run(self.reborrow(), items.into_piece(), &Loop { identity, step, combine })
     }
 }
 
@@ -241,7 +238,9 @@ struct Chunks<'s, T> {
     first: usize,
 }
 
-impl<T: Send> Piece for Chunks<'_, T> {
+impl<'s, T: Send> Piece for Chunks<'s, T> {
+    type Item = (usize, &'s mut [T]);
+
     fn length(&self) -> usize {
         self.items.len().div_ceil(self.size)
     }
@@ -250,5 +249,9 @@ impl<T: Send> Piece for Chunks<'_, T> {
         let Chunks { items, size, first } = self;
         let (left, right) = items.split_at_mut(at * size);
         (Chunks { items: left, size, first }, Chunks { items: right, size, first: first + at })
+    }
+
+    fn each(self) -> impl Iterator<Item = Self::Item> {
+        (self.first..).zip(self.items.chunks_mut(self.size))
     }
 }

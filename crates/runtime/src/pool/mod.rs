@@ -17,6 +17,8 @@ use std::thread::JoinHandle as ThreadHandle;
 pub use builder::Builder;
 pub use global::{global, global_if_made, set_global_builder};
 
+use build_error::BuildError;
+
 use crate::job::current::Local;
 use crate::job::guests::Guests;
 use crate::job::shared::Shared;
@@ -28,9 +30,8 @@ use crate::scheduler::sleep::Caller;
 
 /// A pool of workers.
 ///
-/// Dropping it lets the workers finish what was spawned, ends them, and waits for them, unless it is
-/// dropped by one of them, or was [told not to wait](Builder::join_on_drop). Pools nest: a worker that installs into another pool keeps working for its
-/// own while it waits.
+/// Dropping it lets the workers finish what was spawned, ends them, and waits for them. A pool that is dropped by one of its own workers, or was [told not to
+/// wait](Builder::join_on_drop), does not wait. Pools nest: a worker that calls into another pool works for its own pool while it waits.
 pub struct ThreadPool {
     pub(crate) registry: Arc<Registry>,
     guests: Guests,
@@ -50,17 +51,34 @@ impl UnwindSafe for ThreadPool {}
 impl RefUnwindSafe for ThreadPool {}
 
 impl ThreadPool {
+    /// A pool with a worker for each processor, or with as many as the environment variable `POACH_THREADS` says. For all other settings
+    /// there is the [`builder`](ThreadPool::builder).
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::new()?;
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    pub fn new() -> Result<ThreadPool, BuildError> {
+        ThreadPool::builder().build()
+    }
+
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// The number of workers; spare ones and guests have [indices](ThreadPool::index_limit) from there on.
+    /// The number of regular workers. Spare workers and threads from outside have [indices](ThreadPool::index_limit) from this number on.
     pub fn threads(&self) -> usize {
         self.registry.threads
     }
 
-    /// What every [index](crate::current_thread_index) in this pool is below: [`threads`](ThreadPool::threads), and one more for each
-    /// [spare](Builder::spares) worker and each place of a [guest](Builder::callers_work). How long an array is that has an element for each.
+    /// The length of an array that has an element for each [index](crate::current_thread_index) in this pool: [`threads`](ThreadPool::threads), and one
+    /// more for each [spare](Builder::spares) worker and each [thread from outside](Builder::callers_work) that can work for the pool at the same time.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -81,16 +99,17 @@ impl ThreadPool {
     /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),
     /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
     ///
-    /// So `f` has the stack size, the thread-local variables and the handlers that the pool was built with, and
-    /// none of the caller's. On one of this pool's own threads it is a plain call; on any other it is handed over, which
-    /// takes tens of microseconds if all workers sleep. A worker of another pool runs any task of its own pool while it waits, on top of
-    /// the caller, which may hold a lock that the task wants; not with [`Waiting::Sleep`](crate::Waiting::Sleep), nor in [`blocking`](crate::blocking()).
-    /// [`run`](ThreadPool::run), [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the
-    /// calling thread: see [`Builder::callers_work`].
+    /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's. On one of this pool's own threads this is a plain call. On any
+    /// other thread `f` is handed over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run), [`join`](ThreadPool::join),
+    /// [`scope`](ThreadPool::scope) and the loops stay on the calling thread instead: see [`Builder::callers_work`].
+    ///
+    /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller. One of them may want a lock that the caller holds. To hold a
+    /// lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
     ///
     /// # Panics
     ///
     /// With `f`'s payload, if `f` panics.
+    #[doc(alias = "RUN")]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
             Some(local) if local.registry.serves(&self.registry) && !local.is_guest() => f(),
@@ -98,11 +117,10 @@ impl ThreadPool {
         })
     }
 
-    /// Runs `f` as a worker of this pool, with the worker's token, on the calling thread, and returns its result.
+    /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result.
     ///
-    /// As [`join`](ThreadPool::join): on a thread that is nobody's worker, `f` runs there, and the thread is one
-    /// more worker of this pool for as long; see [`Builder::callers_work`] for the exceptions. On a worker of this pool it is a plain
-    /// call. A worker of another pool hands `f` over, and works for its own pool while it waits, as in [`install`](ThreadPool::install).
+    /// A thread that is no worker works for this pool until `f` returns; see [`Builder::callers_work`] for the exceptions. On a worker of this pool this is
+    /// a plain call. A worker of another pool hands `f` over, as [`install`](ThreadPool::install) does.
     ///
     /// # Panics
     ///
