@@ -107,8 +107,8 @@ pub enum Steal<T> {
     Empty,
     /// Another thread was in the way: trying again at once may succeed.
     Retry,
-    /// The thief cannot tell whether the owner has taken the task already, and left it alone. Only
-    /// queues whose policy has a margin answer this; trying again helps when the owner has moved.
+    /// The thief cannot tell whether the owner has taken the task already, and has left it alone. Only
+    /// queues with the policy [`Bounded`] or [`Unbounded`] answer this. Trying again at once does not help: go on to another victim, as after `Empty`.
     Abort,
 }
 

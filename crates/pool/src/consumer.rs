@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -78,6 +79,7 @@ impl<T: Send> Consumer<T> {
     /// If the waker of a producer's future does, which is told that there is room. The task that was taken is kept, and is what this
     /// consumer's next get takes; if there is none, it is dropped with the consumer.
     #[inline]
+    #[doc(alias = "recv")]
     pub fn get(&mut self) -> Result<T, Closed> {
         match self.take() {
             Some(task) => Ok(task),
@@ -92,6 +94,7 @@ impl<T: Send> Consumer<T> {
     /// [`TryGetError::Empty`] if there was no task at an instant of this call;
     /// [`TryGetError::Closed`] if there will never be one.
     #[inline]
+    #[doc(alias = "try_recv")]
     pub fn try_get(&mut self) -> Result<T, TryGetError> {
         match self.take() {
             Some(task) => Ok(task),
@@ -108,6 +111,7 @@ impl<T: Send> Consumer<T> {
     /// # Errors
     ///
     /// [`GetTimeoutError::TimedOut`] or [`GetTimeoutError::Closed`].
+    #[doc(alias = "recv_timeout")]
     pub fn get_timeout(&mut self, timeout: Duration) -> Result<T, GetTimeoutError> {
         if let Some(task) = self.take() {
             return Ok(task);
@@ -141,7 +145,11 @@ impl<T: Send> Consumer<T> {
         core::iter::from_fn(|| self.take())
     }
 
-    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get).
+    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get). `for task in consumer` does
+    /// the same.
+    ///
+    /// The pool is closed by [`close`](crate::TaskPool::close), and when all producers *and all [`TaskPool`](crate::TaskPool)s*, which could make
+    /// another producer, have been dropped.
     pub fn iter(&mut self) -> impl Iterator<Item = T> {
         core::iter::from_fn(|| self.get().ok())
     }
@@ -196,6 +204,48 @@ impl<T: Send> Consumer<T> {
         }
         let shared = Arc::clone(&self.shared);
         shared.admission.tasks.sleep(deadline, || self.look())
+    }
+}
+
+/// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::iter`].
+pub struct IntoIter<T: Send>(Consumer<T>);
+
+impl<T: Send> Iterator for IntoIter<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.get().ok()
+    }
+}
+
+impl<T: Send> FusedIterator for IntoIter<T> {}
+
+impl<T: Send> fmt::Debug for IntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IntoIter").field(&self.0).finish()
+    }
+}
+
+/// As [`Consumer::iter`].
+///
+/// ```
+/// let pool = poach_pool::TaskPool::new();
+/// pool.producer().unwrap().put_many(1..=3).unwrap();
+/// let consumer = pool.consumer().unwrap();
+/// pool.close();
+/// let mut sum = 0;
+/// for task in consumer {
+///     sum += task;
+/// }
+/// assert_eq!(sum, 6);
+/// ```
+impl<T: Send> IntoIterator for Consumer<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter(self)
     }
 }
 

@@ -1,35 +1,51 @@
-//! Task pools: between threads that make tasks and threads that do them.
+//! [`TaskPool`] carries tasks from the threads that make them to the threads that do them, like a channel of many producers and many consumers that
+//! promises no order.
 //!
-//! [`TaskPool`] is what most programs want: SALSA, the pool of Gidron, Keidar, Perelman and Perez,
-//! with neither a fence nor a compare-and-swap on the fast path of a put or a get, and around it
-//! what a channel has: blocking, closing, a capacity, timeouts, async (feature `async`). It runs nothing: "task pool" is the papers' name
-//! for what holds tasks, and a program's own threads take them and run them. What runs tasks is `poach-runtime`'s `ThreadPool`. The name
-//! stays for that, and since a `WorkPool` would promise workers just as much.
+//! ```
+//! use poach_pool::TaskPool;
+//!
+//! let pool = TaskPool::bounded(100); // `TaskPool::new()` has no bound
+//! std::thread::scope(|scope| {
+//!     let consumer = pool.consumer().unwrap();
+//!     scope.spawn(move || {
+//!         for task in consumer {
+//!             std::hint::black_box(task);
+//!         }
+//!     });
+//!     let mut producer = pool.producer().unwrap();
+//!     producer.put_many(0..1000).unwrap();
+//!     pool.close(); // the consumer ends when the last task is taken
+//! });
+//! ```
+//!
+//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators, disconnection when one side is gone, and async puts and
+//! gets (feature `async`). It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose puts and gets have neither a fence nor a
+//! compare-and-swap on their fast paths.
+//!
+//! It runs nothing: threads of the program's own take the tasks and do them. "Task pool" is the papers' name for what holds
+//! tasks, and the reason that the type is not called `WorkPool`, which would promise workers just as much. A pool of threads that runs closures is `poach::ThreadPool`.
 //!
 //! # What order is promised
 //!
-//! None between producers, and none between the tasks of one: a producer spreads them over the consumers, theft or not
-//! ([`Builder::balancing`]). Those that go to one consumer come out in the order
-//! in which they were put, as long as nobody steals them; a stolen chunk is still emptied in its
-//! order, but by another consumer and before or after others. With one consumer, one producer and nobody that comes or goes, that is
-//! a queue's order. **If order matters, use a channel.**
-//! Use one, too, where tasks are few and each must be seen at once by whoever waits longest, or
-//! where a value must reach all of several receivers. A pool is for many tasks that anybody may do.
+//! None between producers, and none between the tasks of one producer, which spreads them over the consumers ([`Builder::balancing`]). Tasks that go to one
+//! consumer come out in the order in which they were put, unless another consumer steals them; a stolen chunk is still emptied in its
+//! order, but by another consumer, and before or after others. With one consumer and one producer, and while no others come or go, the order is
+//! that of a queue. **If order matters, use a channel.**
+//! Use one, too, if tasks are few and each must go to whoever has waited longest, or
+//! if a value must reach all of several receivers.
 //!
 //! # Waiting
 //!
-//! `get` looks 64 times and then sleeps. A put looks whether anybody sleeps, and then wakes one. The
-//! order between the two is kept by `membarrier(2)`, paid by who goes to sleep.
+//! [`Consumer::get`] looks 64 times and then sleeps. A put wakes one sleeping consumer, if there is one. That a put and a consumer about to sleep do not miss
+//! each other is ensured by `membarrier(2)`, which the consumer pays for.
 //!
 //! # Memory
 //!
-//! Chunks are recycled, and given back when the pool's last handle is dropped: a pool is as large as
-//! it was at its fullest.
+//! Chunks are used again, and freed when the pool's last handle is dropped. So a pool keeps the memory that it has used at its fullest.
 //!
 //! # Foreign code
 //!
-//! Where code that is not the pool's runs inside of a pool, no lock is held, and what was begun ends in order
-//! if it panics or uses the pool:
+//! A pool holds no lock while it calls code of its user's. That code may use the pool, and may panic:
 //!
 //! | code | where it runs | what was begun | if it panics |
 //! |---|---|---|---|
@@ -42,7 +58,7 @@
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
 //! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that takes a new seat | nothing | nothing has happened |
 //!
-//! A second panic while one unwinds ends the program, as everywhere. No other code of a user's runs in here: a
+//! A second panic while one unwinds aborts the program, as everywhere. No other code of a user's runs in here: a
 //! get or put never clones, compares or drops a task.
 //!
 //! # For authors of schedulers
@@ -84,7 +100,7 @@ mod shared_queue;
 pub mod stack;
 mod task_pool;
 
-pub use consumer::Consumer;
+pub use consumer::{Consumer, IntoIter};
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
 #[cfg(feature = "async")]
 pub use future::{Get, Put};

@@ -65,6 +65,7 @@ impl<T: Send> Producer<T> {
     ///
     /// [`PutError::Closed`], [`PutError::NoConsumer`] and [`PutError::OutOfMemory`] give the task back.
     #[inline]
+    #[doc(alias = "send")]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
         self.put_or(task, true)
     }
@@ -75,6 +76,7 @@ impl<T: Send> Producer<T> {
     ///
     /// [`PutError`] gives the task back.
     #[inline]
+    #[doc(alias = "try_send")]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
         self.put_or(task, false)
     }

@@ -43,18 +43,42 @@ pub const CHUNK_LENGTH: usize = 1000;
 /// });
 /// assert_eq!(sum, 500_500);
 /// ```
+#[doc(alias = "channel")]
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T: Send> TaskPool<T> {
-    /// A pool without a capacity.
+    /// A pool without a limit to the tasks that it holds.
     ///
     /// # Panics
     ///
     /// If there is no memory for it; [`builder`](TaskPool::builder) gives an error instead.
+    #[doc(alias = "unbounded")]
     pub fn new() -> Self {
         match Self::builder().build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A pool that holds at most `capacity` tasks: a put waits while it is full.
+    ///
+    /// ```
+    /// use poach_pool::{PutError, TaskPool};
+    ///
+    /// let pool = TaskPool::bounded(1);
+    /// let mut producer = pool.producer().unwrap();
+    /// assert_eq!(producer.try_put("first"), Ok(()));
+    /// assert_eq!(producer.try_put("second"), Err(PutError::Full("second")));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0: a pool cannot hand a task from thread to thread without holding it. If there is no memory.
+    /// [`Builder::build`] gives an error instead.
+    pub fn bounded(capacity: usize) -> Self {
+        match Self::builder().capacity(capacity).build() {
             Ok(pool) => pool,
             Err(error) => panic!("{error}"),
         }
@@ -78,6 +102,7 @@ impl<T: Send> TaskPool<T> {
     /// # Errors
     ///
     /// [`NoHandle`]; the limit is 4096 producers at a time.
+    #[doc(alias = "Sender")]
     pub fn producer(&self) -> Result<Producer<T>, NoHandle> {
         self.producer_at(0)
     }
@@ -99,6 +124,7 @@ impl<T: Send> TaskPool<T> {
     /// # Errors
     ///
     /// [`NoHandle`]; the limit is 1024 consumers at a time.
+    #[doc(alias = "Receiver")]
     pub fn consumer(&self) -> Result<Consumer<T>, NoHandle> {
         self.consumer_at(0)
     }
@@ -118,6 +144,7 @@ impl<T: Send> TaskPool<T> {
     /// every get answers [`Closed`](crate::Closed). Returns whether this call closed it.
     ///
     /// A put that runs at the same time either fails or its task is found by a consumer.
+    #[doc(alias = "disconnect")]
     pub fn close(&self) -> bool {
         self.shared.admission.close()
     }
@@ -234,7 +261,7 @@ impl<T> fmt::Debug for Builder<T> {
 }
 
 impl<T: Send> Builder<T> {
-    /// The most tasks that the pool may hold: a put waits, or fails, until there is room. Costs one
+    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, until there is room. Costs one
     /// atomic read-modify-write for each put and each get.
     #[must_use]
     pub fn capacity(mut self, tasks: usize) -> Self {

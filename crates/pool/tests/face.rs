@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use poach_pool::{BuildError, Closed, GetTimeoutError, PutError, TaskPool, TryGetError};
+use poach_pool::{BuildError, Closed, GetTimeoutError, IntoIter, PutError, TaskPool, TryGetError};
 
 const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 
@@ -226,6 +226,38 @@ fn handles_say_what_they_are_and_no_more() {
     assert_eq!(text, expected);
     assert_eq!(format!("{:?}", PutError::Full("secret")), "Full(..)");
     assert!(PutError::Closed(1).to_string().contains("closed"));
+}
+
+#[test]
+fn a_consumer_is_iterated_over_until_the_pool_is_closed() {
+    let pool = TaskPool::new();
+    thread::scope(|scope| {
+        let consumer = pool.consumer().unwrap();
+        let sum = scope.spawn(move || {
+            let mut sum = 0;
+            for task in consumer {
+                sum += task;
+            }
+            sum
+        });
+        pool.producer().unwrap().put_many(0..TASKS).unwrap();
+        pool.close();
+        assert_eq!(sum.join().unwrap(), TASKS * (TASKS - 1) / 2);
+    });
+    let mut rest: IntoIter<usize> = pool.consumer().unwrap().into_iter();
+    assert_eq!((rest.next(), rest.next()), (None, None));
+    assert_eq!(format!("{rest:?}"), "IntoIter(Consumer { closed: true, .. })");
+}
+
+#[test]
+fn a_bounded_pool_is_one_with_a_capacity() {
+    let pool = TaskPool::bounded(2);
+    assert_eq!(pool.capacity(), Some(2));
+    assert_eq!(pool.producer().unwrap().put_many([1, 2]), Ok(2));
+    assert_eq!(pool.producer().unwrap().try_put(3), Err(PutError::Full(3)));
+    let refused = std::panic::catch_unwind(|| TaskPool::<u8>::bounded(0));
+    let payload = refused.unwrap_err();
+    assert_eq!(payload.downcast_ref(), Some(&BuildError::ZeroCapacity.to_string()));
 }
 
 #[test]
