@@ -15,13 +15,13 @@ use crate::scheduler::spares::Loan;
 
 /// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
 ///
-/// For waits that the pool knows nothing of: a file, a lock, a channel. The pool's tasks run on as many
-/// threads as before, if it was built with [`spares`](crate::Builder::spares) and one is left;
-/// otherwise, and on a thread that is no worker, this just calls `f`. A thread from outside that runs a region itself
-/// gets no spare; the worker that stands aside for it works meanwhile. What this worker has spawned and
-/// not started is handed to the others. A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool takes no other work,
-/// whatever lock `f` holds; joins and scopes in `f` do, as ever. The spare has an index of its own, at or above the pool's
-/// number of threads.
+/// For waits that the pool does not know of: for a file, a lock, a channel. A spare worker is there only if the pool was built with
+/// [`spares`](crate::Builder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
+/// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
+///
+/// The other workers can take the tasks that this one has spawned and not started. A wait in `f` for a [handle](crate::JoinHandle) or for a call into another
+/// pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f` run other tasks, as always. A spare worker has an index of its own, not below the
+/// pool's number of threads.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -39,6 +39,7 @@ use crate::scheduler::spares::Loan;
 /// # Panics
 ///
 /// With `f`'s payload, if `f` panics.
+#[doc(alias = "block_in_place")]
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     Local::with(|local| {
         let _still = local.map(|local| local.set_blocks(true));

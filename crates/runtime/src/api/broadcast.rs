@@ -2,8 +2,8 @@
 //!
 //! Source: Lace's TOGETHER, and rayon-core's `broadcast`, whose rules these are. A broadcast is a
 //! scope with one task for each regular worker, put into that worker's own inbox, from which nobody
-//! else takes. So it waits for the busy: a worker reads its mail when it has no task of its own left,
-//! before it steals.
+//! else takes. A worker looks into its inbox when it has no task of its own left, before it steals: a broadcast
+//! waits for busy workers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ use crate::scheduler::registry::Registry;
 pub struct BroadcastContext<'a> {
     index: usize,
     threads: usize,
-    /// It speaks of the thread that it was made on.
+    /// Neither `Send` nor `Sync`: it is true of the thread that it was made on.
     life: PhantomData<&'a mut dyn Fn()>,
 }
 
@@ -92,10 +92,9 @@ where
 /// Runs `f` once on every worker of this thread's pool, or of the global one, and returns what each
 /// call has returned, by the workers' indices.
 ///
-/// It runs on the pool's own threads, on each of them, and never on a thread from outside.
-/// Each worker runs it when it has no task of its own left, before it steals. So it waits for the
-/// longest task under way; what runs alone is not interrupted (see [`interrupt`](crate::interrupt())).
-/// Spare workers are not reached.
+/// `f` runs on each of the pool's own threads, and never on a thread from outside. A worker runs it when it has no task of its own left,
+/// before it steals. So the call waits for the longest task that is running; [`interrupt`](crate::interrupt()) stops tasks instead.
+/// Spare workers are left out.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -107,6 +106,7 @@ where
 /// # Panics
 ///
 /// With the payload of one of the calls that panicked, once all have ended.
+#[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
     Local::with(|local| match local {
         Some(local) => broadcast_in(&local.registry, f),

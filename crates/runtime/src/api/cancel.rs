@@ -1,4 +1,4 @@
-//! Cancellation that running tasks take part in.
+//! Cancellation in which running tasks cooperate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::api::scope::{Scope, scope};
 
-/// Says to tasks that their work is not wanted any more: they ask, and stop by themselves.
+/// Tells running tasks that their work is no longer wanted. A task asks its token now and then, and stops by itself.
 ///
-/// A [child](CancellationToken::child_token) is cancelled with its parent, not the other way round, so tokens are structured as scopes are:
-/// [`try_scope`](CancellationToken::try_scope) opens both at once. Clones are the same token.
+/// Cancelling a token cancels its [children](CancellationToken::child_token), and leaves its parent as it is.
+/// [`try_scope`](CancellationToken::try_scope) opens a scope that has a child token. A clone is the same token.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -40,7 +40,7 @@ struct Node {
     parent: Option<CancellationToken>,
 }
 
-/// What a task returns that has stopped because its [token](CancellationToken) was cancelled.
+/// The error of a task that stopped because its [token](CancellationToken) was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -60,13 +60,13 @@ impl CancellationToken {
         CancellationToken::with_parent(Some(self.clone()))
     }
 
-    /// Cancels this token and its children, for good. Wait-free; what is running is not stopped, and is not waited for.
+    /// Cancels this token and its children, for good. Wait-free. Tasks that run are neither stopped nor waited for.
     pub fn cancel(&self) {
         // Release: who stops for it sees what came before.
         self.0.cancelled.store(1, Ordering::Release);
     }
 
-    /// Whether this token, or one that it is a child of, has been cancelled. A load for each of them.
+    /// Whether this token or one of its ancestors has been cancelled. One load for each of them.
     pub fn is_cancelled(&self) -> bool {
         let mut token = Some(self);
         while let Some(CancellationToken(node)) = token {
@@ -88,13 +88,13 @@ impl CancellationToken {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Cancels this token when dropped, unless it is [disarmed](DropGuard::disarm): by `?` or a panic, too.
+    /// A guard that cancels this token when it is dropped (by `?` or a panic, too), unless it is [disarmed](DropGuard::disarm) before.
     pub fn drop_guard(&self) -> DropGuard {
         DropGuard(Some(self.clone()))
     }
 
-    /// [`scope`], with a child of this token that is cancelled if `f` returns an error, or panics: then what `f` has [spawned with
-    /// it](Scope::spawn_unless) and has not started does not start, and what has can ask.
+    /// [`scope`], with a child of this token that is cancelled if `f` returns an error or panics. Tasks that were [spawned with the
+    /// child](Scope::spawn_unless) and have not started then do not start; those that run can ask it.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -175,7 +175,7 @@ impl Drop for DropGuard {
 }
 
 impl<'scope> Scope<'scope> {
-    /// [`spawn`](Scope::spawn), of a task that is dropped rather than started if `token` has been cancelled by then. It is
+    /// [`spawn`](Scope::spawn), but the task is dropped instead of started if `token` has been cancelled by then. It is
     /// given the token.
     pub fn spawn_unless<F>(&self, token: &CancellationToken, task: F)
     where

@@ -1,4 +1,4 @@
-//! What a thread may ask about itself, and what it may do when it has a moment.
+//! Questions of a thread about itself, and yields.
 
 use crate::job::current::Local;
 use crate::pool::build_error::MAX_THREADS;
@@ -19,13 +19,13 @@ impl Yield {
     }
 }
 
-/// Runs one task, of this worker's own or of another's, if there is one. `None` on a thread that is no
+/// Runs one other task, this worker's or another's, if there is one. `None` on a thread that is no
 /// worker.
 ///
-/// For a task that waits for something that another task of the pool will do. It may be any task, also one that waits for the very task that
-/// calls this, which then waits for ever: where tasks wait for each other, [join](crate::JoinHandle::join) their handles. Returns when the task has
-/// ended, which stands on top of this one: with half of the worker's call stack in use it runs none, but once in a thousand
-/// times, and says [`Idle`](Yield::Idle). A point at which the worker can be [interrupted](crate::interrupt()).
+/// For a task that waits for something that another task of the pool will do. The other task runs on top of the caller, on the same call stack, and the
+/// call returns when it has ended. It may be any task, even one that waits for the caller, and then neither ever ends: tasks that wait for each
+/// other should [join](crate::JoinHandle::join) handles instead. Once half of the worker's call stack is in use, only one yield in a thousand runs
+/// a task, and the others return [`Idle`](Yield::Idle). A yield is a point at which the worker can be [interrupted](crate::interrupt()).
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -45,9 +45,9 @@ pub fn yield_now() -> Option<Yield> {
     Local::with(|local| local.map(|local| Yield::of(local.run_any())))
 }
 
-/// As [`yield_now`], but takes only what this worker itself has spawned.
+/// [`yield_now`], but runs only tasks that this worker itself has spawned.
 ///
-/// Pending halves of a [`join`](crate::join()) are not spawned tasks: their join runs them.
+/// Pending halves of a [`join`](crate::join()) are not spawned tasks, and are left to their join.
 pub fn yield_local() -> Option<Yield> {
     Local::with(|local| {
         local.map(|local| {
@@ -57,7 +57,7 @@ pub fn yield_local() -> Option<Yield> {
     })
 }
 
-/// The number of workers of this thread's pool, or of the global one. Spare ones do not count.
+/// The number of workers of this thread's pool, or of the global one. Spare workers do not count.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -74,9 +74,9 @@ pub fn current_num_threads() -> usize {
 
 /// This worker's index in its pool, from 0; `None` on a thread that is no worker.
 ///
-/// Below [`current_num_threads`], but for a spare worker that [`blocking`](crate::blocking()) has lent
-/// out, and for a thread from outside that runs a region itself (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)): always below [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). It stays the same while the worker lives, or the region.
+/// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works for one in [`blocking`](crate::blocking()) has a
+/// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers_work`](crate::Builder::callers_work)). All are below
+/// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
 pub fn current_thread_index() -> Option<usize> {
     Local::with(|local| local.map(|local| local.index))
 }
@@ -84,7 +84,7 @@ pub fn current_thread_index() -> Option<usize> {
 /// Whether this worker has tasks of its own that have not ended: spawned ones not yet started, or
 /// halves of a join that is not complete. `None` on a thread that is no worker.
 ///
-/// For a task that wonders whether to make more. Out of date at once: others steal.
+/// A task may ask this to decide whether to spawn more. The answer is an estimate: others steal meanwhile.
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
     Local::with(|local| local.map(Local::has_pending_tasks))
 }

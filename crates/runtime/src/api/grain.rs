@@ -10,11 +10,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many units of work a recursive program should do without forking: a number that learns from how long they take.
+/// How many units of work a recursive program should do without forking, learnt from how long they take.
 ///
-/// Most programs need none: loops ([`par_for`](crate::par_for()) and the like) split themselves, and a fork through a
+/// Most programs need no grain. Loops ([`par_for`](crate::par_for()) and the others) split themselves, and a fork through a
 /// [`Worker`](crate::Worker) costs less than a call. A grain helps where the sequential form of a leaf is much
-/// better than the forking one, as a sort of a slice in place or a loop that the compiler vectorises.
+/// faster than the forking one: a sort in place, or a loop that the compiler vectorises.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 /// assert_eq!(sum(&numbers, &GRAIN), 4_999_950_000);
 /// ```
 ///
-/// One `Grain` for each kind of leaf, in a `static` or beside the data, so that it remembers from call to call. What it
-/// says is an estimate, and may differ from one call to the next: a program's *result* must not depend on it.
+/// Keep one `Grain` for each kind of leaf, in a `static` or beside the data, so that it remembers from call to call. Its
+/// estimate may change from one call to the next: a program's *result* must not depend on it.
 #[derive(Debug)]
 pub struct Grain {
     target: Duration,

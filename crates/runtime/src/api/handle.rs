@@ -18,11 +18,10 @@ pub use error::JoinError;
 use packet::{Awaited, Outcome, Waiter};
 pub use scoped::ScopedJoinHandle;
 
-/// The result of a spawned task, perhaps still to come.
+/// The handle of a spawned task: it waits for the result, or cancels the task.
 ///
-/// [`join`](JoinHandle::join) waits for it; as a [`Future`], for use under any executor, it is woken
-/// once by the worker that ends the task. Dropping the handle lets the task go: it runs all the same
-/// ([`cancel_on_drop`](JoinHandle::cancel_on_drop) is for the opposite).
+/// A thread waits by [`join`](JoinHandle::join). Async code awaits the handle, which is a [`Future`] for any executor. Dropping the
+/// handle detaches the task, which runs all the same; [`cancel_on_drop`](JoinHandle::cancel_on_drop) makes a handle whose drop cancels the task.
 #[must_use = "dropping the handle detaches the task; use `drop` or `let _ =` to say so"]
 pub struct JoinHandle<R>(Handle<'static, R>);
 
@@ -97,15 +96,15 @@ impl<R> JoinHandle<R> {
 impl<R> JoinHandle<R> {
     /// Waits for the task.
     ///
-    /// A thread that is no worker blocks. A worker takes other work meanwhile, whatever there is, on top of the caller: it may
-    /// want a lock that the caller holds. Not so with [`Waiting::Sleep`](crate::Waiting::Sleep), and in [`blocking`](crate::blocking()): there it
-    /// runs the task itself, if it has not started and is of the same pool, and nothing else; and also once half of the worker's call stack is
-    /// in use ([how deep waits nest](crate::Waiting)).
+    /// A thread that is no worker blocks. A worker runs other tasks on top of the caller meanwhile, and one of them may want a lock that the caller
+    /// holds. To hold a lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()). Then, and
+    /// also once half of the worker's call stack is in use ([how deep waits nest](crate::Waiting)), the worker runs nothing but the task itself, if
+    /// that has not started and belongs to the same pool.
     ///
-    /// Tasks may wait for tasks beside them, in chains and graphs: while any task runs whose handle nobody waits by yet, a wait begins nothing but what it
-    /// needs and what the caller has spawned, so that no task begins on top of one that it waits for. A handle that a task has from a channel or a lock, not from its closure, is
-    /// not covered: the task that it waits for may then stand below it on its own call stack, and this panics; or two tasks may each stand on top of the one that the
-    /// other waits for, on two workers, and wait for ever.
+    /// A task may wait for tasks that were spawned before it, in chains and graphs of any length. No wait starts a task on top of one that it
+    /// will wait for, as long as each task has its handles from its closure. A handle that comes through a channel or a lock is not
+    /// covered. If its task is below the caller on the same call stack, this panics. If two workers each have such a task below the one that
+    /// waits for the other's, both wait for ever.
     ///
     /// # Errors
     ///
@@ -113,17 +112,18 @@ impl<R> JoinHandle<R> {
     ///
     /// # Panics
     ///
-    /// In a process forked since the task was spawned. If the outcome was taken already, by polling. If the task is the caller, or waits for it below it
-    /// on the same call stack, so that it could never end.
+    /// In a process forked since the task was spawned. If polling has already returned the outcome. If the task is the caller itself, or is below it on
+    /// the same call stack, so that the wait could never end.
     pub fn join(self) -> Result<R, JoinError> {
         self.0.join()
     }
 
-    /// Cancels the task if it has not started, and says whether it did so: then it will not run, and
-    /// the handle's outcome is a [`JoinError`] that says so. What its closure holds has been dropped when this returns.
+    /// Cancels the task if it has not started. Returns whether it did: then the task will not run, and
+    /// [`join`](JoinHandle::join) returns a [`JoinError`] that [is one of cancellation](JoinError::is_cancelled). Its closure has been dropped when this returns.
     ///
-    /// A task that has started, ended, or been cancelled before is left as it is: `false`. To stop one that runs:
-    /// [`CancellationToken`](crate::CancellationToken).
+    /// A task that has started, ended, or been cancelled before is left as it is, and the answer is `false`. A task that runs can be stopped by a
+    /// [`CancellationToken`](crate::CancellationToken) that it asks.
+    #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }
@@ -133,14 +133,15 @@ impl<R> JoinHandle<R> {
         self.0.is_finished()
     }
 
-    /// The same handle, but whose drop [cancels](JoinHandle::cancel) the task.
+    /// Turns this handle into one that [cancels](JoinHandle::cancel) the task when it is dropped.
+    #[doc(alias = "abort_on_drop")]
     pub fn cancel_on_drop(self) -> CancelOnDrop<R> {
         CancelOnDrop(self)
     }
 }
 
 /// Ready when the task has ended, with the outcome that [`join`](JoinHandle::join) would have returned.
-/// Never blocks; polled by a worker, it does not work meanwhile.
+/// `poll` never blocks, and never runs another task. The worker that ends the task wakes the future once.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -185,7 +186,7 @@ impl<R> fmt::Debug for JoinHandle<R> {
     }
 }
 
-/// A [`JoinHandle`] whose drop [cancels](JoinHandle::cancel) the task, if it has not started; one that has started goes on.
+/// A [`JoinHandle`] whose drop [cancels](JoinHandle::cancel) the task if it has not started. A task that has started goes on.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -200,6 +201,7 @@ impl<R> fmt::Debug for JoinHandle<R> {
 /// assert!(busy.join().unwrap().is_err());
 /// # Ok::<(), poach::BuildError>(())
 /// ```
+#[doc(alias = "AbortOnDropHandle")]
 #[must_use = "dropping the handle cancels the task"]
 pub struct CancelOnDrop<R>(JoinHandle<R>);
 

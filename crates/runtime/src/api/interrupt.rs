@@ -56,23 +56,18 @@ use crate::scheduler::latch::Signal;
 use crate::scheduler::registry::{Frame, Registry, Spawns};
 use crate::scheduler::victim_order::Plan;
 
-/// Stops what all workers of this thread's pool do, at their next cooperation point, runs `f` to its end
-/// with all of them, and resumes.
+/// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
 ///
-/// A thread from outside that runs a region itself ([`Builder::callers_work`](crate::Builder::callers_work)) is stopped too.
+/// No other task of the pool runs before `f` has ended. All workers take part in the forks and spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside
+/// that works for the pool ([`Builder::callers_work`](crate::Builder::callers_work)) is stopped too. On a thread that is no worker, the global pool is
+/// interrupted, and one of its workers runs `f`.
 ///
-/// Cooperation points are: looking for work, which a wait for a stolen half or for a scope's tasks does
-/// too; the end of a task of a scope; [`yield_now`](crate::yield_now); the end of
-/// [`blocking`](crate::blocking()); and [`check`]. The module's comment in the source states the rules in
-/// full: no task of the pool runs while `f` does; `f`'s forks and spawns are its own, shared by all
-/// workers; interrupts of one pool take turns; they nest.
+/// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's tasks; the end of a task of a scope;
+/// [`yield_now`](crate::yield_now); the end of [`blocking`](crate::blocking()); and [`check`]. The call waits for a worker that blocks, and for a thread that
+/// a pool [uses](crate::Builder::use_current_thread), until they come to one. The module's comment in the source has the rules in full.
 ///
-/// On a thread that is no worker, it interrupts the global pool, and one of its workers runs `f`.
-/// A thread that a pool was made to use ([`use_current_thread`](crate::Builder::use_current_thread)) is
-/// waited for until it comes to a cooperation point; so is a worker that blocks.
-///
-/// Costs a message to each worker; the first time, and at each new depth of interrupts in interrupts, a task stack and a queue for each as well (address
-/// space, not touched), which stay with the pool for the next one.
+/// Costs a message to each worker. The first interrupt, and each new depth of nesting, also takes address space for a task stack and a queue for each worker,
+/// which the pool keeps.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -112,9 +107,7 @@ pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// A point at which this thread, if it is a worker, can be interrupted. Costs a load if it is not.
-///
-/// See [`interrupt`].
+/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody interrupts it, this is a load.
 #[inline]
 pub fn check() {
     Local::with(|local| {

@@ -9,9 +9,12 @@ use crate::pool::{ThreadPool, global};
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// On a worker's thread it is [`Worker::join`] with the token looked up in a thread-local variable. On
-/// any other thread it uses the global pool: `a` runs on the calling thread, always, and `b` may be stolen by a worker (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)). What a worker does while a thief runs `b`: see [`Waiting`](crate::Waiting).
+/// `a` always runs on the calling thread. `b` runs there after it, unless a worker of the pool has stolen it meanwhile. What the caller
+/// does until a thief has finished `b` is up to the pool's [`Waiting`](crate::Waiting).
+///
+/// The pool is that of the calling worker. On a thread that is no worker it is the global one, for which the thread works until the join ends (see
+/// [`Builder::callers_work`](crate::Builder::callers_work)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
+/// variable.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -42,8 +45,8 @@ where
     join_or(global, a, b)
 }
 
-/// [`join`], with `pool`'s pool in the place of the global one: for a library that has a pool of its own, and joins
-/// wherever it is called.
+/// [`join`], but on a thread that is no worker it uses the pool that `pool` returns instead of the global one: for a library that has a
+/// pool of its own and is called on any thread.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -120,7 +123,7 @@ where
 #[derive(Debug)]
 pub struct FnContext {
     migrated: bool,
-    /// It speaks of the thread that it was made on.
+    /// It is true of the thread that it was made on.
     not_send: PhantomData<*mut ()>,
 }
 
@@ -129,14 +132,14 @@ impl FnContext {
         FnContext { migrated, not_send: PhantomData }
     }
 
-    /// Whether the half runs on another thread than the one that called [`join_context`].
+    /// Whether the half runs on a thread other than the one that called [`join_context`].
     pub fn migrated(&self) -> bool {
         self.migrated
     }
 }
 
-/// [`join`], whose halves are told whether they have come to another thread than this one. A half that
-/// has been stolen knows that somebody is idle: a reason to split further.
+/// [`join`] with closures that are told whether they have moved to another thread. A half that
+/// has been stolen knows that a worker was idle, which is a reason to split further.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -159,7 +162,7 @@ where
     join_context_or(global, a, b)
 }
 
-/// [`join_context`], with `pool`'s pool in the place of the global one: see [`join_or`].
+/// [`join_context`], with the pool that `pool` returns instead of the global one: see [`join_or`].
 ///
 /// # Panics
 ///
@@ -205,8 +208,16 @@ where
     join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != caller)))
 }
 
-/// Calls `f` with the token of this thread's worker; on any other thread as [`ThreadPool::run`](crate::ThreadPool::run) of
-/// the global pool: `f` runs on the calling thread.
+/// Calls `f`, on the calling thread, with a [`Worker`] for it: the entry to the fast [`Worker::join`].
+///
+/// On a worker's thread it is that worker. Any other thread becomes a worker of the global pool until `f` returns, as by
+/// [`ThreadPool::run`](crate::ThreadPool::run).
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let (a, b) = poach::worker(|mut w| w.join(|_| 6 * 7, |_| "answers"));
+/// assert_eq!((a, b), (42, "answers"));
+/// ```
 pub fn worker<R: Send>(f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
     Local::with(|local| match local {
         Some(local) => f(local.token()),

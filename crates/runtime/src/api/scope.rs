@@ -23,7 +23,7 @@ pub struct Scope<'scope> {
 }
 
 /// Tasks that end before [`scope_fifo`] returns, and start in the order in which each thread spawns
-/// them.
+/// its own.
 pub struct ScopeFifo<'scope> {
     base: Base<'scope>,
     /// What each worker of the pool has spawned here.
@@ -32,11 +32,11 @@ pub struct ScopeFifo<'scope> {
 
 /// Opens a scope, runs `f` in it, and returns `f`'s result once all tasks spawned in it have ended.
 ///
-/// `f` runs on the calling thread. If that is no worker, it is one more worker of the global pool for as long, and runs
+/// `f` runs on the calling thread. A thread that is no worker becomes one of the global pool until the scope ends, and runs
 /// tasks of the scope too (see [`Builder::callers_work`](crate::Builder::callers_work)).
 ///
-/// While it waits for the tasks, a worker takes any others too, on top of the caller, with every [`Waiting`](crate::Waiting): one of them may want a lock
-/// that the caller holds. A thread from outside takes those alone that it has spawned itself.
+/// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller and with every [`Waiting`](crate::Waiting). Such a task
+/// may want a lock that the caller holds. A thread from outside runs only tasks that it has spawned itself.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -66,15 +66,14 @@ where
 
 /// [`scope`], with tasks that start in the order in which each thread spawns them.
 ///
-/// A worker by itself runs tasks of a plain scope youngest first, which suits the cache and bounds the
-/// queue, but lets early ones wait for late ones. Here every spawn goes through a queue beside the
-/// worker's own and takes a lock for it, which nobody else wants unless tasks are stolen just then.
+/// A worker runs the tasks of a plain scope youngest first, which suits the cache and keeps the queue short, but lets early tasks wait for late
+/// ones. Here every task goes through a second queue, which has a lock. The lock is free unless a task is being stolen at that moment.
 ///
 /// ```
 /// # use poach_runtime as poach;
 /// let seen = std::sync::Mutex::new(Vec::new());
 /// let pool = poach::ThreadPool::builder().threads(1).build()?;
-/// // Handed over, so that the pool's one thread runs all of it: `pool.scope_fifo` would make this thread one more worker.
+/// // `install`, so that the pool's one thread runs all tasks: `pool.scope_fifo` would make this thread a second worker.
 /// pool.install(|| {
 ///     poach::scope_fifo(|s| {
 ///         for i in 0..5 {
@@ -101,8 +100,8 @@ where
     })
 }
 
-/// [`scope`], with a body that runs on the calling thread, whatever thread that is, and so need not be
-/// [`Send`]. The tasks run on this thread's pool, or on the global one.
+/// [`scope`], with a body that stays on the calling thread in any case, and so need not be
+/// [`Send`]. The tasks run in this thread's pool, or in the global one.
 ///
 /// ```
 /// # use poach_runtime as poach;

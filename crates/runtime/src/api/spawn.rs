@@ -10,24 +10,29 @@ use crate::pool::global;
 use crate::scheduler::registry::{Detached, Priority, Registry};
 use crate::scheduler::sleep::Caller;
 
-/// Starts `f` on the pool of this thread's worker, or on the global pool, and returns at once. It runs on one of
-/// that pool's own threads.
+/// Starts a task in the background and returns its handle at once. `f` runs on one of the own threads of the calling worker's pool, or, if the
+/// caller is no worker, of the global pool.
 ///
-/// Dropping the handle lets the task go: it runs all the same. The pool's drop waits for it.
+/// The handle can be [joined](JoinHandle::join), awaited and [cancelled](JoinHandle::cancel). If it is dropped, the task runs all the same. Dropping a
+/// pool waits for its tasks; the end of the program does not wait for those of the global pool.
+///
+/// `f` is a closure that computes. It is not a future, and futures that it makes are not polled: async code runs on its own executor, and awaits the
+/// handle.
 ///
 /// ```
 /// # use poach_runtime as poach;
 /// let answer = poach::spawn(|| 6 * 7);
 /// assert_eq!(answer.join().unwrap(), 42);
 /// ```
+#[doc(alias = "spawn_blocking")]
 pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     in_current(|registry| spawn_in(registry, f))
 }
 
-/// [`spawn`], to start after what this thread has spawned so before.
+/// [`spawn`], but the task starts after all that this thread has spawned by `spawn_fifo` before.
 ///
-/// A worker by itself runs its own tasks youngest first. A wait for the handle does not begin the task before its turn, unless it takes
-/// nothing else (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())). Blocking, by a lock that is held for a push or
+/// Plain tasks of a worker start youngest first. A wait for the handle does not start the task out of turn, unless the wait takes
+/// no other task (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())). Takes a lock for the time of a push or
 /// a pop.
 ///
 /// ```
@@ -48,8 +53,8 @@ pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> 
     in_current(|registry| spawn_fifo_in(registry, f))
 }
 
-/// [`spawn`], as from outside of the pool and with a priority: the task goes to whichever worker comes
-/// for it first, the high ones before the normal ones.
+/// [`spawn`] with a priority. The task goes to the pool's common queue, as if it came from outside, where workers take tasks of high priority
+/// first.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -64,11 +69,11 @@ pub fn spawn_at<R: Send + 'static>(
     in_current(|registry| spawn_at_in(registry, priority, f))
 }
 
-/// [`spawn`] without a handle: for a task whose end nobody asks for.
+/// [`spawn`] without a handle, for a task that nobody waits for.
 ///
-/// A panic always goes to the pool's [panic handler](crate::Builder::on_panic), where one of a spawned task goes there
-/// only if its handle was dropped before. Allocates nothing for a closure of up to 48 bytes. The pool's drop waits
-/// for it; [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
+/// A panic goes to the pool's [panic handler](crate::Builder::on_panic), as that of a [`spawn`]ed task does if its handle was dropped
+/// before. Allocates nothing for a closure of up to 48 bytes. Dropping the pool waits for the task;
+/// [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
 ///
 /// ```
 /// # use poach_runtime as poach;

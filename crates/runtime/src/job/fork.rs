@@ -44,19 +44,19 @@ use super::unwind::{Kept, Outcome, catch, quietly};
 impl Worker<'_> {
     /// Runs `a` and `b`, perhaps in parallel, and returns both results.
     ///
-    /// `a` is run here, at once. Meanwhile `b` may be stolen by another worker of the pool; if it is
-    /// not, it is run here afterwards. If it is, this worker takes other work until `b` is done.
+    /// `a` runs at once, on this worker. Another worker of the pool may steal `b` meanwhile. If none does, `b` runs here after `a`. If one does, this worker
+    /// runs other tasks until `b` has ended (see [`Waiting`](crate::Waiting)).
     ///
-    /// Costs a few plain stores and two predictable comparisons over calling both, unless `b` is stolen or
-    /// another worker is hungry: no fence, no locked instruction, no allocation, no thread-local variable.
-    /// Blocking only if `b` is stolen. Source: Lace, Figures 1 and 4.
+    /// Unless `b` is stolen or another worker asks for work, this costs a few plain stores and two predictable comparisons more than calling
+    /// both: no fence, no locked instruction, no allocation, no thread-local variable.
+    /// Source: Lace, Figures 1 and 4.
     ///
-    /// Of halves and results of up to two words it is a function of its own, into which a small recursive
-    /// program is inlined; of larger ones it is inlined itself.
+    /// If the closures and results have up to two words each, the join is a function of its own, into which a small recursive
+    /// program is inlined; otherwise it is inlined into its caller.
     ///
     /// # Panics
     ///
-    /// If either half panics, after both have ended, with the payload of `a` if both have. If the
+    /// If a closure panics, with its payload, after both have ended; if both panic, with that of `a`. If the
     /// worker's task stack is full ([`Builder::task_stack`](crate::Builder::task_stack)).
     #[inline(always)]
     pub fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)

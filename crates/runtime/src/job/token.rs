@@ -9,10 +9,10 @@ use crate::scheduler::deque_events::DequeEvents;
 
 pub(crate) type Head = split::Head<Machine, DequeEvents>;
 
-/// A worker of a pool, as a value: the way to fork without looking for one's worker first.
+/// A worker of a pool, as a value: with it a fork need not look for its worker in a thread-local variable.
 ///
-/// Get one from [`ThreadPool::run`](crate::ThreadPool::run) or [`worker`](crate::worker()), and hand
-/// it down: [`join`](Worker::join) gives each half its own. It is one machine word; pass it by value.
+/// [`worker`](crate::worker()) and [`ThreadPool::run`](crate::ThreadPool::run) call a closure with one. Pass it on by value, it is one machine word;
+/// [`join`](Worker::join) gives each half a `Worker` of its own.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -31,7 +31,7 @@ pub(crate) type Head = split::Head<Machine, DequeEvents>;
 /// # Ok::<(), poach::BuildError>(())
 /// ```
 ///
-/// A token belongs to its thread, and to the innermost join:
+/// A `Worker` belongs to its thread, and to the innermost join. These do not compile:
 ///
 /// ```compile_fail,E0499
 /// # use poach_runtime as poach;

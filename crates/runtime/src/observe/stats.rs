@@ -10,26 +10,26 @@ use crate::scheduler::registry::Remote;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
-    /// Tasks it took from somewhere and ran: spawned tasks, those that came from outside, regions that a
-    /// guest calls in its place (see [`Builder::callers_work`](crate::Builder::callers_work)), and second halves of joins that it stole. A
-    /// half that nobody stole is part of what runs it, and not counted.
+    /// Tasks that it ran: spawned tasks, tasks from outside, regions of a
+    /// thread from outside (see [`Builder::callers_work`](crate::Builder::callers_work)), and second halves of joins that it stole. A
+    /// half that nobody stole is part of the task that forks, and is not counted.
     pub tasks: u64,
     /// How often it stole: the second half of a join, or half of another worker's spawned tasks.
     pub steals: u64,
-    /// How often among these it leapfrogged: stole from the worker that ran what it waited for.
+    /// How often of these it leapfrogged: it stole from the worker that ran what it waited for.
     pub leaps: u64,
-    /// How often it made tasks of its own visible to thieves, because one had asked.
+    /// How often it shared tasks of its own because a thief had asked.
     pub grows: u64,
-    /// How often it took such tasks back, because it had run out of private ones.
+    /// How often it took such tasks back because it had run out of private ones.
     pub shrinks: u64,
-    /// How often it made tasks of another worker visible, because their owner did not come to its deque.
+    /// How often it exposed tasks of another worker, which did not answer its request.
     pub exposures: u64,
-    /// How often it went to sleep, though the last look before may have called it back.
+    /// How often it went to sleep, also if a last look for work called it back at once.
     pub sleeps: u64,
-    /// How often it called a sleeper, of this pool or of another. Calls by threads that are no workers
-    /// are counted nowhere.
+    /// How often it woke a sleeping worker, of this pool or of another. Wakes by threads that are no workers
+    /// are not counted.
     pub wakes: u64,
-    /// Process-wide barriers it asked the system for.
+    /// Process-wide barriers that it issued.
     pub membarriers: u64,
 }
 
@@ -93,13 +93,13 @@ impl Stats {
         &self.workers
     }
 
-    /// What threads from outside have done that ran a region themselves
+    /// What threads from outside have done while they worked for the pool
     /// ([`Builder::callers_work`](crate::Builder::callers_work)), all together.
     pub fn guests(&self) -> WorkerStats {
         self.guests
     }
 
-    /// The sum over all workers, guests included.
+    /// The sum over all workers, threads from outside included.
     pub fn total(&self) -> WorkerStats {
         let sum = |sum: WorkerStats, &each| sum.merge(each, u64::wrapping_add);
         self.workers.iter().fold(self.guests, sum)
@@ -109,7 +109,7 @@ impl Stats {
     ///
     /// # Panics
     ///
-    /// If the two have not the same number of workers: then they are not of the same pool.
+    /// If the two have different numbers of workers, so that they are not of the same pool.
     #[must_use]
     pub fn since(&self, earlier: &Stats) -> Stats {
         assert_eq!(

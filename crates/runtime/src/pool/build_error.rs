@@ -16,16 +16,16 @@ pub const MAX_THREADS: usize = 1024;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No thread, or with the spare ones more than [`MAX_THREADS`].
+    /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
     Threads(usize),
-    /// The environment variable that says how many threads has something else in it.
+    /// The environment variable for the number of threads holds something else.
     Environment {
         /// Its name.
         variable: &'static str,
-        /// What it has.
+        /// Its value.
         value: OsString,
     },
-    /// The name of worker `index` has a NUL in it, which no thread's name may have.
+    /// The name of worker `index` contains a NUL, which no thread's name can.
     Name {
         /// Which worker, from 0.
         index: usize,
@@ -46,15 +46,15 @@ pub enum BuildError {
         /// Which worker, from 0.
         index: usize,
     },
-    /// The workers were to be pinned, and this cannot be done.
+    /// The workers were to be pinned, and the system refused.
     Pin(io::Error),
-    /// The workers were to be pinned, and where cannot be found out.
+    /// The workers were to be pinned, and the machine's topology could not be read.
     Topology(TopologyError),
-    /// The nearest victims were to come first, and the workers are not pinned.
+    /// [`Victims::Nearest`](crate::Victims::Nearest) was asked for, and the workers are not pinned.
     NearestUnpinned,
-    /// The global pool is there already.
+    /// There is a global pool already.
     GlobalExists,
-    /// What makes the global pool asks for the global pool.
+    /// A handler or function that makes the global pool uses the global pool.
     GlobalWithin,
     /// The pool was to use the current thread, which is a worker of a pool already.
     CurrentThreadInPool,
@@ -67,10 +67,10 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
             }
             BuildError::Environment { variable, value } => {
-                write!(f, "{variable}={} is no number of threads: use 1 to {MAX_THREADS}", value.display())
+                write!(f, "{variable}={} is not a number of threads: use 1 to {MAX_THREADS}", value.display())
             }
             BuildError::Name { index } => {
-                write!(f, "the name of worker {index} has a NUL in it: leave it out")
+                write!(f, "the name of worker {index} contains a NUL: leave it out")
             }
             BuildError::TaskStack(error) => write!(f, "{error}"),
             BuildError::SpawnQueue(error) => write!(f, "{error}"),
@@ -78,21 +78,21 @@ impl fmt::Display for BuildError {
                 write!(f, "the system refused to start worker {index}: {source}")
             }
             BuildError::Start { index } => {
-                write!(f, "the start handler panicked on worker {index}, which so has nothing that it would have made")
+                write!(f, "the start handler panicked on worker {index}, so no pool was made")
             }
             BuildError::Pin(source) => write!(f, "the workers cannot be pinned: {source}"),
             BuildError::Topology(source) => {
-                write!(f, "where to pin the workers cannot be found out: {source}")
+                write!(f, "the workers cannot be pinned, for the machine's topology is unknown: {source}")
             }
             BuildError::NearestUnpinned => f.write_str(
-                "the nearest victims cannot come first while workers are not pinned, since nobody \
-                 knows where they are: pin them, or take victims at random",
+                "`Victims::Nearest` needs workers that are pinned, for only then is it known where they run: \
+                 pin them, or use `Victims::Random`",
             ),
             BuildError::GlobalExists => {
                 f.write_str("the global pool is in use already: configure it before its first use")
             }
             BuildError::GlobalWithin => f.write_str(
-                "the global pool is asked for by what makes it: leave that out of its builder",
+                "the global pool is used by its own builder or start handler: leave that call out",
             ),
             BuildError::CurrentThreadInPool => f.write_str(
                 "the current thread is a worker of a pool already: build the pool on another thread",

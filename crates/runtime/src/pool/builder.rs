@@ -26,10 +26,11 @@ const GUESTS: usize = 4;
 pub(crate) type Spawner<'h> = Box<dyn FnMut(ThreadBuilder) -> io::Result<()> + 'h>;
 type Namer<'h> = Box<dyn FnMut(usize) -> Option<String> + 'h>;
 
-/// How a [`ThreadPool`] is to be made: [`ThreadPool::builder`].
+/// The settings of a [`ThreadPool`]: [`ThreadPool::builder`].
 ///
-/// `'h` is what the handlers that run during [`build`](Builder::build) may borrow: of
+/// `'h` is how long the handlers that run during [`build`](Builder::build) may borrow: those of
 /// [`name`](Builder::name) and [`spawn_handler`](Builder::spawn_handler).
+#[doc(alias = "ThreadPoolBuilder")]
 #[must_use = "a builder makes no pool before `build` is called"]
 pub struct Builder<'h> {
     threads: Option<usize>,
@@ -60,33 +61,35 @@ impl fmt::Debug for Builder<'_> {
 }
 
 impl<'h> Builder<'h> {
-    /// How many workers. A number above [`MAX_THREADS`] is reduced to it, and zero is refused by [`build`](Builder::build).
+    /// The number of workers. A number above [`MAX_THREADS`] is reduced to it, and zero is an error of [`build`](Builder::build).
     ///
-    /// By default the number in the environment variable `POACH_THREADS`, which `build` refuses if it is not a number
-    /// from 1 on; where that is unset or empty, as many as the system says run in parallel. Nothing else
-    /// of Poach reads the variable.
+    /// By default it is the number in the environment variable `POACH_THREADS`; anything but a number from 1 on is an error of `build`. If the variable is
+    /// unset or empty, it is as many threads as the system says can run in parallel. Nothing else in Poach reads the variable.
+    #[doc(alias = "num_threads")]
+    #[doc(alias = "worker_threads")]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
     /// Names the thread of each worker by its index. By default `poach-0`, `poach-1`, ...
+    #[doc(alias = "thread_name")]
     pub fn name(mut self, mut name: impl FnMut(usize) -> String + 'h) -> Self {
         self.name = Box::new(move |index| Some(name(index)));
         self
     }
 
-    /// Leaves the workers' threads without a name. The system then shows them under the program's.
+    /// Leaves the workers' threads without a name. The system then shows them under the name of the program.
     pub fn unnamed(mut self) -> Self {
         self.name = Box::new(|_| None);
         self
     }
 
-    /// Whether the drop of the pool waits for its threads: by default yes.
+    /// Whether dropping the pool waits for its threads: by default yes.
     ///
-    /// With `false` they finish what was spawned and end in their own time, and the pool may be dropped anywhere: in a task of
-    /// another pool, in its own [`on_exit`](Builder::on_exit), under a lock that its tasks take.
-    /// [`shutdown`](ThreadPool::shutdown) waits all the same.
+    /// With `false` the threads finish what was spawned and end in their own time. Then the pool may be dropped anywhere: in a task of
+    /// another pool, in its own [`on_exit`](Builder::on_exit), or under a lock that its tasks take.
+    /// [`shutdown`](ThreadPool::shutdown) always waits.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -117,14 +120,13 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// How many forks may be pending on one worker, at most 3 * 2^19 (on a machine
-    /// of 32 bits, 24,576): a [`join`](crate::join) inside that many others panics. Each takes
-    /// 64 bytes of address space, of memory once used.
+    /// How many forks can be pending on one worker, at most 3 * 2^19 (on a 32-bit machine, 24,576). A [`join`](crate::join) inside that many others
+    /// panics. Each takes 64 bytes of address space, and of memory once it is used.
     ///
-    /// By default as many as the thread's call stack has room for, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
-    /// [`stack_size`](Builder::stack_size), and 2^20 where the pool does not know the call stack. Where there is no address space for that and for
-    /// the threads' call stacks (`ulimit -v`, or a system that promises no more than it has), it is a quarter, or a sixteenth, but no less than 2^14;
-    /// and if there is none for that, [`build`](Builder::build) returns an error.
+    /// By default it is as many as the thread's call stack has room for, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
+    /// [`stack_size`](Builder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
+    /// does not overcommit), it is a quarter or a sixteenth of that, but no less than 2^14. If there is not enough even for these,
+    /// [`build`](Builder::build) returns an error.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
         self
@@ -134,8 +136,8 @@ impl<'h> Builder<'h> {
     /// [`Placement::Compact`]. By default they run wherever the system puts them.
     ///
     /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
-    /// node of its processor. If there are more workers than processors, these are dealt out again.
-    /// Linux only; elsewhere [`build`](Builder::build) answers [`BuildError::Topology`].
+    /// node of its processor. If there are more workers than processors, some processors have several.
+    /// Linux only; elsewhere [`build`](Builder::build) returns [`BuildError::Topology`].
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -157,8 +159,8 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// In which order a worker looks at the others for work. By default the nearest come first if
-    /// the workers are [pinned](Builder::pin), and they come at random if not.
+    /// The order in which a worker looks at the others for work. By default the nearest come first if
+    /// the workers are [pinned](Builder::pin), and the order is random if not.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = Some(victims);
         self
@@ -171,37 +173,35 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Whether a thread that is no worker runs the regions that it calls itself: by default yes, unless the workers are
-    /// [pinned](Builder::pin).
+    /// Whether a thread from outside the pool works for it during its own calls: by default yes, unless the workers are
+    /// [pinned](Builder::pin). It decides which thread runs what:
     ///
-    /// Then [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope),
-    /// [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run), and in the global pool the functions of these names
-    /// and the loops ([`par_for`](crate::par_for()) and the like), run their own body on the calling
-    /// thread, always: with its thread-local variables, its call stack, its processor. The thread is one more worker for as
-    /// long, with an [index](crate::current_thread_index) above those of the pool's own. It takes no task of others, but forks of
-    /// those that have stolen from it. Four threads may do so at the same time; the calls of more are handed to the pool's threads.
+    /// | call, by a thread that is no worker | runs on |
+    /// |---|---|
+    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops ([`par_for`](crate::par_for()) and the others) | the calling thread, always: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. With `callers_work(false)` all of it runs on the pool's own threads |
+    /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
     ///
-    /// For each such thread one of the pool's workers that have nothing to do stands aside, so that no more threads are at work than the
-    /// pool has workers. Workers that run something go on with it, and one that is looking for work as the call comes may find one task
-    /// before it stands aside. In a pool of *one* worker it may not: the worker takes nothing of a caller that is at work, so what the caller spawns in
-    /// a scope runs there, one task after the other, in the [order](Builder::spawn_order) that one worker has. It takes
-    /// what a caller leaves while that sleeps in a wait or [blocks](crate::blocking()).
+    /// While it works for the pool, the calling thread has an [index](crate::current_thread_index) above those of the pool's own workers. It takes no
+    /// tasks of others, except forks of workers that have stolen from it. Up to four threads can work for a pool at the same time; the calls of
+    /// further threads are handed to the pool's own.
     ///
-    /// [`install`](ThreadPool::install), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) and
-    /// [`spawn`](ThreadPool::spawn) run what they are given on the pool's own threads, always. With `false` so does everything.
+    /// One idle worker of the pool stands aside for each such thread, so that no more threads work than the
+    /// pool has workers. A busy worker goes on, and a worker that is just looking for work may run one task before it stands aside. In a pool of
+    /// *one* worker that worker takes nothing from a caller that works, so that the tasks of the caller's scope run on the caller, one after the
+    /// other, in the pool's [order](Builder::spawn_order). It takes tasks only while the caller sleeps in a wait or [blocks](crate::blocking()).
     pub fn callers_work(mut self, yes: bool) -> Self {
         self.callers_work = Some(yes);
         self
     }
 
-    /// What a worker does while the second half of its join runs on another: by default
+    /// What a worker does while it waits, for the second half of a join above all: by default
     /// [`Waiting::Random`].
     ///
     /// ```
     /// # use poach_runtime as poach;
     /// use poach::{ThreadPool, Waiting};
     ///
-    /// // Joins hold locks here, so nothing foreign may run on top of them.
+    /// // This program holds locks across joins, so no other task may run on top of them.
     /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
     /// assert_eq!(pool.join(|| 6, || 7), (6, 7));
     /// # Ok::<(), poach::BuildError>(())
@@ -211,23 +211,21 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// How many tasks may be under way on one worker on top of its waits, by default 64, before a join that
-    /// waits for a stolen half takes nothing foreign any more ([`Waiting::Transitive`] in the place of
-    /// [`Waiting::Random`]). So it does as well when half of the worker's call stack is in use, however
-    /// few they are; of a thread that is not the pool's own, and whose stack nobody knows, 512 KiB count
-    /// as half.
+    /// How many tasks a worker can run on top of its own waits, by default 64. From then on a join that waits for a stolen half takes only parts of that
+    /// half ([`Waiting::Transitive`] instead of [`Waiting::Random`]). It also does so, with fewer tasks, once half of the worker's call stack is in use. The
+    /// stack of a thread that is not the pool's own is unknown, and 512 KiB count as half of it.
     ///
-    /// It bounds how deep *joins* nest. Scopes, handles and calls into other pools that wait take any work, until half of the call stack
+    /// This limits how deep *joins* nest. Waits for scopes, handles and calls into other pools take any task until half of the call stack
     /// is in use: see [`Waiting`].
     pub fn nesting(mut self, tasks: usize) -> Self {
         self.wait_policy.nesting = tasks;
         self
     }
 
-    /// In which order a worker runs the tasks that it has itself spawned: by default [`SpawnOrder::Lifo`].
+    /// The order in which a worker runs the tasks that it has itself spawned: by default [`SpawnOrder::Lifo`].
     ///
-    /// Thieves take the oldest in either case, and joins are not concerned. In `Fifo` order a worker takes each of its tasks as a thief
-    /// does, by a compare-and-swap. A single scope or task has that order without it by
+    /// Thieves take the oldest task in either case, and joins have no order. In `Fifo` order a worker takes each of its tasks as a thief
+    /// does, with a compare-and-swap. For the tasks of one scope, or single tasks, there are
     /// [`scope_fifo`](crate::scope_fifo) and [`spawn_fifo`](crate::spawn_fifo).
     ///
     /// ```
@@ -254,10 +252,12 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Called on each worker, with its index, before it takes work. What it calls uses this pool: a join there runs on this worker.
+    /// Called on each worker, with its index, before the worker takes work. Calls of `join` and the like in it use this pool.
     ///
-    /// [`build`](Builder::build) waits for it on all workers. If it panics, the [panic handler](Builder::on_panic) is told, and `build`
-    /// returns [`BuildError::Start`]: no pool has workers that are not initialised. [`wait_for_start`](Builder::wait_for_start) changes that.
+    /// [`build`](Builder::build) waits until it has ended on all workers. If it panics, the [panic handler](Builder::on_panic) is called, and `build`
+    /// returns [`BuildError::Start`], so that no pool has workers that are not initialised; [`wait_for_start`](Builder::wait_for_start) changes that. It is not called on a thread from outside that [works for the
+    /// pool](Builder::callers_work).
+    #[doc(alias = "start_handler")]
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
         self
@@ -289,14 +289,16 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Called on each worker, with its index, when it ends. Nothing can be spawned any more: that panics.
+    /// Called on each worker, with its index, when the worker ends. A spawn in it panics.
+    #[doc(alias = "exit_handler")]
     pub fn on_exit(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.exit = Some(Box::new(handler));
         self
     }
 
-    /// Called with the payload of a panic that has nobody to travel to: of a detached task, or of a
-    /// start or exit handler. Without one such a panic ends with the message of the panic hook.
+    /// Called with the payload of a panic that nobody waits for: of a detached task, or of a
+    /// start or exit handler. Without a handler such a panic does no more than print the panic hook's message.
+    #[doc(alias = "panic_handler")]
     pub fn on_panic(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -402,19 +404,19 @@ impl<'h> Builder<'h> {
         Ok(pool)
     }
 
-    /// Makes this the pool that functions outside any pool use.
+    /// Makes this the global pool, which functions called outside any pool use.
     ///
     /// # Errors
     ///
-    /// [`BuildError::GlobalExists`] if there is one already: made by an earlier call, or by the first
-    /// use. Else as [`build`](Builder::build).
+    /// [`BuildError::GlobalExists`] if there is one already: from an earlier call, or because the global pool has been
+    /// used. Else as [`build`](Builder::build).
     pub fn build_global(self) -> Result<(), BuildError> {
         global::set(|| self.build())
     }
 }
 
 impl ThreadPool {
-    /// How the pool is to be made.
+    /// A pool with settings: [`Builder`].
     pub fn builder<'h>() -> Builder<'h> {
         Builder {
             threads: None,

@@ -14,11 +14,11 @@ static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
 static GLOBAL_BUILDER: AtomicCell<Option<fn() -> Builder<'static>>> = AtomicCell::new(None);
 const _: () = assert!(AtomicCell::<Option<fn() -> Builder<'static>>>::is_lock_free());
 
-/// The pool that functions outside any pool use. It is made at its first use, by
+/// The global pool, which functions called outside any pool use. It is made at its first use, with the settings of
 /// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
 ///
-/// A process forked from one that has a global pool makes its own at *its* first use, in the same way; what
-/// [`build_global`](Builder::build_global) was told in the parent is not known there.
+/// A forked process makes a global pool of its own at *its* first use, in the same way. It does not know the settings that the parent has given to
+/// [`build_global`](Builder::build_global).
 ///
 /// # Panics
 ///
@@ -71,7 +71,7 @@ pub(super) fn set(
     GLOBAL.get().set(build()?).map_err(|_| BuildError::GlobalExists)
 }
 
-/// Says how the global pool is to be made, should anybody use it. Unlike
+/// Sets how the global pool is made when it is first used. Unlike
 /// [`build_global`](Builder::build_global), it starts no thread.
 ///
 /// ```

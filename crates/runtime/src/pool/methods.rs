@@ -1,8 +1,7 @@
 //! The functions of the crate as methods of a pool: the same, in that pool.
 //!
-//! On one of the pool's own workers each is the plain function. On a thread that is no worker, `join`, `join_context`, `scope` and `scope_fifo`
-//! run their body there, always, and that thread is one more worker for as long; what is spawned, broadcast or interrupted runs on the
-//! pool's own threads, always ([`Builder::callers_work`](crate::Builder::callers_work)).
+//! On one of the pool's own workers each is the plain function. Which thread runs what is called on a thread that is no worker:
+//! [`Builder::callers_work`](crate::Builder::callers_work).
 
 use std::sync::Arc;
 use std::thread;
@@ -117,7 +116,7 @@ impl ThreadPool {
         scope::in_place_fifo_in(self.registry(), f)
     }
 
-    /// Starts `f` on one of this pool's own threads and lets it go; see [`spawn`](crate::spawn()).
+    /// [`spawn`](crate::spawn()) on one of this pool's own threads.
     pub fn spawn<R: Send + 'static>(
         &self,
         f: impl FnOnce() -> R + Send + 'static,
@@ -166,7 +165,7 @@ impl ThreadPool {
         self.here(|registry| broadcast::spawn_broadcast_in(registry, f));
     }
 
-    /// [`interrupt`](crate::interrupt()) of this pool's own threads, one of which runs `f`.
+    /// [`interrupt`](crate::interrupt()) of this pool. One of its own threads runs `f`.
     ///
     /// # Panics
     ///
@@ -199,19 +198,19 @@ impl ThreadPool {
         self.is_here().then(context::current_thread_has_pending_tasks).flatten()
     }
 
-    /// Lets the workers finish everything that was spawned, ends them, and waits for them: what dropping
-    /// the pool does, unless it was [told otherwise](crate::Builder::join_on_drop).
+    /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping the pool does the same, unless it was [told not to
+    /// wait](crate::Builder::join_on_drop).
     ///
-    /// On one of the pool's own workers it does not wait.
+    /// A call by one of the pool's own workers does not wait.
     pub fn shutdown(mut self) {
         self.joins_on_drop = true;
     }
 
-    /// As [`shutdown`](ThreadPool::shutdown), but drops the spawned tasks that have not started: their
-    /// handles answer with a [`JoinError`](crate::JoinError) that [is one of cancellation](crate::JoinError::is_cancelled).
+    /// [`shutdown`](ThreadPool::shutdown), but spawned tasks that have not started are dropped. Their
+    /// handles return a [`JoinError`](crate::JoinError) that [is one of cancellation](crate::JoinError::is_cancelled).
     ///
-    /// What has started is finished, with all that it waits for: joins, scopes, broadcasts. What it
-    /// spawns from now on is dropped too.
+    /// Tasks that have started are finished, with the joins, scopes and broadcasts that they wait for. Tasks that they
+    /// spawn from now on are dropped, too.
     ///
     /// ```
     /// # use poach_runtime as poach;

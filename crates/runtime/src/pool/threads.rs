@@ -32,10 +32,10 @@ impl WorkerSlot {
     }
 }
 
-/// A worker that wants a thread: what a handler of [`Builder::spawn_handler`] gets.
+/// A worker that needs a thread: the argument of a [`Builder::spawn_handler`].
 ///
-/// The handler starts a thread that calls [`run`](ThreadBuilder::run). The pool counts on every one of
-/// its workers: one that is dropped leaves a broadcast, or an interrupt, waiting for ever.
+/// The handler must start a thread that calls [`run`](ThreadBuilder::run). If it drops this value instead, broadcasts and interrupts of the pool
+/// wait for ever.
 pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
@@ -52,7 +52,7 @@ impl ThreadBuilder {
         self.slot.index
     }
 
-    /// The name that the pool's builder has for the thread, if it is not to be [unnamed](Builder::unnamed).
+    /// The name that the pool's builder has for the thread, unless it is to be [unnamed](Builder::unnamed).
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -143,9 +143,8 @@ fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
 }
 
 impl<'h> Builder<'h> {
-    /// How many spare threads [`blocking`](crate::blocking()) may lend, beside the regular ones: by
-    /// default none, since a pool starts no thread that it was not asked for. They are started with the
-    /// others and wait. Together at most [`MAX_THREADS`](crate::MAX_THREADS): more are refused by [`build`](Builder::build).
+    /// How many spare threads the pool has, which work while regular ones are in [`blocking`](crate::blocking()): by default none. They are started with the
+    /// others, and sleep. [`build`](Builder::build) refuses more than [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
     pub fn spares(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
@@ -153,23 +152,22 @@ impl<'h> Builder<'h> {
 
     /// Makes the thread that calls [`build`](Builder::build) worker 0 of the pool, for ever.
     ///
-    /// It takes the pool's tasks whenever it waits for some, or [yields](crate::yield_now), and at no
-    /// other time: a [broadcast](crate::broadcast()) and an [interrupt](crate::interrupt()) wait until then. What it
-    /// spawns the others run meanwhile, if there are any (and if the system has a [process-wide
-    /// barrier](poach_memory::membarrier); elsewhere that, too, may wait). Start and exit handlers are not called for it. Its part of
-    /// the pool's memory is never freed. When it drops the pool, it runs what it has spawned and not
-    /// started, and does not wait for the others.
+    /// The thread runs tasks of the pool only while it waits in a call, or [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
+    /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any (on a system without a [process-wide
+    /// barrier](poach_memory::membarrier) these tasks may wait, too). Start and exit handlers are not called for this thread. Its part of
+    /// the pool's memory is never freed. When it drops the pool, it runs the tasks that it has spawned and that have not started, and does not wait for the other
+    /// workers.
     ///
-    /// Building on a thread that is a worker already is a [`BuildError::CurrentThreadInPool`].
+    /// If the thread is a worker already, `build` returns [`BuildError::CurrentThreadInPool`].
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
         self
     }
 
-    /// Has `handler` start the workers' threads: called by [`build`](Builder::build) on its thread, once for each, in
-    /// the order of their indices. It may borrow what outlives that call.
+    /// Has `handler` start the workers' threads. [`build`](Builder::build) calls it once for each worker, in
+    /// the order of their indices, on the thread that builds. It may borrow what outlives that call.
     ///
-    /// The pool cannot wait for such threads: dropping it lets them end in their own time. With
+    /// The pool cannot wait for such threads, so when it is dropped they end in their own time. With
     /// [`pin`](Builder::pin), `build` waits until all of them run.
     ///
     /// ```
@@ -191,7 +189,7 @@ impl<'h> Builder<'h> {
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
-    /// An error that it returns is a [`BuildError::Spawn`], and the threads already started end.
+    /// If it returns an error, `build` returns [`BuildError::Spawn`], and the threads that were started end.
     pub fn spawn_handler(
         mut self,
         handler: impl FnMut(ThreadBuilder) -> io::Result<()> + 'h,
@@ -200,8 +198,8 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Makes a pool for as long as `with_pool` runs, with threads that may borrow what outlives this
-    /// call: `wrapper` is called on each and must call [`ThreadBuilder::run`]. Waits for the threads.
+    /// Makes a pool that lasts while `with_pool` runs, with threads that may borrow what outlives this
+    /// call. `wrapper` is called on each thread, and must call [`ThreadBuilder::run`]. Waits for the threads.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -226,7 +224,7 @@ impl<'h> Builder<'h> {
     ///
     /// # Panics
     ///
-    /// With `with_pool`'s payload if it panics; else if `wrapper` does. Either after all threads have
+    /// With `with_pool`'s payload if it panics, else if `wrapper` does; in either case after all threads have
     /// ended.
     pub fn build_scoped<R>(
         self,

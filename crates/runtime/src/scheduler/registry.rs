@@ -75,10 +75,10 @@ impl Remote {
     }
 }
 
-/// Which tasks from outside go first.
+/// The priority of a task of [`spawn_at`](crate::spawn_at).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// Taken when a worker has nothing of its own left and finds nothing to steal.
+    /// Taken by a worker that has no task of its own left and finds nothing to steal.
     #[default]
     Normal,
     /// Taken at a worker's next look for work, before its own spawned tasks and before any stealing.
@@ -98,13 +98,13 @@ pub(crate) struct Parts {
     pub(crate) parent: Option<Arc<Registry>>,
 }
 
-/// In which order a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
+/// The order in which a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SpawnOrder {
     /// The youngest first: the cache has what it needs, and the queue stays short.
     #[default]
     Lifo,
-    /// The oldest first, which is nearest to the order of a queue.
+    /// The oldest first, as in a queue.
     Fifo,
 }
 

@@ -25,14 +25,14 @@ use crate::pool::build_error::BuildError;
 use crate::scheduler::affinity;
 use crate::topology::{Distance, Placement, Topology};
 
-/// In which order a worker looks at the others for something to steal:
+/// The order in which a worker looks at the others for something to steal:
 /// [`Builder::victims`](crate::Builder::victims).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Victims {
-    /// All alike, beginning at random.
+    /// All workers in turn, beginning with a random one.
     Random,
-    /// The nearest first; among those that are equally near, beginning at random.
+    /// The nearest first; workers that are equally near in turn, beginning with a random one.
     Nearest,
 }
 

@@ -113,32 +113,38 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::scheduler::sleep::LONGEST;
 
-/// What a worker does while the second half of its [`join`](crate::join) runs on another:
+/// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which another worker has stolen:
 /// [`Builder::waiting`](crate::Builder::waiting).
 ///
-/// It concerns joins, and `Sleep` handles and calls into other pools ([`install`](crate::ThreadPool::install)) as well. Else a
-/// worker that waits for a handle or a call takes any work, and one that waits for a scope does so in
-/// all of them: it cannot know what its end depends on. Once half of the worker's call stack is in use, they take no more while any other worker
-/// runs something (the module's comment in the source has the rules).
+/// These tasks run on top of the caller, on the same call stack. If the caller holds a lock that such a task wants, the task waits for ever for its own
+/// thread. So use [`Sleep`](Waiting::Sleep) in a program that holds locks across joins, or across waits for handles and calls, and make sure that the task that is
+/// waited for does not want the lock itself. For a single wait for a handle or a call there is [`blocking`](crate::blocking()). Never hold a lock across a scope.
 ///
-/// A task that holds a lock across a wait should know that with [`Random`](Waiting::Random) the worker may
-/// run *any* other task meanwhile; if that one wants the lock, it waits for ever for its own thread. The
-/// restricted ones take no spawned task in a join; [`Sleep`](Waiting::Sleep) takes nothing at all, in a join, for a handle or in a call, and so
-/// is safe if what is waited for leaves the lock alone. So is [`blocking`](crate::blocking()), for a single wait for a handle or a call.
+/// | a wait for | runs meanwhile | with `Sleep`, or in `blocking` |
+/// |---|---|---|
+/// | a stolen half of a join | what the variants below say | nothing with `Sleep`; in `blocking` what the variant says |
+/// | a handle, a call into another pool | any task | nothing, except the task of a handle of the same pool |
+/// | a scope | any task: it cannot know what its tasks depend on | any task |
+///
+/// "Any task" has one exception. While a task of the pool runs whose handle nobody waits by yet, a wait starts only what it waits for and what its own task has
+/// spawned, so that a task can wait for one that was spawned beside it (see [`JoinHandle::join`](crate::JoinHandle::join)).
+///
+/// Once half of the worker's call stack is in use, waits for handles, calls and scopes take no more tasks while any other worker
+/// makes progress, so that they do not nest without bound (the module's comment in the source has the rules).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Takes nothing, but what only it can run: broadcasts and interrupts; and, for a handle, that task. The processor is left idle.
-    /// A pool that another one's tasks call back into needs a worker that does not wait meanwhile.
+    /// Runs only what no other worker can: broadcasts, interrupts and, for a handle, its task. The processor is idle meanwhile.
+    /// If tasks of this pool call into another pool, and its tasks call back into this one, this pool needs a worker that is not waiting.
     Sleep,
-    /// Takes forks of the worker that runs the half: nearly always parts of that half (the module's
-    /// comment in the source says when not). The stacks stay as small as the sequential program's. Source:
+    /// Runs forks of the worker that runs the half. They are nearly always parts of that half (the module's
+    /// comment in the source says when not), so that call stacks stay as small as in the sequential program. Source:
     /// Lace, Figure 1.
     Leapfrog,
-    /// And, if that worker waits as well, forks of the one that it waits for, and so on. Source: Lace,
+    /// As `Leapfrog`; if that worker waits as well, also forks of the worker that it waits for, and so on. Source: Lace,
     /// section 4.3, after Wool.
     Transitive,
-    /// And, if there is nothing, any other work of the pool, while the stack is not too deep:
+    /// As `Transitive`; if that finds nothing, any other task of the pool, unless the waits nest too deep:
     /// [`Builder::nesting`](crate::Builder::nesting). Source: Lace, section 4.3.
     #[default]
     Random,

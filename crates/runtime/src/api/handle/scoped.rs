@@ -7,9 +7,9 @@ use super::{Handle, JoinError};
 use crate::api::scope::Scope;
 use crate::job::scoped::{Destination, ScopeKind, Tally};
 
-/// The result of a task of a scope, perhaps still to come: [`Scope::spawn_handle`].
+/// The handle of a task of a scope: [`Scope::spawn_handle`].
 ///
-/// Dropping it lets the task go: it runs all the same, and the scope waits for it. A panic of it is then the scope's.
+/// If it is dropped, the task runs all the same, and the scope waits for it. A panic of the task is then the scope's.
 pub struct ScopedJoinHandle<'scope, R>(Handle<'scope, R>);
 
 impl<R> ScopedJoinHandle<'_, R> {
@@ -26,8 +26,7 @@ impl<R> ScopedJoinHandle<'_, R> {
         self.0.join()
     }
 
-    /// Cancels the task if it has not started, and says whether it did so. What its closure holds has been dropped when this
-    /// returns.
+    /// Cancels the task if it has not started, and returns whether it did. Its closure has been dropped when this returns.
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }

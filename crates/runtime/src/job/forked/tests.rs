@@ -287,7 +287,7 @@ pub(crate) mod children {
         *TOLD.lock().unwrap() = Some(tell);
         crate::set_global_builder(|| {
             // What makes the pool asks for it: refused, where it waited for itself.
-            assert!(refusal(|| join(|| 1, || 2)).contains("asked for by what makes it"));
+            assert!(refusal(|| join(|| 1, || 2)).contains("used by its own builder"));
             // The lock is free again when the other thread hears of it, and forks.
             let tell = TOLD.lock().unwrap().take();
             if let Some(tell) = tell {

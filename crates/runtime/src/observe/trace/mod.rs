@@ -27,9 +27,9 @@ use crate::scheduler::registry::Registry;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// It is being recorded already.
+    /// Another recording is running.
     AlreadyRecording,
-    /// The pool was made by a process from which this one was forked: its workers are not here.
+    /// The pool belongs to the process from which this one was forked.
     Forked,
     /// There is no memory for so many events a worker.
     OutOfMemory {
@@ -56,7 +56,7 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
-/// A pool's workers are being recorded: [`ThreadPool::record`]. Dropped, it ends without a trace.
+/// A recording that is running: [`ThreadPool::record`]. If it is dropped, the recording ends without a trace.
 #[must_use = "a recording ends when it is dropped; `stop` gives its trace"]
 pub struct Recording {
     registry: Arc<Registry>,
@@ -70,10 +70,10 @@ impl fmt::Debug for Recording {
 }
 
 impl ThreadPool {
-    /// Starts to record what the workers do, up to `events` of them a worker: the beginning or the end
-    /// of a span, or a mark. Each takes about 40 bytes, all reserved here.
+    /// Starts to record what the workers do, with room for `events` events for each worker. An event is the beginning or the end
+    /// of a span, or a mark; each takes about 40 bytes, which are allocated here.
     ///
-    /// What does not fit any more is left out, and [counted](Timeline::missed).
+    /// Events for which there is no room are left out and [counted](Timeline::missed).
     ///
     /// ```
     /// # use poach_runtime as poach;
