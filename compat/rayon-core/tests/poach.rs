@@ -169,9 +169,8 @@ fn a_lock_that_is_held_across_a_join() {
                 // From outside, so that the other worker sees it at once.
                 thread::scope(|threads| _ = threads.spawn(|| s.spawn(wants_the_lock)));
                 let start = Instant::now();
-                while !begun.load(Ordering::SeqCst)
-                    && !(sleeps && start.elapsed() > Duration::from_millis(50))
-                {
+                let late = || sleeps && start.elapsed() > Duration::from_millis(50);
+                while !begun.load(Ordering::SeqCst) && !late() {
                     thread::yield_now();
                 }
             });

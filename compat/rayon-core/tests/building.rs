@@ -1,0 +1,211 @@
+//! What the documentation of rayon-core promises of handlers, names, call stacks and threads that a program starts itself, asked of
+//! whichever core this is built with, as `behaviour.rs` does.
+
+use std::error::Error;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index, join, scope};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+fn fib(n: u32) -> u64 {
+    if n < 2 {
+        return u64::from(n);
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// The message that `f` panics with.
+fn panic_of<R>(f: impl FnOnce() -> R) -> &'static str {
+    let payload = catch_unwind(AssertUnwindSafe(f)).err().expect("it panics");
+    payload.downcast_ref::<&'static str>().expect("it panics with a message")
+}
+
+#[test]
+fn handlers_of_the_threads() {
+    let (send, receive) = mpsc::channel();
+    let [started, ended] = [(); 2].map(|()| Mutex::new(send.clone()));
+    drop(send);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(3)
+        .thread_name(|index| format!("hand {index}"))
+        .stack_size(3 << 20)
+        .start_handler(move |index| {
+            assert_eq!(current_thread_index(), Some(index));
+            started.lock().unwrap().send(("start", index)).unwrap();
+        })
+        .exit_handler(move |index| ended.lock().unwrap().send(("exit", index)).unwrap())
+        .build()
+        .unwrap();
+    let names = pool.broadcast(|_| thread::current().name().map(str::to_owned));
+    assert_eq!(names, ["hand 0", "hand 1", "hand 2"].map(|name| Some(name.to_owned())));
+    drop(pool);
+    let mut seen: Vec<_> = receive.iter().collect();
+    seen.sort_unstable();
+    assert_eq!(seen[..3], [("exit", 0), ("exit", 1), ("exit", 2)]);
+    assert_eq!(seen[3..], [("start", 0), ("start", 1), ("start", 2)]);
+}
+
+#[test]
+fn threads_have_no_name_by_default() {
+    assert_eq!(pool(1).install(|| thread::current().name().map(str::to_owned)), None);
+}
+
+#[test]
+fn a_panic_in_a_start_handler_is_told_and_the_thread_works() {
+    let told = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&told);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .start_handler(|_| panic_any("start"))
+        .panic_handler(move |_| _ = counter.fetch_add(1, Ordering::SeqCst))
+        .build()
+        .unwrap();
+    assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
+    assert_eq!(told.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn start_handlers_may_wait_for_the_thread_that_builds() {
+    let all = Arc::new(Barrier::new(4));
+    let here = Arc::clone(&all);
+    let pool =
+        ThreadPoolBuilder::new().num_threads(3).start_handler(move |_| _ = here.wait()).build();
+    all.wait();
+    assert_eq!(pool.unwrap().broadcast(|context| context.index()), [0, 1, 2]);
+}
+
+#[test]
+fn a_panic_in_an_exit_handler_is_told_and_the_thread_ends() {
+    let (send, receive) = mpsc::channel();
+    let send = Mutex::new(send);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .exit_handler(|index| panic_any(index))
+        .panic_handler(move |payload| {
+            send.lock().unwrap().send(*payload.downcast_ref::<usize>().unwrap()).unwrap();
+        })
+        .build()
+        .unwrap();
+    drop(pool);
+    // The channel is closed when the last thread has dropped the handlers.
+    let mut told: Vec<usize> = receive.iter().collect();
+    told.sort_unstable();
+    assert_eq!(told, [0, 1]);
+}
+
+#[test]
+fn handlers_use_their_own_pool() {
+    let (send, receive) = mpsc::channel();
+    let [start, exit, panic] = [(); 3].map(|()| Mutex::new(send.clone()));
+    drop(send);
+    let work = || {
+        scope(|s| s.spawn(|_| ()));
+        fib(10) + 1
+    };
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .start_handler(move |_| start.lock().unwrap().send(("start", work())).unwrap())
+        .exit_handler(move |_| exit.lock().unwrap().send(("exit", work())).unwrap())
+        .panic_handler(move |_| panic.lock().unwrap().send(("panic", work())).unwrap())
+        .build()
+        .unwrap();
+    pool.spawn(|| panic_any("told"));
+    drop(pool);
+    let mut seen: Vec<_> = receive.iter().collect();
+    seen.sort_unstable();
+    let all = ["exit", "exit", "panic", "start", "start"];
+    assert_eq!(seen, all.map(|handler| (handler, 56)));
+}
+
+#[test]
+fn a_spawn_handler_starts_the_threads_and_may_borrow() {
+    let mut threads = Vec::new();
+    let mut names = Vec::new();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .thread_name(|index| format!("hired {index}"))
+        .stack_size(1 << 20)
+        .spawn_handler(|thread| {
+            assert_eq!(thread.stack_size(), Some(1 << 20));
+            names.push((thread.index(), thread.name().map(str::to_owned)));
+            threads.push(thread::Builder::new().spawn(|| thread.run())?);
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    assert_eq!(pool.install(|| fib(10)), 55);
+    drop(pool);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(names, [(0, Some("hired 0".to_owned())), (1, Some("hired 1".to_owned()))]);
+}
+
+#[test]
+fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end() {
+    let mut threads = Vec::new();
+    let error = ThreadPoolBuilder::new()
+        .num_threads(4)
+        .spawn_handler(|thread| {
+            if thread.index() == 2 {
+                return Err(io::Error::other("no more hands"));
+            }
+            threads.push(thread::Builder::new().spawn(|| thread.run())?);
+            Ok(())
+        })
+        .build()
+        .unwrap_err();
+    assert_eq!(error.to_string(), "no more hands");
+    assert!(error.source().is_some());
+    let shown = format!("{error:?}");
+    assert!(shown.starts_with("ThreadPoolBuildError { kind: IOError(Custom { "), "{shown}");
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_spawn_handler_that_panics_midway_fails_the_build_and_the_started_threads_end() {
+    let mut threads = Vec::new();
+    let build = || {
+        let builder = ThreadPoolBuilder::new().num_threads(4).spawn_handler(|thread| {
+            if thread.index() == 2 {
+                panic_any("no more hands");
+            }
+            threads.push(thread::Builder::new().spawn(|| thread.run())?);
+            Ok(())
+        });
+        _ = builder.build();
+    };
+    assert_eq!(panic_of(build), "no more hands");
+    assert_eq!(threads.len(), 2);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_name_that_no_thread_can_have_fails_the_build() {
+    let builder = ThreadPoolBuilder::new().num_threads(2).thread_name(|_| "a\0b".to_owned());
+    // The original panics, and Poach returns an error.
+    let built = catch_unwind(AssertUnwindSafe(|| builder.build()));
+    assert!(!matches!(built, Ok(Ok(_))), "{built:?}");
+}
+
+#[test]
+fn call_stacks_of_unusual_sizes() {
+    // All the address space there is.
+    let error = ThreadPoolBuilder::new().num_threads(2).stack_size(usize::MAX >> 1).build();
+    assert!(error.unwrap_err().source().is_some());
+    // A small one is enough for a small task.
+    let pool = ThreadPoolBuilder::new().num_threads(2).stack_size(64 << 10).build().unwrap();
+    assert_eq!(pool.install(|| 1 + 1), 2);
+}
