@@ -52,9 +52,10 @@ fn programs_are_divided_among_simulated_workers() {
                 row.unwrap_or_else(|| panic!("no row of {workload} on {system}"))
             };
             let (one, eight) = (row(1), row(8));
-            assert_eq!(one.counters["forks"], eight.counters["forks"], "{workload} on {system}");
-            assert_eq!(one.counters["steals"] + one.counters["leaps"], 0.0);
-            assert!(eight.counters["steals"] > 0.0, "{workload} on {system}");
+            let count = |row: &crate::Row, what| row.counters[what] as u64;
+            assert_eq!(count(one, "forks"), count(eight, "forks"), "{workload} on {system}");
+            assert_eq!((count(one, "steals"), count(one, "leaps")), (0, 0), "{workload}");
+            assert!(count(eight, "steals") > 0, "{workload} on {system}");
             // A tree that one worker is through with in less than some thefts take is too small to be divided.
             let large = one.median > 2e-4;
             assert!(large || workload.contains("uts"), "{workload}: {}", one.median);
