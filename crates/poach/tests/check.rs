@@ -52,6 +52,25 @@ fn a_counterexample_is_drawn_and_can_be_had_again() {
     }
 }
 
+/// The words of a queue have names by the order in which the queue makes them: a new word would move them all.
+#[test]
+fn the_words_of_a_counterexample_are_those_of_the_source() {
+    let (_, out, _) = poach(&["chase-lev", "--policy", "unfenced", "--tasks", "2"]);
+    assert!(out.contains("tail := 1") && out.contains("cas head: 1 -> 2"), "{out}");
+    let (_, out, _) = poach(&["ff-cl", "--store-buffer", "2", "--delta", "1"]);
+    assert!(out.contains("tail := 1") && out.contains("cas head: 1 -> 2"), "{out}");
+    // The store between two pops is the client's own.
+    assert!(out.contains("client1 := "), "{out}");
+    for queue in ["the", "thep"] {
+        let (code, out, _) = poach(&[queue, "--policy", "unfenced", "--tasks", "2"]);
+        let thief = match queue {
+            "the" => "swap head: 0 -> 1",
+            _ => "swap head: index 0, beat 0 -> index 1, beat 1",
+        };
+        assert!(code == 1 && out.contains("tail := 1") && out.contains(thief), "{queue}: {out}");
+    }
+}
+
 #[test]
 fn what_cannot_be_explored_is_refused_with_a_suggestion() {
     for arguments in [

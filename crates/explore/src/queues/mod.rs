@@ -161,29 +161,27 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
 fn ring(capacity: usize) -> Vec<Naming> {
     let mut names: Vec<Naming> =
         (0..capacity).map(|slot| Naming::hidden(format!("mark{slot}"))).collect();
-    names.extend(["older", "end", "ring", "finished"].map(Naming::hidden));
+    names.extend(["older", "end", "ring", "finished", "draining"].map(Naming::hidden));
     names
 }
 
+/// What the words of a queue are called in a counterexample, in the order in which the queue makes them.
 fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
     if !algorithm.has_policy() || matches!(algorithm, Algorithm::Biased | Algorithm::Salsa) {
         return Vec::new();
     }
     let mut names = policy.words();
     names.extend(ring(capacity));
+    names.extend([Naming::new("tail"), Naming::hidden("closed")]);
     match algorithm {
-        Algorithm::ChaseLev => {
-            names.extend(["tail", "head"].map(Naming::new));
-            names.push(Naming::hidden("closed"));
-        }
+        Algorithm::ChaseLev => names.push(Naming::new("head")),
         Algorithm::The => {
-            names.extend(["tail", "head"].map(Naming::new));
-            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
+            names.push(Naming::new("head"));
+            names.extend(["gone", "lock"].map(Naming::hidden));
         }
         Algorithm::Thep => {
-            names.extend(["tail", "echo"].map(Naming::new));
-            names.push(Naming::halves("head", "index", "beat"));
-            names.extend(["gone", "lock", "closed"].map(Naming::hidden));
+            names.extend([Naming::new("echo"), Naming::halves("head", "index", "beat")]);
+            names.extend(["gone", "lock"].map(Naming::hidden));
         }
         _ => {}
     }
