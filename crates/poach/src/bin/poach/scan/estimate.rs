@@ -42,7 +42,10 @@ mod tests {
         assert_eq!(estimate(&["src".into()]), None);
         assert_eq!(estimate(&["/".into(), "src".into()]), None);
         // What a file system says of itself differs: it may count none.
-        let whole = estimate(&["/".into()]);
-        assert_eq!(estimate(&["/".into(), "/".into()]), whole);
+        let once = estimate(&["/".into()]);
+        let twice = estimate(&["/".into(), "/".into()]);
+        assert_eq!(once.is_some(), twice.is_some());
+        // Other programs make files meanwhile, but not as many as there are.
+        assert!(twice.unwrap_or(0) < 2 * once.unwrap_or(1), "{once:?} and {twice:?}");
     }
 }

@@ -15,8 +15,8 @@ use poach_scan::survey::{Report, Settings, Survey, Told};
 use poach_scan::sys::Native;
 use poach_scan::{Control, Options, Scan};
 
-#[cfg(unix)]
 mod canvas;
+#[cfg(unix)]
 mod item;
 mod keys;
 mod live;
