@@ -41,7 +41,8 @@ fn one_thread_less_is_faster_on_a_contended_line() {
 #[test]
 fn programs_are_divided_among_simulated_workers() {
     let document = document("lace", vec![1, 8]);
-    for workload in ["lace-fib", "lace-queens", "lace-uts-t2l", "lace-uts-t3l"] {
+    for program in ["fib", "queens", "uts-t2l", "uts-t3l"] {
+        let workload = &*format!("lace-{program}-caches");
         for system in ["leapfrog", "transitive", "random", "split"] {
             let row = |workers| {
                 let mut rows = document.rows.iter();

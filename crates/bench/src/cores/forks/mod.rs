@@ -66,15 +66,15 @@ const WAYS: [(&str, Way); 4] = [
 /// A program, by the tree of a size.
 type Program = (&'static str, fn(Size) -> Box<dyn Play>);
 
-/// Lace's programs, smaller than in its paper: what one worker does in a simulated second or two, in strands and tasks as long as
+/// Lace's programs, by other names than where they are replayed without caches, and smaller than in its paper: what one worker does in a simulated second or two, in strands and tasks as long as
 /// there.
 const PROGRAMS: [Program; 4] = [
-    ("lace-fib", |size| {
+    ("lace-fib-caches", |size| {
         let whole = FibTree { n: 50, grain: 2, unit: 0.0 }.strands();
         let (n, grain) = size.pick((24, 8), (34, 14), (40, 16), (42, 16));
         Box::new(FibTree { n, grain, unit: picoseconds("lace-fib") / whole })
     }),
-    ("lace-queens", |size| {
+    ("lace-queens-caches", |size| {
         let n = size.pick(6, 9, 11, 12);
         Box::new(QueensTree {
             n,
@@ -82,8 +82,8 @@ const PROGRAMS: [Program; 4] = [
             unit: picoseconds("lace-queens") / lace::QUEENS_TASKS,
         })
     }),
-    ("lace-uts-t2l", |size| uts::<GEOMETRIC_2L>("lace-uts-t2l", size)),
-    ("lace-uts-t3l", |size| uts::<BINOMIAL_3L>("lace-uts-t3l", size)),
+    ("lace-uts-t2l-caches", |size| uts::<GEOMETRIC_2L>("lace-uts-t2l", size)),
+    ("lace-uts-t3l-caches", |size| uts::<BINOMIAL_3L>("lace-uts-t3l", size)),
 ];
 
 /// What one worker takes for the whole program, by Lace's paper.
