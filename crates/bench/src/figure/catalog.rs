@@ -23,6 +23,43 @@ pub(super) const LACE: [&str; 5] = ["fib", "uts-t2l", "uts-t3l", "queens", "matm
 /// The five pools of the SALSA paper.
 pub(super) const FIVE: [&str; 5] = ["salsa", "salsa-cas", "conc-bag", "ws-msq", "ws-lifo"];
 
+// What the paper has at a figure that stands here twice: measured, and simulated.
+const LACE_7: &[(&str, &str)] = &[
+    ("fib 50", "865 steals, 50,569 leaps, 70,789 grows, 97,750 shrinks"),
+    ("uts-t3l", "158,566; 4,443,432; 2,173,006; 846,509; depth 6,500 to 12,500"),
+    ("queens 15", "1,964; 6,053; 5,694; 6,618"),
+];
+const SALSA_4A: &[(&str, &str)] = &[
+    (
+        "16/16",
+        "SALSA is 20 times as fast as WS-MSQ and WS-LIFO, 3.5 times as ConcBag, 1.7 times as SALSA+CAS (32 cores)",
+    ),
+    ("order", "none of the pools gives FIFO order; a channel or a queue does"),
+];
+const SALSA_5A: &[(&str, &str)] = &[
+    ("SALSA, SALSA+CAS", "the throughput does not drop as consumers are added"),
+    ("others", "they drop by a factor of 10"),
+    ("order", "none of the pools gives FIFO order; a channel or a queue does"),
+];
+const SALSA_6: &[(&str, &str)] = &[
+    ("all", "without balancing SALSA is clearly faster than SALSA+CAS; with it neither drops"),
+    ("order", "none of the pools gives FIFO order; a channel or a queue does"),
+];
+const SALSA_7: &[(&str, &str)] = &[
+    ("no affinity", "almost identical to SALSA"),
+    ("central allocation", "loses its scalability after 12 threads"),
+    (
+        "here",
+        "threads bound to processors and free ones; central allocation needs several memory nodes, and is in the simulated figure",
+    ),
+    ("order", "none of the pools gives FIFO order; a channel or a queue does"),
+];
+const SALSA_8: &[(&str, &str)] = &[
+    ("SALSA, SALSA+CAS", "best with large chunks, of 1000 tasks"),
+    ("ConcBag", "best with chunks of 128"),
+    ("order", "none of the pools gives FIFO order; a channel or a queue does"),
+];
+
 /// Every figure that there is.
 pub const FIGURES: [PaperFigure; 30] = [
     PaperFigure {
@@ -205,11 +242,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[48]),
         shows: Shows::Counters(&["steals", "leaps", "grows", "shrinks", "depth"]),
-        paper: &[
-            ("fib 50", "865 steals, 50,569 leaps, 70,789 grows, 97,750 shrinks"),
-            ("uts-t3l", "158,566; 4,443,432; 2,173,006; 846,509; depth 6,500 to 12,500"),
-            ("queens 15", "1,964; 6,053; 5,694; 6,618"),
-        ],
+        paper: LACE_7,
     },
     PaperFigure {
         name: "lace-6-caches",
@@ -262,11 +295,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &["split"],
         workers: Workers::Exactly(&[48]),
         shows: Shows::Counters(&["steals", "leaps", "grows", "shrinks", "depth"]),
-        paper: &[
-            ("fib 50", "865 steals, 50,569 leaps, 70,789 grows, 97,750 shrinks"),
-            ("uts-t3l", "158,566; 4,443,432; 2,173,006; 846,509; depth 6,500 to 12,500"),
-            ("queens 15", "1,964; 6,053; 5,694; 6,618"),
-        ],
+        paper: LACE_7,
     },
     PaperFigure {
         name: "salsa-4a",
@@ -279,13 +308,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::OneAndAll,
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            (
-                "16/16",
-                "SALSA is 20 times as fast as WS-MSQ and WS-LIFO, 3.5 times as ConcBag, 1.7 times as SALSA+CAS (32 cores)",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_4A,
     },
     PaperFigure {
         name: "salsa-4a-simulated",
@@ -298,13 +321,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[2, 4, 8, 16, 32]),
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            (
-                "16/16",
-                "SALSA is 20 times as fast as WS-MSQ and WS-LIFO, 3.5 times as ConcBag, 1.7 times as SALSA+CAS (32 cores)",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_4A,
     },
     PaperFigure {
         name: "salsa-4b",
@@ -349,11 +366,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::OneAndAll,
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            ("SALSA, SALSA+CAS", "the throughput does not drop as consumers are added"),
-            ("others", "they drop by a factor of 10"),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_5A,
     },
     PaperFigure {
         name: "salsa-5a-simulated",
@@ -366,11 +379,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[2, 4, 8, 16, 32]),
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            ("SALSA, SALSA+CAS", "the throughput does not drop as consumers are added"),
-            ("others", "they drop by a factor of 10"),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_5A,
     },
     PaperFigure {
         name: "salsa-5b",
@@ -422,13 +431,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::OneAndAll,
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            (
-                "all",
-                "without balancing SALSA is clearly faster than SALSA+CAS; with it neither drops",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_6,
     },
     PaperFigure {
         name: "salsa-6-simulated",
@@ -441,13 +444,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[2, 4, 8, 16, 32]),
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            (
-                "all",
-                "without balancing SALSA is clearly faster than SALSA+CAS; with it neither drops",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_6,
     },
     PaperFigure {
         name: "salsa-7",
@@ -460,15 +457,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &["salsa-displaced"],
         workers: Workers::OneAndAll,
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            ("no affinity", "almost identical to SALSA"),
-            ("central allocation", "loses its scalability after 12 threads"),
-            (
-                "here",
-                "threads bound to processors and free ones; central allocation needs several memory nodes, and is in the simulated figure",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_7,
     },
     PaperFigure {
         name: "salsa-7-simulated",
@@ -481,15 +470,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[2, 4, 8, 16, 32]),
         shows: Shows::RateCurves(Over::Threads),
-        paper: &[
-            ("no affinity", "almost identical to SALSA"),
-            ("central allocation", "loses its scalability after 12 threads"),
-            (
-                "here",
-                "threads bound to processors and free ones; central allocation needs several memory nodes, and is in the simulated figure",
-            ),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_7,
     },
     PaperFigure {
         name: "salsa-8",
@@ -524,11 +505,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::OneAndAll,
         shows: Shows::RateCurves(Over::Chunks),
-        paper: &[
-            ("SALSA, SALSA+CAS", "best with large chunks, of 1000 tasks"),
-            ("ConcBag", "best with chunks of 128"),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_8,
     },
     PaperFigure {
         name: "salsa-8-simulated",
@@ -560,11 +537,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         ours: &[],
         workers: Workers::Exactly(&[32]),
         shows: Shows::RateCurves(Over::Chunks),
-        paper: &[
-            ("SALSA, SALSA+CAS", "best with large chunks, of 1000 tasks"),
-            ("ConcBag", "best with chunks of 128"),
-            ("order", "none of the pools gives FIFO order; a channel or a queue does"),
-        ],
+        paper: SALSA_8,
     },
     PaperFigure {
         name: "phanes-1",
