@@ -36,3 +36,9 @@ pub mod status;
 pub mod task_pool;
 
 pub use status::poach_status;
+
+/// Compiles only if a value of the type can go to another thread.
+pub(crate) const fn sent<T: Send>() {}
+
+/// As [`sent`], and if several threads can use one.
+pub(crate) const fn shared<T: Send + Sync>() {}

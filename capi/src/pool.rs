@@ -11,6 +11,7 @@ use poach_runtime::{BuildError, Builder, MAX_THREADS, ThreadPool, Waiting, Worke
 
 use crate::call::{Context, call};
 use crate::fork::{Run, address, poach_worker, run_body};
+use crate::shared;
 use crate::status::poach_status::{
     POACH_BUSY, POACH_CLOSED, POACH_FORKED, POACH_INVALID, POACH_NO_MEMORY,
 };
@@ -56,8 +57,7 @@ pub struct poach_pool {
 
 const ENDED: usize = usize::MAX;
 
-/// Any thread may use a pool, several at once, and end it.
-const fn shared<T: Send + Sync>() {}
+// Any thread may use a pool, several at once, and end it.
 const _: () = shared::<ThreadPool>();
 
 /// How often this process was forked from the first one with a pool.

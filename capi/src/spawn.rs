@@ -8,6 +8,7 @@ use poach_runtime::{JoinHandle, ThreadPool};
 
 use crate::call::{Context, call};
 use crate::pool::{poach_pool, process, with};
+use crate::shared;
 use crate::status::poach_status::{POACH_CANCELLED, POACH_FORKED};
 use crate::status::{Error, guard, poach_status};
 
@@ -25,8 +26,7 @@ impl poach_handle {
     }
 }
 
-/// Any thread may join, cancel and free it.
-const fn shared<T: Send + Sync>() {}
+// Any thread may join, cancel and free it.
 const _: () = shared::<poach_handle>();
 
 /// A task: what it returns is its result.

@@ -13,6 +13,7 @@ use crate::status::poach_status::{
     POACH_CLOSED, POACH_EMPTY, POACH_FULL, POACH_INVALID, POACH_NO_MEMORY, POACH_TIMEOUT,
 };
 use crate::status::{Error, guard, poach_status};
+use crate::{sent, shared};
 
 /// A pool of tasks: pointers, which any producer puts and any consumer gets.
 pub struct poach_task_pool(TaskPool<Context>);
@@ -23,13 +24,9 @@ pub struct poach_producer(Producer<Context>);
 /// Gets tasks: one thread's at a time.
 pub struct poach_consumer(Consumer<Context>);
 
-/// What C hands from thread to thread can be handed so.
-const fn sent<T: Send>() {}
-const _: () = sent::<TaskPool<Context>>();
+// What C hands from thread to thread can be handed so, and a pool is used by several at once.
 const _: () = sent::<Producer<Context>>();
 const _: () = sent::<Consumer<Context>>();
-/// A pool is used by several at once.
-const fn shared<T: Sync>() {}
 const _: () = shared::<TaskPool<Context>>();
 
 impl From<NoHandle> for Error {

@@ -90,8 +90,11 @@ pub(crate) fn check_core(directory: &Path, patched: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file, and the directories above it.
+/// Writes a file, and the directories above it. A file that has these bytes is left alone, for cargo goes by the time of the last change.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    if fs::read(path).is_ok_and(|before| before == bytes.as_ref()) {
+        return Ok(());
+    }
     path.parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(path, bytes))

@@ -23,23 +23,9 @@ enum { STACK = 4 << 20, THREADS_STACK = 8 << 20, PLACES = 8 };
 
 #ifndef SANITIZED
 
+#include "fib.h"
+
 static poach_pool *pool;
-
-struct fib {
-    long n, result;
-};
-
-static void fib(poach_worker *worker, void *context)
-{
-    struct fib *this = (struct fib *)context;
-    if (this->n < 2) {
-        this->result = this->n;
-        return;
-    }
-    struct fib a = {this->n - 1, 0}, b = {this->n - 2, 0};
-    poach_join(worker, fib, &a, fib, &b);
-    this->result = a.result + b.result;
-}
 
 struct coroutine {
     ucontext_t own, callers;

@@ -2,23 +2,7 @@
 #include <poach.h>
 
 #include "check.h"
-
-struct fib {
-    long n;
-    long result;
-};
-
-static void fib(poach_worker *worker, void *context)
-{
-    struct fib *this = (struct fib *)context;
-    if (this->n < 2) {
-        this->result = this->n;
-        return;
-    }
-    struct fib a = {this->n - 1, 0}, b = {this->n - 2, 0};
-    poach_join(worker, fib, &a, fib, &b);
-    this->result = a.result + b.result;
-}
+#include "fib.h"
 
 /* The same by a fork's steps: the task and its result stand in the slot. */
 static long fib_in_steps(poach_worker *worker, long n);

@@ -1,10 +1,12 @@
 //! What the documentation of rayon-core promises, asked of whichever core this is built with: this package, and, by
 //! `compat/original`, the original.
 
+mod rig;
+
 use std::cell::Cell;
 use std::error::Error;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
@@ -16,23 +18,7 @@ use rayon_core::{
     yield_local, yield_now,
 };
 
-fn pool(threads: usize) -> ThreadPool {
-    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
-}
-
-/// The message that `f` panics with.
-fn panic_of<R>(f: impl FnOnce() -> R) -> &'static str {
-    let payload = catch_unwind(AssertUnwindSafe(f)).err().expect("it panics");
-    payload.downcast_ref::<&'static str>().expect("it panics with a message")
-}
-
-fn fib(n: u32) -> u64 {
-    if n < 2 {
-        return u64::from(n);
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
+use rig::{fib, panic_of, pool};
 
 #[test]
 fn joins_return_both_results() {

@@ -1,6 +1,8 @@
 //! What the documentation of rayon-core promises of handlers, names, call stacks and threads that a program starts itself, asked of
 //! whichever core this is built with, as `behaviour.rs` does.
 
+mod rig;
+
 use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -8,25 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index, join, scope};
+use rayon_core::{ThreadPoolBuilder, current_thread_index, scope};
 
-fn pool(threads: usize) -> ThreadPool {
-    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
-}
-
-fn fib(n: u32) -> u64 {
-    if n < 2 {
-        return u64::from(n);
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
-
-/// The message that `f` panics with.
-fn panic_of<R>(f: impl FnOnce() -> R) -> &'static str {
-    let payload = catch_unwind(AssertUnwindSafe(f)).err().expect("it panics");
-    payload.downcast_ref::<&'static str>().expect("it panics with a message")
-}
+use rig::{fib, panic_of, pool};
 
 #[test]
 fn handlers_of_the_threads() {

@@ -76,7 +76,7 @@ impl<T: Send> Consumer<T> {
     ///
     /// # Panics
     ///
-    /// If the waker of a producer's future does, which is told that there is room. The task that was taken is kept, and is what this
+    /// If the waker of a producer's future does, which is told that the pool is no longer full. The task that was taken is kept, and is what this
     /// consumer's next get takes; if there is none, it is dropped with the consumer.
     #[inline]
     #[doc(alias = "recv")]
@@ -156,12 +156,12 @@ impl<T: Send> Consumer<T> {
 
     #[inline(always)]
     fn take(&mut self) -> Option<T> {
-        if self.bounded { self.take_and_make_room() } else { self.taker.get() }
+        if self.bounded { self.take_and_release() } else { self.taker.get() }
     }
 
     /// Out of line, as in `Producer`.
     #[inline(never)]
-    fn take_and_make_room(&mut self) -> Option<T> {
+    fn take_and_release(&mut self) -> Option<T> {
         /// A task that is not lost if a waker panics.
         struct Taken<'a, T> {
             kept: &'a mut Option<T>,
@@ -173,7 +173,7 @@ impl<T: Send> Consumer<T> {
             }
         }
         if self.kept.is_some() {
-            // Its room was given back when it was taken.
+            // The pool counted it out when it was taken.
             return self.kept.take();
         }
         let task = Some(self.taker.get()?);

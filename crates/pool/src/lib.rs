@@ -53,7 +53,7 @@
 //! | | a get that is about to sleep | it has entered itself as a sleeper | the entry goes, and a wake-up that was for it goes to the next |
 //! | `Clone` of a waker | a get that is about to sleep | nothing | nothing has happened |
 //! | `wake` and `Drop` of a waker | a put, a close, the drop of a future | the task is in the pool; sleepers are being woken | the others are woken while the panic unwinds |
-//! | `wake` of a producer's waker | a get, which has made room | a task is taken | the task is kept for this consumer's next get |
+//! | `wake` of a producer's waker | a get from a full pool | a task is taken | the task is kept for this consumer's next get |
 //! | `Drop` of a task | the drop of the last handle | tasks are being dropped | the others are dropped while the panic unwinds |
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
 //! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that takes a new seat | nothing | nothing has happened |

@@ -261,7 +261,7 @@ impl<T> fmt::Debug for Builder<T> {
 }
 
 impl<T: Send> Builder<T> {
-    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, until there is room. Costs one
+    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, while the pool is full. Costs one
     /// atomic read-modify-write for each put and each get.
     #[must_use]
     pub fn capacity(mut self, tasks: usize) -> Self {

@@ -161,7 +161,7 @@ fn a_waker_that_panics_takes_no_task_with_it() {
     let bomb = Waker::from(Arc::new(Bomb));
     assert!(waits.as_mut().poll(&mut Context::from_waker(&bomb)).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| consumer.try_get())).is_err());
-    // The room is there all the same, and is given back once.
+    // The pool counts the task out all the same, and once.
     first.try_put(Box::new(3)).unwrap();
     assert!(matches!(first.try_put(Box::new(4)), Err(PutError::Full(_))));
     pool.close();

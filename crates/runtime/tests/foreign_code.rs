@@ -2,6 +2,7 @@
 //! payload whose own destructor panics, and may wait for other tasks.
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,15 @@ fn is_whole(pool: &ThreadPool) {
     let all: Vec<usize> = (0..pool.threads()).collect();
     assert_eq!(pool.broadcast(|context| context.index()), all);
     assert_eq!(pool.join(|| 1, || 2), (1, 2));
+}
+
+/// A panic handler that counts its calls, and drops what was thrown.
+fn counts(calls: &Arc<AtomicUsize>) -> impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static {
+    let calls = Arc::clone(calls);
+    move |payload| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        drop(payload);
+    }
 }
 
 /// What `f` panics with is a bomb, which is not dropped.
@@ -192,14 +202,10 @@ fn a_cancelled_task_drops_what_it_holds_and_ends_no_worker() {
 fn handlers_that_panic_end_no_worker() {
     alone("handlers_that_panic_end_no_worker", || {
         let told = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&told);
         let pool = ThreadPool::builder()
             .threads(2)
             .on_exit(|_| panic_any(Bomb))
-            .on_panic(move |payload| {
-                seen.fetch_add(1, Ordering::SeqCst);
-                drop(payload);
-            })
+            .on_panic(counts(&told))
             .build()
             .unwrap();
         is_whole(&pool);
@@ -222,11 +228,7 @@ fn a_start_handler_that_panics_is_told_and_leaves_no_pool() {
                 }
             });
             if handled {
-                let seen = Arc::clone(&told);
-                builder = builder.on_panic(move |payload| {
-                    seen.fetch_add(1, Ordering::SeqCst);
-                    drop(payload);
-                });
+                builder = builder.on_panic(counts(&told));
             }
             let error = builder.build().unwrap_err();
             assert!(matches!(error, BuildError::Start { index: 1 }), "{error}");
@@ -239,15 +241,11 @@ fn a_start_handler_that_panics_is_told_and_leaves_no_pool() {
 fn a_start_handler_that_nobody_waits_for_panics_and_its_worker_works() {
     alone("a_start_handler_that_nobody_waits_for_panics_and_its_worker_works", || {
         let told = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&told);
         let pool = ThreadPool::builder()
             .threads(3)
             .on_start(|_| panic_any(Bomb))
             .wait_for_start(false)
-            .on_panic(move |payload| {
-                seen.fetch_add(1, Ordering::SeqCst);
-                drop(payload);
-            })
+            .on_panic(counts(&told))
             .build()
             .unwrap();
         is_whole(&pool);

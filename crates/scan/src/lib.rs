@@ -50,7 +50,7 @@ pub use tree::{Facts, Link, Node, NodeId, RenewError, Tree};
 pub use visit::{Seen, Visitor, Within};
 
 use sys::{Native, Sys};
-use walk::{Crew, Handles, Outcome, Walk, Worker};
+use walk::{Handles, Outcome, Walk, Worker, WorkerCount};
 
 /// The most threads that a scan uses.
 pub const MAX_THREADS: usize = 1024;
@@ -260,17 +260,18 @@ pub fn scan_with<S: Sys, V: Visitor>(
     }
     // A worker's share of the memory is its own, so their number is fixed where memory is.
     let varies = options.threads.is_none() && options.memory.is_none();
-    let crew = match options.engine {
+    let worker_count = match options.engine {
         Engine::Split if varies && sys.spent().is_some() => {
-            Crew::of_processors(threads, sys.handles())
+            WorkerCount::of_processors(threads, sys.handles())
         }
-        _ => Crew::fixed(threads),
+        _ => WorkerCount::fixed(threads),
     };
-    control.begin(crew.most());
+    control.begin(worker_count.most());
 
     let mut roots = roots::Roots::gather(sys, paths, options, control);
-    let handles = Handles::new(crew.most(), options.handles.unwrap_or_else(|| sys.handles()));
-    let walk = Walk::new(sys, visitor, options, control, (&crew, &handles), roots.start());
+    let handles =
+        Handles::new(worker_count.most(), options.handles.unwrap_or_else(|| sys.handles()));
+    let walk = Walk::new(sys, visitor, options, control, (&worker_count, &handles), roots.start());
     let worker = |number| Worker::new(sys, visitor, options.keep_facts, number);
     let Outcome { workers, most, stats } = walk::run(&walk, options.engine, worker)?;
     drop(walk);

@@ -22,20 +22,20 @@ use crate::sys::{Found, Kind, Meta, Sys};
 use crate::tree::{Alias, HardLink, Id};
 use crate::visit::{Seen, Visitor, Within};
 
-mod crew;
 mod family;
 mod findings;
 mod known;
 mod run;
+mod worker_count;
 
 use family::Task;
 use known::Claim;
 
-pub(crate) use crew::Crew;
 pub(crate) use family::Handles;
 pub(crate) use findings::{Failure, Findings, Summed};
 pub(crate) use known::Known;
 pub(crate) use run::{Outcome, run};
+pub(crate) use worker_count::WorkerCount;
 
 /// How many directories of one directory are handed on at once.
 const PORTION: usize = 256;
@@ -50,7 +50,7 @@ pub(crate) struct Walk<'a, S: Sys, V> {
     options: &'a Options,
     control: &'a Control,
     handles: &'a Handles,
-    crew: &'a Crew,
+    worker_count: &'a WorkerCount,
     roots: &'a [RootDirectory],
     root_files: &'a [RootFile],
     known: &'a Known,
@@ -133,8 +133,8 @@ impl<'a, S: Sys, V: Visitor> Job for Walk<'a, S, V> {
         if self.control.is_asked() && self.answer(worker, &task) {
             return;
         }
-        if self.crew.varies() {
-            if self.crew.is_regrouping() {
+        if self.worker_count.varies() {
+            if self.worker_count.is_regrouping() {
                 return self.put_back(task);
             }
             worker.until_measured -= 1;
@@ -152,7 +152,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         visitor: &'a V,
         options: &'a Options,
         control: &'a Control,
-        (crew, handles): (&'a Crew, &'a Handles),
+        (worker_count, handles): (&'a WorkerCount, &'a Handles),
         start: Start<'a>,
     ) -> Self {
         let Start { directories, files, known } = start;
@@ -162,11 +162,11 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             options,
             control,
             handles,
-            crew,
+            worker_count,
             roots: directories,
             root_files: files,
             known,
-            share: options.memory.map(|memory| memory / crew.most() as u64),
+            share: options.memory.map(|memory| memory / worker_count.most() as u64),
             deferred: Mutex::default(),
             put_back: Mutex::default(),
         }
@@ -196,7 +196,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         }
     }
 
-    /// Visits a directory, and tells the crew how long that took.
+    /// Visits a directory, and notes how long that took.
     #[cold]
     fn visit_measured(
         &self,
@@ -207,7 +207,9 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         let (before, began) = (self.sys.spent(), Instant::now());
         self.visit_unmeasured(worker, task, sink);
         worker.until_measured = match (before, self.sys.spent()) {
-            (Some(before), Some(after)) => self.crew.measured(began.elapsed(), before, after),
+            (Some(before), Some(after)) => {
+                self.worker_count.measured(began.elapsed(), before, after)
+            }
             _ => u32::MAX,
         };
     }
@@ -232,10 +234,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         let mut path = self.roots[task.root()].path.as_os_str().as_encoded_bytes().to_vec();
         let mut below = Vec::new();
         task.path(&mut below);
-        if !below.is_empty() && path.last() != Some(&(std::path::MAIN_SEPARATOR as u8)) {
-            path.push(std::path::MAIN_SEPARATOR as u8);
-        }
         let separator = std::path::MAIN_SEPARATOR as u8;
+        if !below.is_empty() && path.last() != Some(&separator) {
+            path.push(separator);
+        }
         path.extend(below.iter().map(|&byte| if byte == b'/' { separator } else { byte }));
         path
     }

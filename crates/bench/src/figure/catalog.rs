@@ -18,6 +18,9 @@ pub(super) const CILK: [&str; 11] = [
     "fft",
 ];
 pub(super) const CLOSURES: [&str; 3] = ["closure-k-graph", "closure-random", "closure-torus"];
+/// Lace's programs on simulated processors with caches.
+const LACE_CACHES: [&str; 4] =
+    ["lace-fib-caches", "lace-uts-t2l-caches", "lace-uts-t3l-caches", "lace-queens-caches"];
 pub(super) const LACE: [&str; 5] = ["fib", "uts-t2l", "uts-t3l", "queens", "matmul"];
 
 /// The five pools of the SALSA paper.
@@ -262,12 +265,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         title: "Lace, Figures 5 and 8: 48 workers, simulated with their caches, by the way of waiting",
         suite: "simulate",
         memory: Some("lace"),
-        workloads: &[
-            "lace-fib-caches",
-            "lace-uts-t2l-caches",
-            "lace-uts-t3l-caches",
-            "lace-queens-caches",
-        ],
+        workloads: &LACE_CACHES,
         baseline: "leapfrog",
         systems: &["leapfrog", "transitive", "random"],
         ours: &["split"],
@@ -284,12 +282,7 @@ pub const FIGURES: [PaperFigure; 30] = [
         title: "Lace, Figure 7: counters of 48 workers, simulated with their caches",
         suite: "simulate",
         memory: Some("lace"),
-        workloads: &[
-            "lace-fib-caches",
-            "lace-uts-t2l-caches",
-            "lace-uts-t3l-caches",
-            "lace-queens-caches",
-        ],
+        workloads: &LACE_CACHES,
         baseline: "leapfrog",
         systems: &["leapfrog"],
         ours: &["split"],

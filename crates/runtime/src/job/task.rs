@@ -240,7 +240,7 @@ impl Task {
         let vtable = unsafe { &raw mut (*head).vtable };
         // SAFETY: within the place.
         let payload = unsafe { &raw mut (*head).payload };
-        // SAFETY: the place has room for a pointer.
+        // SAFETY: the place is large enough for a pointer.
         unsafe { vtable.write(const { &Vtable::of::<R, F>() }) };
         // SAFETY: the place is large and aligned enough for an F; what it does not fill
         // may be anything.

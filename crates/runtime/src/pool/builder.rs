@@ -123,7 +123,7 @@ impl<'h> Builder<'h> {
     /// How many forks can be pending on one worker, at most 3 * 2^19 (on a 32-bit machine, 24,576). A [`join`](crate::join) inside that many others
     /// panics. Each takes 64 bytes of address space, and of memory once it is used.
     ///
-    /// By default it is as many as the thread's call stack has room for, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
+    /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
     /// [`stack_size`](Builder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
     /// does not overcommit), it is a quarter or a sixteenth of that, but no less than 2^14. If there is not enough even for these,
     /// [`build`](Builder::build) returns an error.

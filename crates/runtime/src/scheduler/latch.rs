@@ -4,7 +4,7 @@
 //! processor, and then blocks. A call that ends sooner costs no system call, and one that ends later
 //! is delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. The thread yields between its looks, since
 //! the worker that it waits for may have been put on the same processor. Where other programs want that processor, a yield lasts for
-//! milliseconds; then the thread blocks at once, for a while (`worker/give_way.rs`).
+//! milliseconds; then the thread blocks at once, for a while (`give_way`).
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::job::current::Local;
 use crate::job::forked::ForkGuard;
+use crate::scheduler::give_way::GiveWay;
 use crate::scheduler::registry::Registry;
-use crate::scheduler::worker::give_way::GiveWay;
 
 /// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
 /// works meanwhile.

@@ -10,12 +10,13 @@
 //! | `inbox`, `fifo` | tasks from outside, for any worker or for one; tasks in the order of their spawning |
 //! | `victim_order`, `affinity` | who runs where, and robs whom first |
 //! | `deque_events` | what a worker's deques tell their pool |
-//! | `latch` | one thread waits, another says when |
+//! | `latch`, `give_way` | one thread waits, another says when; when a thread that waits yields its processor |
 //! | `spares` | spare workers for those that block |
 
 pub(crate) mod affinity;
 pub(crate) mod deque_events;
 pub(crate) mod fifo;
+mod give_way;
 pub(crate) mod inbox;
 pub(crate) mod latch;
 pub(crate) mod lookout;

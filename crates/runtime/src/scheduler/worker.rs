@@ -19,7 +19,6 @@ use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
 use crate::scheduler::steal_backoff::StealBackoff;
 use crate::scheduler::waiting::{NestingDepth, Waiting};
 
-pub(crate) mod give_way;
 mod guest;
 mod restricted;
 mod search;

@@ -7,7 +7,7 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::mem::MaybeUninit;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -141,16 +141,6 @@ impl Sys for Linux {
             }
         }
         Ok(())
-    }
-
-    fn read_file(&self, directory: &OwnedFd, name: &CStr, most: usize) -> io::Result<Vec<u8>> {
-        let (file, meta) = self.open_file(directory, name)?;
-        if meta.kind != Kind::File {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = Vec::new();
-        file.take(most as u64).read_to_end(&mut text)?;
-        Ok(text)
     }
 
     fn open_file(&self, directory: &OwnedFd, name: &CStr) -> io::Result<(File, Meta)> {

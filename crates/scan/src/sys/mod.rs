@@ -7,7 +7,7 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -211,8 +211,13 @@ pub trait Sys: Sync {
         name: &CStr,
         most: usize,
     ) -> io::Result<Vec<u8>> {
-        let _ = (directory, name, most);
-        Err(io::ErrorKind::Unsupported.into())
+        let (file, meta) = self.open_file(directory, name)?;
+        if meta.kind != Kind::File {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut text = Vec::new();
+        file.take(most as u64).read_to_end(&mut text)?;
+        Ok(text)
     }
 
     /// Opens the regular file `name` of a directory to be read, and says what it is. Nothing is followed, and nobody is

@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::{DirEntry, File, FileType, Metadata};
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -69,12 +69,6 @@ impl Sys for Portable {
             }
         }
         Ok(())
-    }
-
-    fn read_file(&self, directory: &PathBuf, name: &CStr, most: usize) -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        self.open_file(directory, name)?.0.take(most as u64).read_to_end(&mut text)?;
-        Ok(text)
     }
 
     fn open_file(&self, directory: &PathBuf, name: &CStr) -> io::Result<(File, Meta)> {

@@ -13,7 +13,7 @@
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::ControlFlow;
 use std::os::windows::fs::OpenOptionsExt as _;
 use std::os::windows::io::{AsHandle as _, BorrowedHandle, OwnedHandle};
@@ -238,16 +238,6 @@ impl Sys for Windows {
                 }
             }
         }
-    }
-
-    fn read_file(&self, directory: &Directory, name: &CStr, most: usize) -> io::Result<Vec<u8>> {
-        let (file, meta) = self.open_file(directory, name)?;
-        if meta.kind != Kind::File {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = Vec::new();
-        file.take(most as u64).read_to_end(&mut text)?;
-        Ok(text)
     }
 
     fn open_file(&self, directory: &Directory, name: &CStr) -> io::Result<(File, Meta)> {

@@ -1,7 +1,7 @@
 //! A walk from its roots to its end: which workers visit, in which order of phases.
 //!
 //! 1. The engine visits the roots and all below, with one worker for each processor.
-//! 2. Where the [crew](super::Crew) wants another number of workers, these go on with what was put back.
+//! 2. Where another [number of workers](super::WorkerCount) is wanted, these go on with what was put back.
 //! 3. What could not be opened for want of descriptors is visited by one worker, when nothing else is open.
 
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub(crate) fn run<S: Sys, V: Visitor>(
 ) -> Result<Outcome<V::Part>, Error> {
     let root = |(number, root): (usize, &RootDirectory)| Task::of_root(number, root.entry);
     let mut tasks: Vec<_> = walk.roots.iter().enumerate().map(root).collect();
-    let mut workers: Vec<_> = (0..walk.crew.first()).map(&worker).collect();
+    let mut workers: Vec<_> = (0..walk.worker_count.first()).map(&worker).collect();
     let mut outcome = Outcome { workers: Vec::new(), most: workers.len(), stats: None };
     if engine == Engine::Split {
         workers = in_pools(walk, worker, workers, tasks, &mut outcome)?;
@@ -52,7 +52,7 @@ pub(crate) fn run<S: Sys, V: Visitor>(
     Ok(outcome)
 }
 
-/// Walks with the split engine, in as many pools one after another as the crew wants.
+/// Walks with the split engine, in as many pools one after another as are wanted.
 fn in_pools<'a, S: Sys, V: Visitor>(
     walk: &Walk<'a, S, V>,
     worker: impl Fn(usize) -> Worker<S, V>,
@@ -63,13 +63,13 @@ fn in_pools<'a, S: Sys, V: Visitor>(
     // The first pool sleeps while there is a larger one.
     let mut first: Option<ThreadPool> = None;
     while !tasks.is_empty() {
-        let mut number = walk.crew.begin();
+        let mut number = walk.worker_count.begin();
         let mut larger = None;
-        if first.is_some() && number > walk.crew.first() {
+        if first.is_some() && number > walk.worker_count.first() {
             larger = engine::pool(number).ok();
             if larger.is_none() {
-                number = walk.crew.first();
-                walk.crew.give_up();
+                number = walk.worker_count.first();
+                walk.worker_count.give_up();
             }
         }
         if first.is_none() {
@@ -87,7 +87,7 @@ fn in_pools<'a, S: Sys, V: Visitor>(
         }
         tasks = taken(&walk.put_back);
     }
-    walk.crew.give_up();
+    walk.worker_count.give_up();
     Ok(workers)
 }
 

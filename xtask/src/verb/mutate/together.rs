@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::{Case, Journal, Outcome, fingerprint, wait};
 use crate::mutate::Mutant;
 use crate::mutate::together::{Woven, module, weave};
+use crate::published::write;
 use crate::workspace;
 
 /// How often what does not compile is left out before the rest counts as broken.
@@ -138,13 +139,13 @@ fn build(
         }
         // A crate's root is written once, with its module: what is written twice is compiled anew.
         for (path, woven) in files.iter().filter(|(path, _)| !path.ends_with("/src/lib.rs")) {
-            write(copy, path, &woven.text)?;
+            write(&copy.join(path), &woven.text)?;
         }
         for package in packages(cases) {
             let path = format!("crates/{}/src/lib.rs", &package[6..]);
             let root = std::fs::read_to_string(workspace::root().join(&path))?;
             let text = files.get(path.as_str()).map_or(&root, |woven| &woven.text);
-            write(copy, &path, &format!("{text}{}", module(cases.len() + 1)))?;
+            write(&copy.join(&path), format!("{text}{}", module(cases.len() + 1)))?;
         }
         let mut check = cargo(copy, target);
         check.args(["check", "--message-format=json", "--lib"]);
@@ -189,19 +190,6 @@ fn build(
         );
     }
     bail!("the judged crates do not compile with all mutants after {ROUNDS} rounds")
-}
-
-fn write(copy: &Path, path: &str, text: &str) -> Result<()> {
-    let path = copy.join(path);
-    // What is the same is left alone: cargo goes by the time of the last change.
-    if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
-        return Ok(());
-    }
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    std::fs::write(path, text)?;
-    Ok(())
 }
 
 /// The packages of the cases.

@@ -80,7 +80,7 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
         // Writing to a string does not fail, here and below.
         let _ = write!(manifest, "\n[patch.crates-io]\nrayon-core = {{ path = '{path}' }}\n");
     }
-    write_if_new(&to.join("Cargo.toml"), &manifest)?;
+    write(&to.join("Cargo.toml"), &manifest)?;
     let mut root = INSIDE.to_owned();
     let mut units = 0;
     for entry in WalkDir::new(core.join("src")).sort_by_file_name() {
@@ -93,7 +93,7 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
         let name = within.with_extension("").to_string_lossy().replace(['/', '\\'], "_");
         let text = read(path)?;
         if within.starts_with("compile_fail") {
-            write_if_new(&to.join("src").join(within), &text)?;
+            write(&to.join("src").join(within), &text)?;
         } else if within.ends_with("test.rs") {
             units += 1;
             let text = text.replace(
@@ -101,23 +101,23 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
                 "Arc::new(crate::registry::Registry)",
             );
             let _ = write!(root, "\n#[cfg(test)]\nmod {name};\n");
-            write_if_new(&to.join(format!("src/{name}.rs")), &text)?;
+            write(&to.join(format!("src/{name}.rs")), &text)?;
         } else {
             let _ = write!(
                 root,
                 "\n#[doc = include_str!(\"{name}.md\")]\npub mod {name}_documentation {{}}\n"
             );
-            write_if_new(&to.join(format!("src/{name}.md")), &documentation(&text))?;
+            write(&to.join(format!("src/{name}.md")), documentation(&text))?;
         }
     }
     ensure!(units > 0, "there are no unit tests in {}", core.display());
     root.push_str("\nmod compile_fail;\n");
-    write_if_new(&to.join("src/lib.rs"), &root)?;
+    write(&to.join("src/lib.rs"), &root)?;
     for entry in WalkDir::new(core.join("tests")) {
         let entry = entry?;
         if entry.file_type().is_file() {
             let name = entry.path().strip_prefix(core)?;
-            write_if_new(&to.join(name), &read(entry.path())?)?;
+            write(&to.join(name), read(entry.path())?)?;
         }
     }
     Ok(())
@@ -140,14 +140,6 @@ fn documentation(source: &str) -> String {
 
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))
-}
-
-/// Cargo builds anew what was written anew.
-fn write_if_new(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|before| before == text) {
-        return Ok(());
-    }
-    write(path, text)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use super::{distance, fits, why};
 use crate::fib::FibTree;
 use crate::fork::Program as _;
 use crate::queens::QueensTree;
+use crate::replay::strategy::Strategy;
 use crate::replay::tree::{End, Form, Tree};
 use crate::simulate::lace;
 use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Shape, Uts, UtsTree};
@@ -49,19 +50,36 @@ const PAUSES: u32 = 8;
 
 /// How a worker looks for work.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
-    Leapfrog,
-    Transitive,
-    Random,
+enum Search {
+    /// As Lace's, which waits by this strategy.
+    Lace(Strategy),
+    /// As Poach's.
     Poach,
 }
 
-const WAYS: [(&str, Way); 4] = [
-    ("leapfrog", Way::Leapfrog),
-    ("transitive", Way::Transitive),
-    ("random", Way::Random),
-    ("split", Way::Poach),
-];
+impl Search {
+    fn all() -> impl Iterator<Item = Search> {
+        Strategy::ALL.into_iter().map(Search::Lace).chain([Search::Poach])
+    }
+
+    /// Its name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Search::Lace(strategy) => strategy.name(),
+            Search::Poach => "split",
+        }
+    }
+
+    /// Whether a worker that waits steals from more than the thief of what it waits for: down the chain of thieves.
+    fn follows_further(self) -> bool {
+        matches!(self, Search::Lace(Strategy::Transitive) | Search::Poach)
+    }
+
+    /// Whether a worker that waits steals from anybody.
+    fn takes_any(self) -> bool {
+        matches!(self, Search::Lace(Strategy::Random) | Search::Poach)
+    }
+}
 
 /// A program, by the tree of a size.
 type Program = (&'static str, fn(Size) -> Box<dyn Play>);
@@ -115,23 +133,24 @@ pub(super) fn cases(machine: &Description, request: &Request, cases: &mut Vec<Ca
     for (workload, tree) in PROGRAMS {
         let made: Rc<OnceCell<Box<dyn Play>>> = Rc::default();
         for workers in request.workers.iter().copied() {
-            for (system, way) in WAYS {
+            for search in Search::all() {
                 let (machine, made) = (machine.clone(), Rc::clone(&made));
                 let prepare = move || {
                     fits(&machine, workers)?;
-                    made.get_or_init(|| tree(size));
                     let mut seed = 0;
                     Ok(move || {
                         seed += 1;
                         made.get_or_init(|| tree(size)).play(&Setting {
                             machine: &machine,
                             workers,
-                            way,
+                            search,
                             seed,
                         })
                     })
                 };
-                cases.push(Case::new(workload, system, workers, Unit::SECONDS, prepare).computed());
+                cases.push(
+                    Case::new(workload, search.name(), workers, Unit::SECONDS, prepare).computed(),
+                );
             }
         }
     }
@@ -140,7 +159,7 @@ pub(super) fn cases(machine: &Description, request: &Request, cases: &mut Vec<Ca
 struct Setting<'a> {
     machine: &'a Description,
     workers: usize,
-    way: Way,
+    search: Search,
     seed: u64,
 }
 
@@ -151,10 +170,10 @@ trait Play {
 
 impl<T: Tree<Task: 'static> + Clone + 'static> Play for T {
     fn play(&self, setting: &Setting<'_>) -> Result<Sample> {
-        let Setting { machine, workers, way, seed } = *setting;
+        let Setting { machine, workers, search, seed } = *setting;
         let pool = Rc::new(Pool {
             tree: self.clone(),
-            way,
+            search,
             stacks: Stacks::new(workers, SLOTS)?,
             ended: CachePadded::new(CoherentWord::new(0)),
             follows: (0..workers).map(|_| CachePadded::new(CoherentWord::new(0))).collect(),
@@ -221,7 +240,7 @@ fn bump(count: &Cell<u64>) {
 /// What the workers of one simulation share.
 struct Pool<T: Tree> {
     tree: T,
-    way: Way,
+    search: Search,
     stacks: Stacks<T::Task>,
     ended: CachePadded<CoherentWord>,
     /// For each worker one more than the number of the worker that it waits for, or 0.
@@ -285,7 +304,7 @@ impl<'p, T: Tree> Worker<'p, T> {
         match strand.end {
             End::Fork { first, second, after } => {
                 bump(&counts.forks);
-                self.owner.fork(second).expect("a stack has room for the deepest tree");
+                self.owner.fork(second).expect("a stack holds the forks of the deepest tree");
                 counts.depth.set(counts.depth.get().max(self.owner.depth()));
                 self.frames.push(Frame::First { after });
                 Some(first)
@@ -351,7 +370,7 @@ impl<'p, T: Tree> Worker<'p, T> {
 
     /// Says whom this worker waits for, for those who follow it further.
     fn follow(&self, thief: Option<usize>) {
-        if matches!(self.pool.way, Way::Transitive | Way::Poach) {
+        if self.pool.search.follows_further() {
             let word = &self.pool.follows[self.number];
             let new = thief.map_or(0, |thief| thief as u64 + 1);
             // Relaxed, both: this worker's own word, and a hint to the others.
@@ -363,12 +382,9 @@ impl<'p, T: Tree> Worker<'p, T> {
 
     /// `waits` if this worker is not idle; `thief` has what it waits for, if that is known.
     fn find(&mut self, waits: bool, mut thief: Option<usize>) -> Option<Stolen<'p, T::Task>> {
-        let way = self.pool.way;
+        let search = self.pool.search;
         if waits {
-            let reach = match way {
-                Way::Leapfrog | Way::Random => 1,
-                Way::Transitive | Way::Poach => self.pool.follows.len(),
-            };
+            let reach = if search.follows_further() { self.pool.follows.len() } else { 1 };
             for _ in 0..reach {
                 let Some(victim) = thief.filter(|&victim| victim != self.number) else { break };
                 if let Some(stolen) = self.steal(victim) {
@@ -380,11 +396,11 @@ impl<'p, T: Tree> Worker<'p, T> {
                     thief = (further as usize).checked_sub(1);
                 }
             }
-            if matches!(way, Way::Leapfrog | Way::Transitive) {
+            if !search.takes_any() {
                 return None;
             }
         }
-        if way == Way::Poach {
+        if search == Search::Poach {
             return self.each_victim(Self::steal);
         }
         let others = self.pool.follows.len() - 1;
@@ -411,7 +427,7 @@ impl<'p, T: Tree> Worker<'p, T> {
     }
 
     fn found_nothing(&mut self) {
-        if self.pool.way != Way::Poach {
+        if self.pool.search != Search::Poach {
             return;
         }
         self.looks += 1;

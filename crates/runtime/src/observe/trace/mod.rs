@@ -70,10 +70,10 @@ impl fmt::Debug for Recording {
 }
 
 impl ThreadPool {
-    /// Starts to record what the workers do, with room for `events` events for each worker. An event is the beginning or the end
+    /// Starts to record what the workers do, up to `events` events for each worker. An event is the beginning or the end
     /// of a span, or a mark; each takes about 40 bytes, which are allocated here.
     ///
-    /// Events for which there is no room are left out and [counted](Timeline::missed).
+    /// Events beyond that number are left out and [counted](Timeline::missed).
     ///
     /// ```
     /// # use poach_runtime as poach;

@@ -3,9 +3,9 @@
 
 use poach_memory::{Machine, Memory};
 
-use super::give_way::GiveWay;
 use super::{Local, Work};
 use crate::job::token::Worker;
+use crate::scheduler::give_way::GiveWay;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
 /// processor away after each look, if that does not take long (`GiveWay`).

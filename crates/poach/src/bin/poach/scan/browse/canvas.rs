@@ -127,7 +127,7 @@ impl Canvas {
 
     /// Writes a text from a cell on, up to the column `end`. Returns the column after it.
     ///
-    /// Control characters are left out. A character of two columns that has room for one ends the text.
+    /// Control characters are left out. A character of two columns ends the text where one column is left.
     pub(super) fn put(&mut self, mut x: u16, y: u16, end: u16, text: &str, style: Style) -> u16 {
         let mut last = None;
         for character in text.chars() {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_ends_where_its_room_ends() {
+    fn a_text_ends_at_its_last_column() {
         assert_eq!(line(4, "abcdef"), "abcd");
         assert_eq!(line(6, "abc"), "abc   ");
         // Two columns each, and no half of one.

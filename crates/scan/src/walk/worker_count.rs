@@ -22,16 +22,16 @@ const MOST: usize = 16;
 /// How many directories each worker is to be able to hold open.
 const HANDLES: usize = 4;
 
-/// How many visits are measured before the number of workers is thought over.
+/// How many visits are measured before the number of workers is reconsidered.
 const MEASURED: u64 = 16;
 
 /// Of how many visits one is measured: while none is blocked, and while some are.
 const RARELY: u32 = 64;
 const OFTEN: u32 = 4;
 
-/// The workers of a walk, as far as their number goes.
+/// The number of workers of a walk, and what it is decided by.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct WorkerCount {
     processors: usize,
     most: usize,
     /// How many there are. Written while no worker runs.
@@ -50,20 +50,20 @@ pub(crate) struct Crew {
 
 // Everything is Relaxed here: the numbers are an estimate and publish nothing. A worker that sees the flag late visits one
 // directory more, and what it has found and put back is published by the joining of the workers and a lock.
-impl Crew {
-    /// A crew of so many workers, and no other number.
-    pub(crate) fn fixed(number: usize) -> Crew {
-        Crew::varying(number, number)
+impl WorkerCount {
+    /// So many workers, and no other number.
+    pub(crate) fn fixed(number: usize) -> WorkerCount {
+        WorkerCount::varying(number, number)
     }
 
-    /// A crew of a worker for each processor, and more where these wait, as far as there are handles for them.
-    pub(crate) fn of_processors(processors: usize, handles: usize) -> Crew {
+    /// A worker for each processor, and more where these wait, as far as there are handles for them.
+    pub(crate) fn of_processors(processors: usize, handles: usize) -> WorkerCount {
         let most = (processors * MOST).min(crate::MAX_THREADS).min(handles / HANDLES);
-        Crew::varying(processors, most.max(processors))
+        WorkerCount::varying(processors, most.max(processors))
     }
 
-    fn varying(processors: usize, most: usize) -> Crew {
-        Crew {
+    fn varying(processors: usize, most: usize) -> WorkerCount {
+        WorkerCount {
             processors,
             most,
             number: AtomicUsize::new(processors),
@@ -134,12 +134,12 @@ impl Crew {
         self.blocked.fetch_add(took - computed, Ordering::Relaxed);
         self.computed.fetch_add(computed, Ordering::Relaxed);
         if self.measured.fetch_add(1, Ordering::Relaxed) + 1 == MEASURED {
-            self.think_over();
+            self.reconsider();
         }
         again
     }
 
-    fn think_over(&self) {
+    fn reconsider(&self) {
         let [_, blocked, computed] = [&self.measured, &self.blocked, &self.computed]
             .map(|sum| sum.swap(0, Ordering::Relaxed));
         let now = self.number.load(Ordering::Relaxed);
@@ -168,54 +168,54 @@ mod tests {
     }
 
     /// Measures some visits of so many microseconds, some of which were computing.
-    fn visits(crew: &Crew, number: u64, waits: u64, took: u64, computed: u64) -> u32 {
+    fn visits(count: &WorkerCount, number: u64, waits: u64, took: u64, computed: u64) -> u32 {
         let mut again = 0;
         for _ in 0..number {
             let took = Duration::from_micros(took);
-            again = crew.measured(took, spent(5, 100), spent(5 + waits, 100 + computed));
+            again = count.measured(took, spent(5, 100), spent(5 + waits, 100 + computed));
         }
         again
     }
 
     #[test]
-    fn a_crew_grows_while_it_is_blocked_and_shrinks_when_it_is_not() {
-        let crew = Crew::of_processors(2, 1000);
-        assert_eq!((crew.first(), crew.most(), crew.varies()), (2, 32, true));
+    fn a_walk_has_more_workers_while_they_are_blocked_and_fewer_when_they_are_not() {
+        let count = WorkerCount::of_processors(2, 1000);
+        assert_eq!((count.first(), count.most(), count.varies()), (2, 32, true));
         // Nine tenths of the time blocked: twenty workers keep two processors busy.
-        assert_eq!(visits(&crew, MEASURED - 1, 1, 100, 10), OFTEN);
-        assert!(!crew.is_regrouping());
-        visits(&crew, 1, 1, 100, 10);
-        assert!(crew.is_regrouping());
-        assert_eq!(crew.begin(), 20);
-        assert!(!crew.is_regrouping());
+        assert_eq!(visits(&count, MEASURED - 1, 1, 100, 10), OFTEN);
+        assert!(!count.is_regrouping());
+        visits(&count, 1, 1, 100, 10);
+        assert!(count.is_regrouping());
+        assert_eq!(count.begin(), 20);
+        assert!(!count.is_regrouping());
         // A little more, or a little less, is no reason to regroup.
         for computed in [8, 12] {
-            visits(&crew, MEASURED, 1, 100, computed);
-            assert!(!crew.is_regrouping(), "{computed}");
+            visits(&count, MEASURED, 1, 100, computed);
+            assert!(!count.is_regrouping(), "{computed}");
         }
-        assert_eq!(visits(&crew, MEASURED, 0, 10, 10), RARELY);
-        assert!(crew.is_regrouping());
-        assert_eq!(crew.begin(), 2);
+        assert_eq!(visits(&count, MEASURED, 0, 10, 10), RARELY);
+        assert!(count.is_regrouping());
+        assert_eq!(count.begin(), 2);
         // From warm caches it stays.
-        visits(&crew, 10 * MEASURED, 0, 10, 10);
-        assert!(!crew.is_regrouping());
+        visits(&count, 10 * MEASURED, 0, 10, 10);
+        assert!(!count.is_regrouping());
     }
 
     #[test]
     fn waiting_for_a_processor_is_no_reason_for_more_workers() {
-        let crew = Crew::of_processors(4, 1000);
-        visits(&crew, 100 * MEASURED, 0, 4000, 10);
-        assert!(!crew.is_regrouping());
+        let count = WorkerCount::of_processors(4, 1000);
+        visits(&count, 100 * MEASURED, 0, 4000, 10);
+        assert!(!count.is_regrouping());
     }
 
     #[test]
     fn there_is_a_least_and_a_most() {
-        let crew = Crew::of_processors(4, 1000);
-        assert_eq!((crew.repaid(0, 0), crew.repaid(0, 9), crew.repaid(u64::MAX, 0)), (4, 4, 64));
-        assert_eq!(Crew::of_processors(500, usize::MAX).most(), crate::MAX_THREADS);
-        let with = |handles| Crew::of_processors(4, handles).most();
+        let count = WorkerCount::of_processors(4, 1000);
+        assert_eq!((count.repaid(0, 0), count.repaid(0, 9), count.repaid(u64::MAX, 0)), (4, 4, 64));
+        assert_eq!(WorkerCount::of_processors(500, usize::MAX).most(), crate::MAX_THREADS);
+        let with = |handles| WorkerCount::of_processors(4, handles).most();
         assert_eq!((with(0), with(40), with(10_000)), (4, 10, 64));
-        let fixed = Crew::fixed(3);
+        let fixed = WorkerCount::fixed(3);
         assert!(!fixed.varies());
         assert_eq!(fixed.repaid(u64::MAX, 1), 3);
         // More than it may have is asked for in vain.
