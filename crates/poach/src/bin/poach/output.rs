@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 
@@ -71,12 +71,19 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The file that is being written, which is to go if the program ends before it is complete.
+/// The file that is being written, which is to go if the program ends before it is complete. Locked
+/// from before such a file is made until its name is here, so that none is ever missed.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Ends the program at once, as Ctrl-C does.
 pub(crate) fn interrupted() -> ! {
-    if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
+    // Locked to the end: no other file is begun.
+    let mut unfinished = unfinished();
+    if let Some(path) = unfinished.take() {
         let _ = fs::remove_file(path);
     }
     std::process::exit(INTERRUPTED)
@@ -105,11 +112,12 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     } else {
         as_new(&mut builder);
     }
-    let file = builder.tempfile_in(directory)?;
-    let remember = |path: Option<PathBuf>| {
-        *UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = path;
+    let file = {
+        let mut unfinished = unfinished();
+        let file = builder.tempfile_in(directory)?;
+        *unfinished = Some(file.path().to_owned());
+        file
     };
-    remember(Some(file.path().to_owned()));
     let written = (|| {
         let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
         write(&mut out)?;
@@ -117,7 +125,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         drop(out);
         file.persist(&target).map(drop).map_err(|error| error.error)
     })();
-    remember(None);
+    *unfinished() = None;
     written
 }
 
