@@ -50,8 +50,8 @@ fn mechanism<P: Mechanism<u64>>(batches: u64, count: u64, pools: Option<P>) {
         taker.get()
     }
     let pools = Arc::new(pools.expect("memory"));
-    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
-    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("memory");
     run(batches, count, |task| put(&mut feeder, task), || take(&mut taker));
 }
 
@@ -65,8 +65,8 @@ fn task_pool(batches: u64, count: u64) {
         consumer.get().ok()
     }
     let pool = TaskPool::new();
-    let mut consumer = pool.consumer().expect("a seat");
-    let mut producer = pool.producer().expect("a seat");
+    let mut consumer = pool.consumer().expect("memory");
+    let mut producer = pool.producer().expect("memory");
     run(batches, count, |task| put(&mut producer, task), || take(&mut consumer));
 }
 

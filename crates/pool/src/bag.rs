@@ -35,7 +35,7 @@ use poach_memory::{CachePadded, Cell, Full, Machine, Memory, Ordering, Pointer, 
 use crate::extent::Extent;
 use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use crate::registry::{Seats, each, try_box};
+use crate::registry::{Entries, each, try_box};
 
 /// Tasks in a chunk: the paper's optimum for this algorithm (figure 8).
 pub const BAG_CHUNK_LENGTH: usize = 128;
@@ -130,9 +130,9 @@ fn read<T, M: Memory>(slot: &Slot<T, M>) -> T {
 type Announced<M> = CachePadded<<M as Memory>::Word>;
 
 struct Core<T: Send, M: Memory> {
-    lists: Seats<List<T, M>, M>,
+    lists: Entries<List<T, M>, M>,
     open_lists: Extent<M, Full>,
-    consumers: Seats<Announced<M>, M>,
+    consumers: Entries<Announced<M>, M>,
     open_consumers: Extent<M, Full>,
     // After the lists, which hold what is not retired.
     domain: Domain<Chunk<T, M>, M>,
@@ -161,10 +161,10 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
     /// As [`new`](ConcBag::new).
     pub fn with_retention(chunk_length: usize, retention: Retention) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
-        let consumers = Seats::new();
+        let consumers = Entries::new();
         consumers.prepare(|_| Some(CachePadded::new(M::Word::new(0))))?;
         let core = Core {
-            lists: Seats::new(),
+            lists: Entries::new(),
             open_lists: Extent::new(Full),
             consumers,
             open_consumers: Extent::new(Full),
@@ -183,8 +183,8 @@ impl<T: Send, M: Memory> fmt::Debug for ConcBag<T, M> {
     }
 }
 
-fn no_seat(seats: usize) -> NoHandle {
-    if seats >= MOST_HANDLES {
+fn no_entry(entries: usize) -> NoHandle {
+    if entries >= MOST_HANDLES {
         NoHandle::TooMany { limit: MOST_HANDLES }
     } else {
         NoHandle::OutOfMemory
@@ -198,11 +198,11 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
     fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
         let core = Arc::clone(&self.core);
         let length = core.length;
-        let Some((number, list)) = core.lists.sit(MOST_HANDLES, |_| List::new(length)) else {
-            return Err(no_seat(core.lists.len()));
+        let Some((number, list)) = core.lists.claim(MOST_HANDLES, |_| List::new(length)) else {
+            return Err(no_entry(core.lists.len()));
         };
         core.open_lists.open(number);
-        // Relaxed: the seat's Acquire has made the last producer's stores visible.
+        // Relaxed: the entry's Acquire has made the last producer's stores visible.
         let chunk = list.last.load(Ordering::Relaxed);
         let filled = list.filled.load(Ordering::Relaxed) as usize;
         Ok(BagProducer { chunk, filled, number, core })
@@ -211,11 +211,11 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let core = Arc::clone(&self.core);
         let made = |_| Some(CachePadded::new(M::Word::new(0)));
-        let Some((number, announced)) = core.consumers.sit(MOST_HANDLES, made) else {
-            return Err(no_seat(core.consumers.len()));
+        let Some((number, announced)) = core.consumers.claim(MOST_HANDLES, made) else {
+            return Err(no_entry(core.consumers.len()));
         };
-        let Some(hazards) = core.domain.sit() else {
-            core.consumers.leave(number);
+        let Some(hazards) = core.domain.claim() else {
+            core.consumers.release(number);
             return Err(NoHandle::OutOfMemory);
         };
         let announced = (NonNull::from(announced), announced.load(Ordering::Relaxed));
@@ -228,8 +228,8 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
         self.core.open_consumers.count()
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.core.consumers.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.core.consumers.is_held(pool)
     }
 
     fn changes(&self) -> u64 {
@@ -301,11 +301,11 @@ impl<T: Send, M: Memory> Produce<T> for BagProducer<T, M> {
 impl<T: Send, M: Memory> Drop for BagProducer<T, M> {
     fn drop(&mut self) {
         if let Some(list) = self.core.lists.get(self.number) {
-            // Relaxed: released with the seat.
+            // Relaxed: released with the entry.
             list.last.store(self.chunk, Ordering::Relaxed);
             list.filled.store(self.filled as u64, Ordering::Relaxed);
         }
-        self.core.lists.leave(self.number);
+        self.core.lists.release(self.number);
     }
 }
 
@@ -349,12 +349,12 @@ impl<T: Send, M: Memory> Core<T, M> {
         }
     }
 
-    /// Closes lists that nobody uses, if it is the last that nobody sits at.
+    /// Closes lists that nobody uses, if it is the last that nobody has.
     fn close_unused_lists(&self, hazards: &Hazards<Chunk<T, M>, M>) {
         let last = self.open_lists.count() - 1;
-        if last > 0 && !self.lists.is_occupied(last) {
+        if last > 0 && !self.lists.is_held(last) {
             self.open_lists.close_unused(|list| {
-                self.lists.is_occupied(list)
+                self.lists.is_held(list)
                     || self.lists.get(list).is_none_or(|list| !Self::is_empty(list, hazards))
             });
         }
@@ -480,9 +480,9 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
 
 impl<T: Send, M: Memory> Drop for BagConsumer<T, M> {
     fn drop(&mut self) {
-        self.core.consumers.leave(self.number);
+        self.core.consumers.release(self.number);
         let consumers = &self.core.consumers;
-        self.core.open_consumers.close_unused(|number| consumers.is_occupied(number));
-        self.core.domain.leave(&self.search.hazards);
+        self.core.open_consumers.close_unused(|number| consumers.is_held(number));
+        self.core.domain.release(&self.search.hazards);
     }
 }

@@ -7,10 +7,10 @@
 //!
 //! | | in use | where it is opened | where it is closed |
 //! |---|---|---|---|
-//! | SALSA's pools | a consumer sits at it, or a chunk in its lists is its own | a consumer sits down; a producer has named a chunk | a consumer goes, or finds the last pool left and empty |
-//! | WS-MSQ's and WS-LIFO's pools | a consumer sits at it, or there is a task | a consumer sits down; a producer has put a task | as above |
-//! | `ConcBag`'s lists | a producer sits at it, or there is a task | a producer sits down | a consumer finds the last list left and empty |
-//! | `ConcBag`'s consumers | a consumer sits at it | a consumer sits down | a consumer goes |
+//! | SALSA's pools | a consumer has it, or a chunk in its lists is its own | a consumer claims it; a producer has named a chunk | a consumer goes, or finds the last pool left and empty |
+//! | WS-MSQ's and WS-LIFO's pools | a consumer has it, or there is a task | a consumer claims it; a producer has put a task | as above |
+//! | `ConcBag`'s lists | a producer has it, or there is a task | a producer claims it | a consumer finds the last list left and empty |
+//! | `ConcBag`'s consumers | a consumer has it | a consumer claims it | a consumer goes |
 //!
 //! # Why no task is behind the extent
 //!

@@ -11,7 +11,7 @@ use core::ptr::{self, NonNull};
 
 use poach_memory::{CachePadded, Cell, Freed, Memory, Ordering, Pointer};
 
-use crate::registry::{MOST, Seats};
+use crate::registry::{Entries, MOST};
 
 /// Hazard pointers a thread has.
 const HAZARDS: usize = 2;
@@ -35,14 +35,14 @@ impl Retention {
 
 struct Record<N, M: Memory> {
     hazards: CachePadded<[M::Pointer<N>; HAZARDS]>,
-    /// Nodes taken away and not freed yet. The seat's occupant's.
+    /// Nodes taken away and not freed yet. Its holder's.
     retired: M::Cell<Vec<*mut N>>,
 }
 
-// SAFETY: the pointers are words; the cell is touched by the seat's occupant alone, which took it
-// over from the last by an Acquire of the seat, and by `drop`.
+// SAFETY: the pointers are words; the cell is touched by the entry's holder alone, which took it
+// over from the last by an Acquire of the entry, and by `drop`.
 unsafe impl<N: Send, M: Memory> Send for Record<N, M> {}
-// SAFETY: the cell is touched by the seat's occupant alone, and by `drop`.
+// SAFETY: the cell is touched by the entry's holder alone, and by `drop`.
 unsafe impl<N: Send, M: Memory> Sync for Record<N, M> {}
 
 impl<N, M: Memory> Drop for Record<N, M> {
@@ -60,17 +60,17 @@ impl<N, M: Memory> Drop for Record<N, M> {
 
 /// All threads' hazard pointers to nodes `N`.
 pub(crate) struct Domain<N, M: Memory> {
-    seats: Seats<Record<N, M>, M>,
+    entries: Entries<Record<N, M>, M>,
     retention: Retention,
 }
 
 impl<N, M: Memory> Domain<N, M> {
     pub(crate) fn new(retention: Retention) -> Self {
-        Domain { seats: Seats::new(), retention }
+        Domain { entries: Entries::new(), retention }
     }
 
-    /// A thread's hazard pointers; `None` where there is no memory. To be given back by `leave`.
-    pub(crate) fn sit(&self) -> Option<Hazards<N, M>> {
+    /// A thread's hazard pointers; `None` where there is no memory. To be given back by `release`.
+    pub(crate) fn claim(&self) -> Option<Hazards<N, M>> {
         let make = |_| {
             Some(Record {
                 hazards: CachePadded::new(core::array::from_fn(|_| {
@@ -79,13 +79,13 @@ impl<N, M: Memory> Domain<N, M> {
                 retired: M::Cell::new(Vec::new()),
             })
         };
-        let (number, record) = self.seats.sit(MOST, make)?;
+        let (number, record) = self.entries.claim(MOST, make)?;
         Some(Hazards { record: NonNull::from(record), number })
     }
 
-    pub(crate) fn leave(&self, hazards: &Hazards<N, M>) {
+    pub(crate) fn release(&self, hazards: &Hazards<N, M>) {
         hazards.clear();
-        self.seats.leave(hazards.number);
+        self.entries.release(hazards.number);
     }
 
     /// Frees `node` once nobody looks at it.
@@ -96,11 +96,11 @@ impl<N, M: Memory> Domain<N, M> {
     /// this domain, and its hazard pointers are not on the node, or it is done with it.
     pub(crate) unsafe fn retire(&self, hazards: &Hazards<N, M>, node: *mut N) {
         hazards.record().retired.with_mut(|retired| {
-            // SAFETY: the seat is this thread's, which is in no other call of this.
+            // SAFETY: the entry is this thread's, which is in no other call of this.
             let retired = unsafe { &mut *retired };
             retired.push(node);
             let Retention { for_each_hazard, more } = self.retention;
-            let hazards = HAZARDS * self.seats.len();
+            let hazards = HAZARDS * self.entries.len();
             if retired.len() >= for_each_hazard.saturating_mul(hazards).saturating_add(more) {
                 self.scan(retired);
             }
@@ -112,7 +112,7 @@ impl<N, M: Memory> Domain<N, M> {
         // Pairs with the fence in `protect`.
         M::full();
         let mut hazardous: Vec<*mut N> = self
-            .seats
+            .entries
             .iter()
             // Acquire pairs with the Release in `clear` and `protect`: the reader is done.
             .flat_map(|record| record.hazards.iter().map(|hazard| hazard.load(Ordering::Acquire)))

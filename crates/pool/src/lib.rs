@@ -56,7 +56,7 @@
 //! | `wake` of a producer's waker | a get from a full pool | a task is taken | the task is kept for this consumer's next get |
 //! | `Drop` of a task | the drop of the last handle | tasks are being dropped | the others are dropped while the panic unwinds |
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
-//! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that takes a new seat | nothing | nothing has happened |
+//! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that gets a new entry | nothing | nothing has happened |
 //!
 //! A second panic while one unwinds aborts the program, as everywhere. No other code of a user's runs in here: a
 //! get or put never clones, compares or drops a task.

@@ -49,9 +49,9 @@ impl std::fmt::Display for NoHandle {
 
 impl std::error::Error for NoHandle {}
 
-/// A set of single-consumer pools, numbered from 0, each with a seat for one consumer.
+/// A set of single-consumer pools, numbered from 0, each for one consumer at a time.
 ///
-/// A seat whose consumer has left keeps its pool: others steal from it, and the next consumer to
+/// When its consumer has left, a pool stays: others steal from it, and the next consumer to
 /// come takes it over. There is at least one, so that producers can begin before any consumer does.
 pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// One producer's handle.
@@ -77,8 +77,8 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// consumers leave.
     fn pools(&self) -> usize;
 
-    /// Whether a consumer sits at `pool` now: a hint.
-    fn is_occupied(&self, pool: usize) -> bool;
+    /// Whether a consumer has `pool` now: a hint.
+    fn is_held(&self, pool: usize) -> bool;
 
     /// A number that grows when a consumer comes or goes, a little later: a hint for access lists. It never
     /// falls. It is another, at once, when [`pools`](Mechanism::pools) has changed, even if that is what it
@@ -98,7 +98,7 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
 /// The producer's half of Algorithm 1. Wait-free but for memory allocation, unless an
 /// implementation says otherwise.
 pub trait Produce<T>: Send {
-    /// Which seat this producer sits on: a number that no other producer has at the time.
+    /// The number of this producer's entry: one that no other producer has at the time.
     fn number(&self) -> usize;
 
     /// Puts `task` into `pool`, or into the pool for which a chunk was begun earlier.

@@ -132,7 +132,7 @@ impl AccessList {
         }
         for turn in 0..self.count {
             let pool = self.pool_in(turn);
-            let left = !pools.is_occupied(pool);
+            let left = !pools.is_held(pool);
             self.order.push(Entry { left, distance: distance(pool), turn });
         }
         self.order.sort_unstable();
@@ -201,7 +201,7 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         if self.policy.balancing {
             for pool in self.access.iter() {
                 // Nobody is there to empty it: it is served only if it is the only one.
-                if !self.pools.is_occupied(pool) {
+                if !self.pools.is_held(pool) {
                     break;
                 }
                 match self.end.produce(pool, task) {

@@ -10,9 +10,9 @@
 //! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
 //! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
 //!
-//! [`Seats`] are registry entries that one handle at a time sits on. Handles come and go; a seat
-//! that was left is taken by the next comer, with all that was left on it. So there are never more
-//! seats than there were handles at one time.
+//! [`Entries`] are records of which each is held by one handle at a time. Handles come and go; an entry
+//! that was released is claimed by the next handle, with all that its record then has. So there are
+//! never more entries than there were handles at one time.
 
 use core::ptr;
 
@@ -196,67 +196,67 @@ unsafe impl<R: Send + Sync, M: Memory> Send for Registry<R, M> {}
 // SAFETY: it hands out shared references to its entries in any thread, and the last handle frees them.
 unsafe impl<R: Send + Sync, M: Memory> Sync for Registry<R, M> {}
 
-/// A place that one handle at a time sits on.
-pub(crate) struct Seat<R, M: Memory> {
-    occupied: M::Word,
+/// A record that one handle at a time holds.
+pub(crate) struct Entry<R, M: Memory> {
+    held: M::Word,
     pub(crate) record: R,
 }
 
-impl<R, M: Memory> Seat<R, M> {
-    fn take(&self) -> bool {
+impl<R, M: Memory> Entry<R, M> {
+    fn claim(&self) -> bool {
         // Relaxed: a hint that saves the exchange.
-        self.occupied.load(Ordering::Relaxed) == 0
-            // Acquire pairs with the Release in `Seats::leave`: what the last one left is here.
-            && self.occupied.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.held.load(Ordering::Relaxed) == 0
+            // Acquire pairs with the Release in `Entries::release`: what the last holder wrote is seen here.
+            && self.held.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    pub(crate) fn is_occupied(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         // Relaxed: a hint for placement; nothing is read on the strength of it.
-        self.occupied.load(Ordering::Relaxed) != 0
+        self.held.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Records, each with at most one handle on it.
-pub(crate) struct Seats<R, M: Memory> {
-    seats: Registry<Seat<R, M>, M>,
+/// Records, each held by at most one handle.
+pub(crate) struct Entries<R, M: Memory> {
+    entries: Registry<Entry<R, M>, M>,
     changes: M::Word,
 }
 
-impl<R, M: Memory> Seats<R, M> {
+impl<R, M: Memory> Entries<R, M> {
     pub(crate) fn new() -> Self {
-        Seats { seats: Registry::new(), changes: M::Word::new(0) }
+        Entries { entries: Registry::new(), changes: M::Word::new(0) }
     }
 
-    /// Takes a free seat, or adds one if there are fewer than `limit`.
-    pub(crate) fn sit(
+    /// Claims a free entry, or adds one if there are fewer than `limit`.
+    pub(crate) fn claim(
         &self,
         limit: usize,
         make: impl Fn(usize) -> Option<R>,
     ) -> Option<(usize, &R)> {
-        let free = (0..self.seats.len())
-            .filter_map(|number| Some((number, self.seats.get(number)?)))
-            .find(|(_, seat)| seat.take());
-        let (number, seat) = match free {
+        let free = (0..self.entries.len())
+            .filter_map(|number| Some((number, self.entries.get(number)?)))
+            .find(|(_, entry)| entry.claim());
+        let (number, entry) = match free {
             Some(found) => found,
-            None => self.seats.push(limit, |number| {
-                Some(Seat { occupied: M::Word::new(1), record: make(number)? })
+            None => self.entries.push(limit, |number| {
+                Some(Entry { held: M::Word::new(1), record: make(number)? })
             })?,
         };
         self.changed();
-        Some((number, &seat.record))
+        Some((number, &entry.record))
     }
 
-    /// Adds a seat that nobody sits on yet.
+    /// Adds an entry that nobody holds yet.
     pub(crate) fn prepare(&self, make: impl Fn(usize) -> Option<R>) -> Option<()> {
-        let make = |number| Some(Seat { occupied: M::Word::new(0), record: make(number)? });
-        self.seats.push(MOST, make).map(|_| ())
+        let make = |number| Some(Entry { held: M::Word::new(0), record: make(number)? });
+        self.entries.push(MOST, make).map(|_| ())
     }
 
-    /// Leaves seat `number`, on which the caller must sit, to the next comer.
-    pub(crate) fn leave(&self, number: usize) {
-        if let Some(seat) = self.seats.get(number) {
-            // Release pairs with the Acquire in `Seat::take`.
-            seat.occupied.store(0, Ordering::Release);
+    /// Releases entry `number`, which the caller must hold, to the next handle.
+    pub(crate) fn release(&self, number: usize) {
+        if let Some(entry) = self.entries.get(number) {
+            // Release pairs with the Acquire in `Entry::claim`.
+            entry.held.store(0, Ordering::Release);
         }
         self.changed();
     }
@@ -266,26 +266,26 @@ impl<R, M: Memory> Seats<R, M> {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A number that differs from an earlier answer once somebody sat down or left.
+    /// A number that differs from an earlier answer once an entry was claimed or released.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.seats.len()
+        self.entries.len()
     }
 
     #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<&R> {
-        self.seats.get(number).map(|seat| &seat.record)
+        self.entries.get(number).map(|entry| &entry.record)
     }
 
-    pub(crate) fn is_occupied(&self, number: usize) -> bool {
-        self.seats.get(number).is_some_and(Seat::is_occupied)
+    pub(crate) fn is_held(&self, number: usize) -> bool {
+        self.entries.get(number).is_some_and(Entry::is_held)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
-        self.seats.iter().map(|seat| &seat.record)
+        self.entries.iter().map(|entry| &entry.record)
     }
 }
 
@@ -323,13 +323,13 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_is_taken_again_before_a_new_one_is_made() {
-        let seats = Seats::<usize, Machine>::new();
-        let sit = || seats.sit(8, Some).map(|(number, _)| number);
-        assert_eq!((sit(), sit()), (Some(0), Some(1)));
-        seats.leave(0);
-        assert!(!seats.is_occupied(0));
-        assert_eq!((sit(), sit()), (Some(0), Some(2)));
-        assert_eq!(seats.len(), 3);
+    fn an_entry_is_claimed_again_before_a_new_one_is_made() {
+        let entries = Entries::<usize, Machine>::new();
+        let claim = || entries.claim(8, Some).map(|(number, _)| number);
+        assert_eq!((claim(), claim()), (Some(0), Some(1)));
+        entries.release(0);
+        assert!(!entries.is_held(0));
+        assert_eq!((claim(), claim()), (Some(0), Some(2)));
+        assert_eq!(entries.len(), 3);
     }
 }

@@ -19,7 +19,7 @@ use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, Word};
 use crate::extent::Extent;
 use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use crate::registry::{Seats, try_box};
+use crate::registry::{Entries, try_box};
 
 /// The most handles of each kind: as SALSA's consumers.
 const MOST_HANDLES: usize = 1024;
@@ -70,9 +70,9 @@ struct Pool<Q, M: Memory> {
 }
 
 struct Core<T: Send, M: Memory, Q: SharedQueue<T, M>> {
-    pools: Seats<Pool<Q, M>, M>,
+    pools: Entries<Pool<Q, M>, M>,
     extent: Extent<M, Asymmetric<M>>,
-    producers: Seats<(), M>,
+    producers: Entries<(), M>,
     // After the pools: dropping them frees their own nodes, dropping this the retired ones.
     domain: Domain<Q::Node, M>,
 }
@@ -99,7 +99,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Core<T, M, Q> {
     #[cold]
     fn close_unused(&self, hazards: &Hazards<Q::Node, M>) {
         self.extent.close_unused(|pool| {
-            self.pools.is_occupied(pool)
+            self.pools.is_held(pool)
                 || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))
         });
     }
@@ -118,11 +118,11 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
 
     /// Pools whose threads keep so many nodes before they free some; `None` where there is no memory.
     pub fn with_retention(retention: Retention) -> Option<Self> {
-        let pools = Seats::new();
+        let pools = Entries::new();
         pools.prepare(|_| Self::pool())?;
         let extent = Extent::new(Asymmetric::new());
         let domain = Domain::new(retention);
-        let core = Core { pools, extent, producers: Seats::new(), domain };
+        let core = Core { pools, extent, producers: Entries::new(), domain };
         Some(SharedQueues { core: Arc::new(core) })
     }
 
@@ -139,8 +139,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> fmt::Debug for SharedQueues<T, M,
     }
 }
 
-fn no_seat(seats: usize) -> NoHandle {
-    if seats >= MOST_HANDLES {
+fn no_entry(entries: usize) -> NoHandle {
+    if entries >= MOST_HANDLES {
         NoHandle::TooMany { limit: MOST_HANDLES }
     } else {
         NoHandle::OutOfMemory
@@ -153,11 +153,11 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
 
     fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
         let core = Arc::clone(&self.core);
-        let Some((number, ())) = core.producers.sit(MOST_HANDLES, |_| Some(())) else {
-            return Err(no_seat(core.producers.len()));
+        let Some((number, ())) = core.producers.claim(MOST_HANDLES, |_| Some(())) else {
+            return Err(no_entry(core.producers.len()));
         };
-        let Some(hazards) = core.domain.sit() else {
-            core.producers.leave(number);
+        let Some(hazards) = core.domain.claim() else {
+            core.producers.release(number);
             return Err(NoHandle::OutOfMemory);
         };
         Ok(QueueProducer { hazards, left: 0, number, core })
@@ -165,12 +165,12 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
 
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let core = Arc::clone(&self.core);
-        let Some((number, pool)) = core.pools.sit(MOST_HANDLES, |_| Self::pool()) else {
-            return Err(no_seat(core.pools.len()));
+        let Some((number, pool)) = core.pools.claim(MOST_HANDLES, |_| Self::pool()) else {
+            return Err(no_entry(core.pools.len()));
         };
         let announced = pool.announced.load(Ordering::Relaxed);
-        let Some(hazards) = core.domain.sit() else {
-            core.pools.leave(number);
+        let Some(hazards) = core.domain.claim() else {
+            core.pools.release(number);
             return Err(NoHandle::OutOfMemory);
         };
         let own = NonNull::from(pool);
@@ -182,8 +182,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
         self.core.extent.count()
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.core.pools.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.core.pools.is_held(pool)
     }
 
     fn changes(&self) -> u64 {
@@ -238,8 +238,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
 
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueProducer<T, M, Q> {
     fn drop(&mut self) {
-        self.core.domain.leave(&self.hazards);
-        self.core.producers.leave(self.number);
+        self.core.domain.release(&self.hazards);
+        self.core.producers.release(self.number);
     }
 }
 
@@ -286,7 +286,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
     fn is_empty(&mut self, pool: usize) -> bool {
         let core = &*self.core;
         let empty = core.pools.get(pool).is_none_or(|pool| pool.queue.is_empty(&self.hazards));
-        if empty && pool > 0 && pool + 1 == core.extent.count() && !core.pools.is_occupied(pool) {
+        if empty && pool > 0 && pool + 1 == core.extent.count() && !core.pools.is_held(pool) {
             // What its consumer left there has been taken by others.
             core.close_unused(&self.hazards);
         }
@@ -300,8 +300,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
 
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueConsumer<T, M, Q> {
     fn drop(&mut self) {
-        self.core.pools.leave(self.number);
+        self.core.pools.release(self.number);
         self.core.close_unused(&self.hazards);
-        self.core.domain.leave(&self.hazards);
+        self.core.domain.release(&self.hazards);
     }
 }

@@ -13,21 +13,21 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 const TASKS: usize = 20_000;
 
-fn processor(seat: usize) -> usize {
-    seat % thread::available_parallelism().map_or(1, Into::into)
+fn processor(entry: usize) -> usize {
+    entry % thread::available_parallelism().map_or(1, Into::into)
 }
 
-fn bind(seat: usize) {
+fn bind(entry: usize) {
     let mut set = CpuSet::new();
-    set.set(processor(seat));
+    set.set(processor(entry));
     sched_setaffinity(None, &set).expect("a processor of this process");
 }
 
 #[test]
 fn tasks_are_taken_once_while_thieves_visit() {
-    let fence = |seat| {
-        // SAFETY: consumer `seat` binds itself there before it consumes.
-        unsafe { Displaced::onto(processor(seat)) }.expect("a processor of this process")
+    let fence = |entry| {
+        // SAFETY: consumer `entry` binds itself there before it consumes.
+        unsafe { Displaced::onto(processor(entry)) }.expect("a processor of this process")
     };
     let pools = Arc::new(Salsa::<usize, Machine, Displaced>::with_fences(50, fence).unwrap());
     let mut producer = pools.producer().unwrap();
@@ -39,11 +39,11 @@ fn tasks_are_taken_once_while_thieves_visit() {
             .map(|mut consumer| {
                 let taken = &taken;
                 scope.spawn(move || {
-                    let seat = consumer.number();
-                    bind(seat);
+                    let entry = consumer.number();
+                    bind(entry);
                     let mut mine = Vec::new();
                     while taken.load(Ordering::Relaxed) < TASKS {
-                        match consumer.consume().or_else(|| consumer.steal(1 - seat)) {
+                        match consumer.consume().or_else(|| consumer.steal(1 - entry)) {
                             Some(task) => {
                                 taken.fetch_add(1, Ordering::Relaxed);
                                 mine.push(task);

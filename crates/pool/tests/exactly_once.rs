@@ -58,7 +58,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
             let producers = shape.producers;
             let mut random = fastrand::Rng::with_seed(seed ^ producer as u64);
             scope.spawn(move || {
-                let mut feeder = Feeder::at(&pools, policy.clone(), 0).expect("a seat");
+                let mut feeder = Feeder::at(&pools, policy.clone(), 0).expect("memory");
                 for number in (producer..TASKS).step_by(producers) {
                     let check = [number, !number];
                     let task = Task { number, check, ledger: ledger.clone() };
@@ -67,7 +67,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                         // Another sits down where this one was.
                         drop(feeder);
                         thread::yield_now();
-                        feeder = Feeder::at(&pools, policy.clone(), 0).expect("a seat");
+                        feeder = Feeder::at(&pools, policy.clone(), 0).expect("memory");
                     }
                 }
             });
@@ -77,7 +77,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
             let wanted = TASKS - shape.leave;
             let mut random = fastrand::Rng::with_seed(!seed ^ consumer as u64);
             scope.spawn(move || {
-                let mut taker = Taker::at(&pools, policy.clone(), 0).expect("a seat");
+                let mut taker = Taker::at(&pools, policy.clone(), 0).expect("memory");
                 while taken.load(Ordering::Relaxed) < wanted {
                     match taker.get() {
                         Some(task) => {
@@ -89,14 +89,14 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                     if random.u32(..).is_multiple_of(512) {
                         drop(taker);
                         thread::yield_now();
-                        taker = Taker::at(&pools, policy.clone(), 0).expect("a seat");
+                        taker = Taker::at(&pools, policy.clone(), 0).expect("memory");
                     }
                 }
             });
         }
     });
     if shape.leave == 0 {
-        let mut taker = Taker::at(&pools, policy, 0).expect("a seat");
+        let mut taker = Taker::at(&pools, policy, 0).expect("memory");
         assert!(taker.get().is_none(), "seed {seed}: more tasks than were put");
     }
     drop(pools);

@@ -86,7 +86,7 @@ fn nothing_is_lost_when_memory_comes_back() {
 fn a_pool_or_a_handle_that_cannot_be_had_is_an_error() {
     assert!(without_memory(|| TaskPool::<u8>::builder().build()).is_err());
     let pool = TaskPool::<u8>::new();
-    // The seats of the first are there; a second needs more.
+    // The entries of the first are there; a second needs more.
     let _first = pool.consumer().unwrap();
     let second = without_memory(|| pool.consumer());
     assert_eq!(second.map(|_| ()), Err(NoHandle::OutOfMemory));

@@ -54,8 +54,8 @@ impl<P: Mechanism<u32>, E: Ear> Mechanism<u32> for Heard<P, E> {
     fn pools(&self) -> usize {
         self.0.pools()
     }
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.0.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.0.is_held(pool)
     }
     fn changes(&self) -> u64 {
         self.0.changes()

@@ -71,9 +71,9 @@ fn pools<F: StoreLoad<Loom> + Default, C: Checks>(chunk: usize) -> Pools<F, C> {
 /// The owner takes two while a thief steals the chunk they are in.
 fn consume_against_steal<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'static>() {
     let pools = pools::<F, C>(3);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
     for number in 1..=2 {
         assert!(producer.produce_force(0, number).is_ok());
     }
@@ -91,9 +91,9 @@ fn consume_against_steal<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'st
 /// A task comes while the thief is in its window; the owner may see it and the thief may not.
 fn a_task_comes_during_the_theft<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'static>() {
     let pools = pools::<F, C>(4);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
     for number in 1..=2 {
         assert!(producer.produce_force(0, number).is_ok());
     }
@@ -118,10 +118,10 @@ fn a_task_comes_during_the_theft<F: StoreLoad<Loom> + Default + 'static, C: Chec
 /// Two thieves, who may rob each other too, of a chunk whose owner does nothing.
 fn steal_against_steal<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'static>() {
     let pools = pools::<F, C>(2);
-    let mut producer = pools.producer().expect("a seat");
-    let owner = pools.consumer().expect("a seat");
-    let mut first = pools.consumer().expect("a seat");
-    let mut second = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let owner = pools.consumer().expect("memory");
+    let mut first = pools.consumer().expect("memory");
+    let mut second = pools.consumer().expect("memory");
     for number in 1..=2 {
         assert!(producer.produce_force(0, number).is_ok());
     }
@@ -139,9 +139,9 @@ fn steal_against_steal<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'stat
 /// A chunk of one is taken, retired and filled again while a thief has its eye on it.
 fn a_chunk_is_used_again<F: StoreLoad<Loom> + Default + 'static, C: Checks + 'static>() {
     let pools = pools::<F, C>(1);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
     assert!(producer.produce_force(0, 1).is_ok());
     let owner = thread::spawn(move || {
         let mut taken: Vec<_> = owner.consume().into_iter().collect();

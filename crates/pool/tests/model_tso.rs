@@ -120,9 +120,9 @@ fn consume_against_steal<P: Mechanism<u32> + 'static>(pools: &Arc<P>, threads: &
 where
     P::Consumer: 'static,
 {
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
     for number in 1..=2 {
         assert!(producer.produce_force(0, number).is_ok());
     }
@@ -149,9 +149,9 @@ where
     C: Checks + 'static,
 {
     let pools = salsa::<F, C>(4);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
     for number in 1..=2 {
         assert!(producer.produce_force(0, number).is_ok());
     }
@@ -185,10 +185,10 @@ where
     C: Checks + 'static,
 {
     let pools = salsa::<F, C>(4);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut first = pools.consumer().expect("a seat");
-    let mut second = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut first = pools.consumer().expect("memory");
+    let mut second = pools.consumer().expect("memory");
     assert!(producer.produce_force(0, 1).is_ok());
     let found = Found::new();
     let keep = [(); 3].map(|()| Rc::clone(&found));
@@ -226,10 +226,10 @@ where
 /// where it should (line 125), and has the robber's second task.
 fn a_thief_oversleeps<C: Checks + 'static>(threads: &mut Threads) {
     let pools = salsa::<Asym, C>(2);
-    let mut producer = pools.producer().expect("a seat");
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
-    let mut robber = pools.consumer().expect("a seat");
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    let mut robber = pools.consumer().expect("memory");
     assert!((1..=2).all(|task| producer.produce_force(0, task).is_ok()));
     let found = Found::new();
     found.tasks.borrow_mut().extend(owner.consume());
@@ -276,10 +276,10 @@ fn never_empty<P: Mechanism<u32> + 'static>(
     P::Consumer: 'static,
     P::Producer: 'static,
 {
-    let mut here = pools.producer().expect("a seat");
-    let mut there = pools.producer().expect("a seat");
-    let mut looker = Taker::at(pools, Policy::default(), 0).expect("a seat");
-    let mut taker = pools.consumer().expect("a seat");
+    let mut here = pools.producer().expect("memory");
+    let mut there = pools.producer().expect("memory");
+    let mut looker = Taker::at(pools, Policy::default(), 0).expect("memory");
+    let mut taker = pools.consumer().expect("memory");
     assert!(there.produce_force(1, 1).is_ok());
     let found = Found::new();
     let first = Rc::clone(&found);
@@ -302,10 +302,10 @@ where
     P::Consumer: 'static,
     P::Producer: 'static,
 {
-    let mut feeder = Feeder::at(pools, Policy::default(), 0).expect("a seat");
+    let mut feeder = Feeder::at(pools, Policy::default(), 0).expect("memory");
     let takers = ["a", "b"].map(|name| (name, Taker::at(pools, Policy::default(), 0)));
     for (name, taker) in takers {
-        let mut taker = taker.expect("a seat");
+        let mut taker = taker.expect("memory");
         let get = move || taker.get().map_or(Outcome::Empty, |task| Outcome::Task(task.into()));
         threads.spawn(name, move || {
             operation(Call::Steal, get);

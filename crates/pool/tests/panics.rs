@@ -35,8 +35,8 @@ fn all_are_dropped<P: Mechanism<Task>>(name: &str, make: impl Fn() -> Option<P>)
     for panics in 0..TASKS {
         let dropped = Arc::new(AtomicUsize::new(0));
         let pools = Arc::new(make().expect("memory"));
-        let mut consumer = pools.consumer().expect("a seat");
-        let mut producers = [pools.producer().expect("a seat"), pools.producer().expect("a seat")];
+        let mut consumer = pools.consumer().expect("memory");
+        let mut producers = [pools.producer().expect("memory"), pools.producer().expect("memory")];
         let tasks = (0..TASKS).map(|n| Task { panics: n == panics, dropped: Arc::clone(&dropped) });
         for (n, task) in tasks.enumerate() {
             assert!(producers[n % 2].produce_force(0, task).is_ok());

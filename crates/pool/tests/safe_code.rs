@@ -22,7 +22,7 @@ use poach_pool::{PutManyError, Retention, TaskPool, TryGetError};
 const TASKS: u64 = if cfg!(miri) { 30 } else { 2000 };
 
 /// Everything that a mechanism's interface allows, in an order that no policy would choose: pools that are not
-/// there, pools that nobody sits at, handles that are forgotten or go to other threads.
+/// there, pools that nobody has, handles that are forgotten or go to other threads.
 fn every_call<P: Mechanism<Box<u64>> + 'static>(pools: P)
 where
     P::Producer: 'static,
@@ -30,9 +30,9 @@ where
 {
     let pools = Arc::new(pools);
     let taken = Mutex::new(Vec::new());
-    let mut first = pools.producer().expect("a seat");
-    let mut second = pools.producer().expect("a seat");
-    let mut consumers: Vec<_> = (0..3).map(|_| pools.consumer().expect("a seat")).collect();
+    let mut first = pools.producer().expect("memory");
+    let mut second = pools.producer().expect("memory");
+    let mut consumers: Vec<_> = (0..3).map(|_| pools.consumer().expect("memory")).collect();
     let put = |producer: &mut P::Producer, pool, task| match producer.produce_force(pool, task) {
         Ok(()) => {}
         // There is no such pool, or none that is not full.
@@ -64,11 +64,11 @@ where
         }
     });
     assert!(first.number() != second.number() && pools.pools() <= 3);
-    // A seat that is never left, with what is in it.
+    // An entry that is never released, with what is in it.
     std::mem::forget(consumers.pop());
     std::mem::forget(second);
     drop(consumers);
-    let mut last = Taker::at(&pools, Policy::default(), usize::MAX).expect("a seat");
+    let mut last = Taker::at(&pools, Policy::default(), usize::MAX).expect("memory");
     let mut taken = taken.into_inner().expect("no panic");
     taken.extend(std::iter::from_fn(|| last.get()).map(|task| *task));
     taken.sort_unstable();
@@ -114,11 +114,11 @@ fn lengths_that_cannot_be() {
         // Of a type without size there is room for any number, and not for a bit for each.
         assert!(!put(Salsa::<()>::new(length), ()));
         let pool = TaskPool::builder().chunk_length(length).build().expect("memory");
-        let mut producer = pool.producer().expect("a seat");
+        let mut producer = pool.producer().expect("memory");
         assert_eq!(producer.put(Box::new(1)).map_err(|error| *error.into_inner()), Err(1));
     }
     let pool = TaskPool::builder().capacity(usize::MAX).build().expect("memory");
-    assert!(pool.producer().expect("a seat").put(1).is_ok());
+    assert!(pool.producer().expect("memory").put(1).is_ok());
 }
 
 /// A mechanism that says what it likes of a real one.
@@ -144,7 +144,7 @@ impl Mechanism<Box<u64>> for Liar {
     fn pools(&self) -> usize {
         self.lie() % 9
     }
-    fn is_occupied(&self, _: usize) -> bool {
+    fn is_held(&self, _: usize) -> bool {
         self.lie().is_multiple_of(2)
     }
     fn changes(&self) -> u64 {
@@ -158,8 +158,8 @@ impl Mechanism<Box<u64>> for Liar {
 #[test]
 fn a_mechanism_that_lies_costs_no_more_than_wrong_answers() {
     let liar = Arc::new(Liar(Arc::new(Salsa::new(3).expect("memory")), AtomicUsize::new(0)));
-    let mut feeder = Feeder::at(&liar, Policy::default(), 0).expect("a seat");
-    let mut taker = Taker::at(&liar, Policy::default(), 0).expect("a seat");
+    let mut feeder = Feeder::at(&liar, Policy::default(), 0).expect("memory");
+    let mut taker = Taker::at(&liar, Policy::default(), 0).expect("memory");
     let mut taken = Vec::new();
     for n in 0..TASKS {
         if let Err(task) = feeder.put(Box::new(n)) {
@@ -169,7 +169,7 @@ fn a_mechanism_that_lies_costs_no_more_than_wrong_answers() {
         taker.check_empty_by(|_| usize::from(n.is_multiple_of(2)));
         taken.extend(taker.get().map(|task| *task));
     }
-    let mut honest = Taker::at(&liar.0, Policy::default(), 0).expect("a seat");
+    let mut honest = Taker::at(&liar.0, Policy::default(), 0).expect("memory");
     taken.extend(std::iter::from_fn(|| honest.get()).map(|task| *task));
     taken.sort_unstable();
     assert!(taken.into_iter().eq(0..TASKS));
@@ -188,8 +188,8 @@ fn a_distance_that_uses_the_pool() {
                 && !DEEP.replace(true)
             {
                 // From within a put or a get, a whole life of others.
-                let mut producer = pool.producer().expect("a seat");
-                let mut consumer = pool.consumer().expect("a seat");
+                let mut producer = pool.producer().expect("memory");
+                let mut consumer = pool.consumer().expect("memory");
                 producer.put(Box::new(1000)).expect("it is open");
                 assert!(!pool.is_empty());
                 consumer.try_get().expect("a task, whichever");
@@ -200,8 +200,8 @@ fn a_distance_that_uses_the_pool() {
         .build()
         .expect("memory");
     *place.lock().expect("no panic") = Some(pool.clone());
-    let mut producer = pool.producer().expect("a seat");
-    let mut consumer = pool.consumer().expect("a seat");
+    let mut producer = pool.producer().expect("memory");
+    let mut consumer = pool.consumer().expect("memory");
     for n in 0..20 {
         producer.put(Box::new(n)).expect("it is open");
     }
@@ -216,13 +216,13 @@ fn a_distance_that_uses_the_pool() {
 #[test]
 fn handles_that_are_forgotten_hold_nobody_up() {
     let pool = TaskPool::builder().chunk_length(2).capacity(100).build().expect("memory");
-    let mut producer = pool.producer().expect("a seat");
+    let mut producer = pool.producer().expect("memory");
     producer.put_many((0..10).map(Box::new)).expect("it is open");
-    let mut consumer = pool.consumer().expect("a seat");
+    let mut consumer = pool.consumer().expect("memory");
     assert_eq!(consumer.get().map(|task| *task), Ok(0));
     std::mem::forget((producer, consumer));
     pool.close();
-    let mut other = pool.consumer().expect("a seat");
+    let mut other = pool.consumer().expect("memory");
     let mut rest: Vec<u64> = other.iter().map(|task| *task).collect();
     rest.sort_unstable();
     assert!(rest.into_iter().eq(1..10));
@@ -233,13 +233,13 @@ fn handles_that_are_forgotten_hold_nobody_up() {
 fn homes_and_retentions_of_any_value() {
     let pool = TaskPool::builder().chunk_length(2).build().expect("memory");
     for home in [0, 1, usize::MAX] {
-        let mut producer = pool.producer_at(home).expect("a seat");
-        let mut consumer = pool.consumer_at(usize::MAX - home).expect("a seat");
+        let mut producer = pool.producer_at(home).expect("memory");
+        let mut consumer = pool.consumer_at(usize::MAX - home).expect("memory");
         producer.put_many((0..9).map(Box::new)).expect("it is open");
         assert_eq!(std::iter::from_fn(|| consumer.try_get().ok()).count(), 9);
     }
     pool.close();
-    let mut late = pool.producer_at(7).expect("a seat");
+    let mut late = pool.producer_at(7).expect("memory");
     let error: PutManyError<Box<u64>> = late.put_many([Box::new(1)]).expect_err("it is closed");
     assert_eq!((error.put, *error.error.into_inner()), (0, 1));
     for retention in [
@@ -256,8 +256,8 @@ fn homes_and_retentions_of_any_value() {
 #[test]
 fn counts_of_takers() {
     let pools = Arc::new(Salsa::<Box<u64>>::new(2).expect("memory"));
-    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("a seat");
-    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("memory");
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
     assert!(taker.check_empty());
     feeder.put(Box::new(1)).expect("memory");
     assert!(!taker.check_empty());

@@ -23,9 +23,9 @@ const THEFTS: u64 = if cfg!(miri) { 100 } else { 100_000 };
 #[test]
 fn a_search_that_loses_each_chunk_it_finds_does_not_go_ever_deeper() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
-    let mut producer = pools.producer().expect("a seat");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    let mut producer = pools.producer().expect("memory");
     assert!(producer.produce_force(0, 0).is_ok());
     let thefts = Rc::new(Cell::new(0));
     let stolen = Rc::new(RefCell::new(Vec::new()));
@@ -75,8 +75,8 @@ const COMERS: usize = if cfg!(miri) { 30 } else { 1000 };
 /// get tasks.
 fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u64) {
     let pools = Arc::new(make().expect("memory"));
-    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
-    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("a seat");
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).expect("memory");
     for task in 0..3 {
         assert!(feeder.put(task).is_ok());
         assert_eq!(taker.get(), Some(task));
@@ -84,7 +84,7 @@ fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u6
     let before = cost(&mut taker);
     for _ in 0..10 {
         let comers: Vec<_> =
-            (0..COMERS).map(|_| Taker::at(&pools, Policy::default(), 0).expect("a seat")).collect();
+            (0..COMERS).map(|_| Taker::at(&pools, Policy::default(), 0).expect("memory")).collect();
         for (task, mut comer) in comers.into_iter().enumerate() {
             if task.is_multiple_of(100) {
                 assert!(feeder.put(task as u64).is_ok());
@@ -118,13 +118,13 @@ fn an_empty_get_looks_at_few_pools_when_many_consumers_have_come_and_gone() {
 #[test]
 fn an_empty_get_of_a_bag_looks_at_few_lists_when_many_producers_have_come_and_gone() {
     let bag = Arc::new(ConcBag::<u64, Stopping>::new(2).expect("memory"));
-    let mut taker = Taker::at(&bag, Policy::default(), 0).expect("a seat");
-    let mut first = bag.producer().expect("a seat");
+    let mut taker = Taker::at(&bag, Policy::default(), 0).expect("memory");
+    let mut first = bag.producer().expect("memory");
     assert!(first.produce_force(0, 0).is_ok());
     assert_eq!(taker.get(), Some(0));
     let before = cost(&mut taker);
     for _ in 0..10 {
-        let mut comers: Vec<_> = (0..COMERS - 1).map(|_| bag.producer().expect("a seat")).collect();
+        let mut comers: Vec<_> = (0..COMERS - 1).map(|_| bag.producer().expect("memory")).collect();
         for (task, comer) in (0..).zip(&mut comers).step_by(100) {
             assert!(comer.produce_force(0, task).is_ok());
         }
@@ -143,9 +143,9 @@ fn an_empty_get_of_a_bag_looks_at_few_lists_when_many_producers_have_come_and_go
 fn a_pool_that_is_left_with_tasks_is_looked_at_until_they_are_taken() {
     fn ask<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) {
         let pools = Arc::new(make().expect("memory"));
-        let mut taker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
-        let mut feeder = pools.producer().expect("a seat");
-        let comers: Vec<_> = (1..10).map(|_| pools.consumer().expect("a seat")).collect();
+        let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+        let mut feeder = pools.producer().expect("memory");
+        let comers: Vec<_> = (1..10).map(|_| pools.consumer().expect("memory")).collect();
         assert!((0..4).all(|task| feeder.produce_force(9, task).is_ok()));
         drop(comers);
         assert_eq!(pools.pools(), 10);
@@ -168,9 +168,9 @@ fn a_pool_that_is_left_with_tasks_is_looked_at_until_they_are_taken() {
 fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
     fn ask<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) {
         let pools = Arc::new(make().expect("memory"));
-        let mut consumers: Vec<_> = (0..3).map(|_| pools.consumer().expect("a seat")).collect();
+        let mut consumers: Vec<_> = (0..3).map(|_| pools.consumer().expect("memory")).collect();
         let mut feeders: Vec<_> =
-            (0..3).map(|_| Feeder::at(&pools, Policy::default(), 0).expect("a seat")).collect();
+            (0..3).map(|_| Feeder::at(&pools, Policy::default(), 0).expect("memory")).collect();
         for (task, feeder) in (0..).zip(&mut feeders) {
             assert!(feeder.put(task).is_ok());
         }
@@ -193,7 +193,7 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
 fn cost_of_one_more<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> [u64; 2] {
     [50, 100].map(|count| {
         let pools = Arc::new(make().expect("memory"));
-        let at = || Taker::at(&pools, Policy::default(), 0).expect("a seat");
+        let at = || Taker::at(&pools, Policy::default(), 0).expect("memory");
         let mut takers: Vec<_> = (0..count).map(|_| at()).collect();
         cost(&mut takers[0]) / count
     })

@@ -54,7 +54,7 @@ fn mechanism<P: Mechanism<Box<u64>> + 'static>(pools: Option<P>) {
                 scope.spawn(move || {
                     for stint in stints(number, STINT) {
                         let mut feeder =
-                            Feeder::at(pools, Policy::default(), 0).expect("a producer's seat");
+                            Feeder::at(pools, Policy::default(), 0).expect("a producer's entry");
                         for task in stint {
                             assert!(feeder.put(Box::new(task)).is_ok());
                         }
@@ -68,7 +68,7 @@ fn mechanism<P: Mechanism<Box<u64>> + 'static>(pools: Option<P>) {
             scope.spawn(move || {
                 loop {
                     let stint = random.usize(1..=STINT);
-                    let mut taker = Taker::at(pools, Policy::default(), 0).expect("a seat");
+                    let mut taker = Taker::at(pools, Policy::default(), 0).expect("memory");
                     let mut mine = Vec::new();
                     while mine.len() < stint
                         && let Some(task) = taker.get()
@@ -124,7 +124,7 @@ fn face(capacity: Option<usize>) {
                 let pool = &pool;
                 scope.spawn(move || {
                     for stint in stints(number, STINT) {
-                        let mut producer = pool.producer().expect("a seat");
+                        let mut producer = pool.producer().expect("memory");
                         producer.put_many(stint.into_iter().map(Box::new)).expect("memory");
                         thread::yield_now();
                     }
@@ -134,7 +134,7 @@ fn face(capacity: Option<usize>) {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 loop {
-                    let mut consumer = pool.consumer().expect("a seat");
+                    let mut consumer = pool.consumer().expect("memory");
                     let mine: Vec<_> = consumer.iter().take(STINT).collect();
                     let ends = mine.len() < STINT;
                     taken.lock().expect("no panic").extend(mine);

@@ -53,11 +53,11 @@ where
     P::Consumer: 'static,
     P::Producer: 'static,
 {
-    // The owner's seat is 0, the thief's 1, whoever of them is there to be stopped.
-    let mut owner = Some(pools.consumer().expect("a seat"));
-    let mut thief = Some(pools.consumer().expect("a seat"));
-    let mut first = pools.producer().expect("a seat");
-    let mut second = pools.producer().expect("a seat");
+    // The owner's entry is 0, the thief's 1, whoever of them is there to be stopped.
+    let mut owner = Some(pools.consumer().expect("memory"));
+    let mut thief = Some(pools.consumer().expect("memory"));
+    let mut first = pools.producer().expect("memory");
+    let mut second = pools.producer().expect("memory");
     for task in 1..=TASKS {
         assert!(first.produce_force(0, task).is_ok());
     }
@@ -85,7 +85,7 @@ where
                 })
             }
             Who::Robber => {
-                let mut robber = pools.consumer().expect("a seat");
+                let mut robber = pools.consumer().expect("memory");
                 Box::new(move |taken| {
                     for from in [1, 0] {
                         let task = robber.steal(from);
@@ -104,7 +104,7 @@ where
             Who::Comer => {
                 let pools = Arc::clone(pools);
                 Box::new(move |taken| {
-                    let mut comer = Taker::at(&pools, Policy::default(), 0).expect("a seat");
+                    let mut comer = Taker::at(&pools, Policy::default(), 0).expect("memory");
                     let task = comer.get();
                     taken.lock().expect("no panic").extend(task);
                 })
@@ -144,8 +144,8 @@ where
             })
             .sum();
         LEFT.set(ENOUGH);
-        let mut other = Taker::at(&pools, Policy::default(), 0).expect("a seat");
-        let mut producer = pools.producer().expect("a seat");
+        let mut other = Taker::at(&pools, Policy::default(), 0).expect("memory");
+        let mut producer = pools.producer().expect("memory");
         let mut get = |wanted: u64| {
             while let Some(task) = other.get() {
                 taken.lock().expect("no panic").push(task);
@@ -280,10 +280,10 @@ unsafe impl Checks for WithoutTag {
 /// Returns what was taken.
 fn a_thief_oversleeps<C: Checks + 'static>() -> Vec<u64> {
     let pools = Arc::new(Salsa::<u64, Stopping, Asymmetric<Stopping>, C>::new(2).expect("memory"));
-    let mut owner = pools.consumer().expect("a seat");
-    let mut thief = pools.consumer().expect("a seat");
-    let mut robber = pools.consumer().expect("a seat");
-    let producer = Mutex::new(pools.producer().expect("a seat"));
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    let mut robber = pools.consumer().expect("memory");
+    let producer = Mutex::new(pools.producer().expect("memory"));
     let put = |task| {
         assert!(producer.lock().expect("no panic").produce_force(0, task).is_ok());
     };

@@ -64,8 +64,8 @@ impl<E: Ear> Mechanism<u64> for Watched<E> {
     fn pools(&self) -> usize {
         self.0.pools()
     }
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.0.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.0.is_held(pool)
     }
     fn changes(&self) -> u64 {
         self.0.changes()
@@ -107,11 +107,11 @@ impl Consume<u64> for Looker {
 /// From the looker's beginning to its end there is a task. Returns whether it says that there is none.
 fn is_deceived<E: Ear>(traversals: fn(usize) -> usize) -> bool {
     let pools = Arc::new(Watched::<E>(Arc::new(Salsa::new(4).expect("memory")), PhantomData));
-    let mut thief = pools.0.consumer().expect("a seat");
-    let mut looker = Taker::at(&pools, Policy::default(), 0).expect("a seat");
-    let mut third = pools.0.consumer().expect("a seat");
-    let mut here = pools.producer().expect("a seat");
-    let mut there = pools.producer().expect("a seat");
+    let mut thief = pools.0.consumer().expect("memory");
+    let mut looker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+    let mut third = pools.0.consumer().expect("memory");
+    let mut here = pools.producer().expect("memory");
+    let mut there = pools.producer().expect("memory");
     for task in 1..=2 {
         assert!(here.produce_force(1, task).is_ok());
         assert!(there.produce_force(2, 2 + task).is_ok());

@@ -34,7 +34,7 @@ trait Erased: Debug + Send + Sync {
     fn producer(&self) -> Result<AnyProducer, NoHandle>;
     fn consumer(&self) -> Result<AnyConsumer, NoHandle>;
     fn pools(&self) -> usize;
-    fn is_occupied(&self, pool: usize) -> bool;
+    fn is_held(&self, pool: usize) -> bool;
     fn changes(&self) -> u64;
     fn announced(&self, pool: usize) -> u64;
 }
@@ -56,8 +56,8 @@ where
         Mechanism::pools(&**self)
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        Mechanism::is_occupied(&**self, pool)
+    fn is_held(&self, pool: usize) -> bool {
+        Mechanism::is_held(&**self, pool)
     }
 
     fn changes(&self) -> u64 {
@@ -121,8 +121,8 @@ impl Mechanism<u32> for AnyPool {
         self.0.pools()
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.0.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.0.is_held(pool)
     }
 
     fn changes(&self) -> u64 {

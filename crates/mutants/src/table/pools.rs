@@ -233,11 +233,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "ws-lifo-closes-with-a-task",
-        why: "who closes a pool looks whether a consumer sits there, and not whether there is a task",
+        why: "who closes a pool looks whether a consumer has it, and not whether there is a task",
         file: "pool/src/shared_queue.rs",
-        was: "            self.pools.is_occupied(pool)
+        was: "            self.pools.is_held(pool)
                 || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))",
-        is: "            self.pools.is_occupied(pool)",
+        is: "            self.pools.is_held(pool)",
         queue: Queue::WsLifo,
         ..EXTENT
     },
@@ -253,9 +253,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "bag-closes-a-list-in-use",
-        why: "who closes a list looks whether there is a task, and not whether a producer sits there",
+        why: "who closes a list looks whether there is a task, and not whether a producer has it",
         file: "pool/src/bag.rs",
-        was: "                self.lists.is_occupied(list)
+        was: "                self.lists.is_held(list)
                     ||",
         is: "                ",
         queue: Queue::ConcBag,

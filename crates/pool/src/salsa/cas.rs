@@ -52,7 +52,7 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
     }
 
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
-        let (number, record) = self.core.sit()?;
+        let (number, record) = self.core.claim_consumer()?;
         // SAFETY: the record lives in the registry that `core` keeps.
         let announced = unsafe { record.as_ref() }.announced.load(Ordering::Relaxed);
         let core = Arc::clone(&self.core);
@@ -63,8 +63,8 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
         self.core.extent.count()
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.core.consumers.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.core.consumers.is_held(pool)
     }
 
     fn changes(&self) -> u64 {
@@ -184,7 +184,7 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
 impl<T: Send, M: Memory> Drop for SalsaCasConsumer<T, M> {
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
-        self.core.consumers.leave(self.number);
+        self.core.consumers.release(self.number);
         self.core.close_unused();
     }
 }

@@ -7,7 +7,7 @@ use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 
 use crate::registry::{each, try_box};
 
-/// The most consumers that a pool has seats for.
+/// The most consumers that a pool has.
 pub(crate) const MOST_CONSUMERS: usize = INLINE + MORE[0] + MORE[1];
 /// Consumers whose `taken` words stand in the chunk; the others' are made when they first come.
 const INLINE: usize = 7;

@@ -11,9 +11,9 @@ use super::chunk::{Chunk, MOST_CONSUMERS, Slot, Term};
 use super::list::{Fifo, Held};
 use crate::extent::Extent;
 use crate::mechanism::{NoHandle, Produce};
-use crate::registry::{MOST, Registry, Seats, try_box};
+use crate::registry::{Entries, MOST, Registry, try_box};
 
-/// The most producers that a pool has seats for.
+/// The most producers that a pool has.
 pub(crate) const MOST_PRODUCERS: usize = 4096;
 
 /// How long the hazard pointers are that a consumer has: the chunk it works on, and the chunk that
@@ -24,7 +24,7 @@ pub(super) const TARGET: usize = 1;
 /// A consumer's record in the registry of its pool.
 pub(super) type RecordPointer<T, M, F> = NonNull<ConsumerRecord<T, M, F>>;
 
-/// A consumer's seat: the paper's `SALSA per consumer data structure` (lines 44-48).
+/// A consumer's entry: the paper's `SALSA per consumer data structure` (lines 44-48).
 pub(super) struct ConsumerRecord<T, M: Memory, F> {
     /// How the consumer's stores of `taken` stay ahead of its loads of a chunk's term.
     pub(super) fence: F,
@@ -104,7 +104,7 @@ impl<T, M: Memory, F> Drop for ConsumerRecord<T, M, F> {
     }
 }
 
-/// A producer's seat: what it leaves to the next who sits there.
+/// A producer's entry: what it leaves to the next that holds it.
 pub(super) struct ProducerRecord<T, M: Memory> {
     /// The chunk that it had begun (line 51), or null. How far it got, the chunk knows.
     chunk: M::Pointer<Chunk<T, M>>,
@@ -137,8 +137,8 @@ impl<T, M: Memory> ProducerRecord<T, M> {
 type Fences<F> = Box<dyn Fn(usize) -> F + Send + Sync>;
 
 pub(super) struct Core<T, M: Memory, F> {
-    pub(super) consumers: Seats<ConsumerRecord<T, M, F>, M>,
-    pub(super) producers: Seats<ProducerRecord<T, M>, M>,
+    pub(super) consumers: Entries<ConsumerRecord<T, M, F>, M>,
+    pub(super) producers: Entries<ProducerRecord<T, M>, M>,
     pub(super) chunks: Registry<Chunk<T, M>, M>,
     /// How many pools there are that may hold tasks.
     pub(super) extent: Extent<M, Full>,
@@ -146,7 +146,7 @@ pub(super) struct Core<T, M: Memory, F> {
     chunk_limit: usize,
     /// [`Checks::TAG`](super::Checks::TAG).
     tags: bool,
-    /// Makes the policy of a consumer's seat.
+    /// Makes the policy of a consumer's entry.
     fences: Fences<F>,
 }
 
@@ -163,8 +163,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// `None` where there is no memory.
     pub(super) fn new(chunk_length: usize, tags: bool, fences: Fences<F>) -> Option<Self> {
         let core = Core {
-            consumers: Seats::new(),
-            producers: Seats::new(),
+            consumers: Entries::new(),
+            producers: Entries::new(),
             chunks: Registry::new(),
             extent: Extent::new(Full),
             chunk_length,
@@ -177,12 +177,12 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         Some(core)
     }
 
-    pub(super) fn sit(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
-        let sit = self
+    pub(super) fn claim_consumer(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
+        let claimed = self
             .consumers
-            .sit(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fences)(number)));
+            .claim(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fences)(number)));
         let limit = MOST_CONSUMERS;
-        match sit {
+        match claimed {
             Some((number, record)) => {
                 self.extent.open(number);
                 Ok((number, NonNull::from(record)))
@@ -194,7 +194,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
 
     pub(super) fn producer(self: &Arc<Self>) -> Result<ProducerEnd<T, M, F>, NoHandle> {
         let limit = MOST_PRODUCERS;
-        let Some((number, record)) = self.producers.sit(limit, |_| Some(ProducerRecord::new()))
+        let Some((number, record)) = self.producers.claim(limit, |_| Some(ProducerRecord::new()))
         else {
             return Err(if self.producers.len() >= limit {
                 NoHandle::TooMany { limit }
@@ -202,7 +202,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
                 NoHandle::OutOfMemory
             });
         };
-        // Relaxed: the seat's Acquire has made the last one's stores visible.
+        // Relaxed: the entry's Acquire has made the last one's stores visible.
         let chunk = record.chunk.load(Ordering::Relaxed);
         let mut producer = ProducerEnd::new(number, Arc::clone(self));
         // SAFETY: null, or a chunk of the registry, which outlives the handle's `Arc`.
@@ -221,7 +221,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     #[cold]
     pub(super) fn close_unused(&self) {
         self.extent.close_unused(|pool| {
-            self.consumers.is_occupied(pool)
+            self.consumers.is_held(pool)
                 || self
                     .consumers
                     .get(pool)
@@ -237,8 +237,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     pub(super) fn is_empty(&self, pool: usize) -> bool {
         let record = self.consumers.get(pool);
         let empty = record.is_none_or(|one| one.chunks().all(|chunk| chunk.held_for(pool) == 0));
-        if empty && pool > 0 && pool + 1 == self.extent.count() && !self.consumers.is_occupied(pool)
-        {
+        if empty && pool > 0 && pool + 1 == self.extent.count() && !self.consumers.is_held(pool) {
             // What its consumer left there has been taken by others.
             self.close_unused();
         }
@@ -379,7 +378,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
             None => return None,
         };
         if chunk.make_taken(pool).is_none() {
-            // Relaxed: released with the seat.
+            // Relaxed: released with the entry.
             mine.spare.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);
             return None;
         }
@@ -401,7 +400,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// A free chunk that a consumer who left has left behind.
     fn left_over(&self, popper: &ProducerRecord<T, M>) -> Option<&Chunk<T, M>> {
         (0..self.consumers.len())
-            .filter(|&pool| !self.consumers.is_occupied(pool))
+            .filter(|&pool| !self.consumers.is_held(pool))
             .find_map(|pool| self.pop_free(self.consumers.get(pool)?, popper))
     }
 
@@ -439,9 +438,9 @@ impl<T: Send, M: Memory, F: Send + Sync> Produce<T> for ProducerEnd<T, M, F> {
 impl<T: Send, M: Memory, F: Send + Sync> Drop for ProducerEnd<T, M, F> {
     fn drop(&mut self) {
         if let Some(record) = self.core.producers.get(self.number) {
-            // Relaxed: released with the seat.
+            // Relaxed: released with the entry.
             record.chunk.store(self.chunk.cast_mut(), Ordering::Relaxed);
         }
-        self.core.producers.leave(self.number);
+        self.core.producers.release(self.number);
     }
 }

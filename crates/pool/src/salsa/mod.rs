@@ -169,13 +169,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C>
 }
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
-    /// Pools whose consumers' policies are made by `fences`, from the number of the seat. So a policy
-    /// may know the processor that whoever takes that seat is bound to, as displacement must
+    /// Pools whose consumers' policies are made by `fences`, from the number of the entry. So a policy
+    /// may know the processor that whoever gets that entry is bound to, as displacement must
     /// (section 6.1).
     ///
     /// # Panics
     ///
-    /// If `chunk_length` is 0, or the policy of seat 0 has a margin and cannot resolve it.
+    /// If `chunk_length` is 0, or the policy of entry 0 has a margin and cannot resolve it.
     pub fn with_fences(
         chunk_length: usize,
         fences: impl Fn(usize) -> F + Send + Sync + 'static,
@@ -216,7 +216,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
     }
 
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
-        let (number, record) = self.core.sit()?;
+        let (number, record) = self.core.claim_consumer()?;
         // SAFETY: the record lives in the registry that `core` keeps.
         let announced = unsafe { record.as_ref() }.announced.load(Ordering::Relaxed);
         Ok(SalsaConsumer {
@@ -242,8 +242,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
         self.core.extent.count()
     }
 
-    fn is_occupied(&self, pool: usize) -> bool {
-        self.core.consumers.is_occupied(pool)
+    fn is_held(&self, pool: usize) -> bool {
+        self.core.consumers.is_held(pool)
     }
 
     fn changes(&self) -> u64 {
@@ -516,7 +516,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M, F, C> {
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
-        self.core.consumers.leave(self.number);
+        self.core.consumers.release(self.number);
         self.core.close_unused();
     }
 }

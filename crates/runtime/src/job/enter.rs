@@ -15,7 +15,7 @@ impl Local {
 
     /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this worker's stack.
     ///
-    /// A token of this stack that has been smuggled into `f` would push onto it, and then, since a fork that was stolen
+    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it, and then, since a fork that was stolen
     /// or whose first half panics asks the thread which worker it is, wait or unwind on the stack of the other. So none
     /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
     /// nothing, and the token's push is refused like that of any other token below the top.

@@ -15,12 +15,12 @@
 //! thief moves out of this frame. The frame stays, since `join` does not return before the outcome is
 //! there, whether it returns or unwinds.
 //!
-//! # What keeps a token honest
+//! # Why a token is the top of its stack
 //!
 //! A [`Worker`] is the topmost head of its thread's stack, as a value. [`Worker::join`] borrows it
 //! mutably while its halves run, and hands each half a token of its own whose lifetime ends with it;
-//! so safe code uses the innermost token unless it smuggles one in. One smuggled in past the borrow
-//! checker stands below the top, and the push finds its slot occupied and panics. A token cannot stand
+//! so safe code uses the innermost token, unless it hides another from the borrow checker. Such a token
+//! stands below the top, and the push finds its slot occupied and panics. A token cannot stand
 //! above the top: it does not outlive the join that made it.
 //!
 //! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and takes that worker's stack for
