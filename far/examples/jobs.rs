@@ -1,14 +1,16 @@
 //! Small jobs that go well, or go wrong in a way that one chooses: for the tests, and to try things out.
 //!
 //! ```text
-//! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | several | panic | large | full | stop | kill | long | window
+//! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | forks | forks-tasks | panic-encoding | nest | several | panic | large | full | stop | kill | long | window
 //! ```
 
+use std::cell::Cell;
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use poach_far::{Call, Context, Divided, Error, Failure, Stealing, World, join, sum};
+use poach_far::{Call, Context, Divided, Error, Failure, Stealing, World, join, reduction, sum};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A tree of numbers: each below 2^`depth` is added once.
 fn sums((depth, number): (u32, u64), context: &mut Context<'_, (u32, u64), u64>) {
@@ -47,6 +49,112 @@ fn texts(
     let (mut first, mut second) = join(call, (from, middle), (middle, to));
     first.append(&mut second);
     first
+}
+
+/// A number that runs what else its rank's pool has to run, wherever it is made, encoded, decoded or copied.
+#[derive(Debug)]
+struct Forking(u64);
+
+impl Forking {
+    fn new(number: u64) -> Forking {
+        for _ in 0..2 {
+            poach_runtime::join(poach_runtime::yield_now, poach_runtime::yield_now);
+        }
+        Forking(number)
+    }
+}
+
+impl Clone for Forking {
+    fn clone(&self) -> Forking {
+        Forking::new(self.0)
+    }
+}
+
+impl Serialize for Forking {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Forking::new(self.0).0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Forking {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Forking, D::Error> {
+        u64::deserialize(deserializer).map(Forking::new)
+    }
+}
+
+/// The numbers from `from` to `to`, added by calls.
+fn added(
+    (from, to): (Forking, Forking),
+    call: &mut Call<'_, (Forking, Forking), Forking>,
+) -> Forking {
+    let (from, to) = (from.0, to.0);
+    if to - from < 100 {
+        return Forking((from..to).sum());
+    }
+    let middle = from + (to - from).div_ceil(3);
+    let halves = ((Forking(from), Forking(middle)), (Forking(middle), Forking(to)));
+    let (first, second) = join(call, halves.0, halves.1);
+    Forking(first.0 + second.0)
+}
+
+/// A number that panics when it is encoded, if the other is 1, or decoded, if that is 2.
+#[derive(Clone, Debug)]
+struct Panicking(u64, u64);
+
+impl Serialize for Panicking {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        assert!(self.1 != 1, "panic-encoding");
+        (self.0, self.1).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Panicking {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Panicking, D::Error> {
+        let (number, kind) = Deserialize::deserialize(deserializer)?;
+        assert!(kind != 2, "panic-decoding");
+        Ok(Panicking(number, kind))
+    }
+}
+
+thread_local! {
+    /// Calls that this thread has under way, and how many of these it has begun on top of one that waits.
+    static UNDER_WAY: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// A call: how long the chain below it is, and how large the tree; and which call has made it, on which thread.
+type Linked = (u32, u32, u32, u64);
+
+fn this_thread() -> u64 {
+    thread_local!(static ADDRESS: u8 = const { 0 });
+    ADDRESS.with(|address| (&raw const *address).addr() as u64)
+}
+
+/// A chain of calls, each with a small tree of others beside the next: how many leaves there were, and how many calls at most a worker had
+/// begun on top of others that waited.
+fn linked(
+    (chain, tree, calls, thread): Linked,
+    call: &mut Call<'_, Linked, (u64, u32)>,
+) -> (u64, u32) {
+    let before = UNDER_WAY.get();
+    let (below, nested) = before;
+    // Not begun by the call that made it, which is then this thread's last.
+    let on_top = below > 0 && (below, this_thread()) != (calls, thread);
+    UNDER_WAY.set((below + 1, nested + u32::from(on_top)));
+    let most = UNDER_WAY.get().1;
+    let of = |chain, tree| (chain, tree, below + 1, this_thread());
+    let result = if (chain, tree) == (0, 0) {
+        thread::sleep(Duration::from_micros(20));
+        (1, most)
+    } else {
+        let (first, second) = match chain {
+            0 => (of(0, tree - 1), of(0, tree - 1)),
+            _ => (of(0, 3), of(chain - 1, 0)),
+        };
+        let (a, b) = join(call, first, second);
+        (a.0 + b.0, most.max(a.1).max(b.1))
+    };
+    UNDER_WAY.set(before);
+    result
 }
 
 /// Does something to this process.
@@ -143,6 +251,65 @@ fn run(world: &mut World, what: &str) -> Result<(), Error> {
             world.call((0, 1 << 22), |(from, to), call| {
                 texts(from, to, call, &|rank| assert!(rank != 1, "as it was told to"))
             })?;
+        }
+        // Values and results that run other tasks of their rank while they are encoded and decoded.
+        "forks" => {
+            let mut right = true;
+            for _ in 0..10 {
+                let outcome = world.call((Forking(0), Forking(400_000)), added)?;
+                right &= outcome.is_none_or(|outcome| outcome.result.0 == (0..400_000).sum());
+            }
+            if first {
+                println!("{right}");
+            }
+        }
+        // Tasks and a reduction that do so, with checkpoints if a file is given.
+        "forks-tasks" => {
+            let file = std::env::args().nth(2).unwrap_or_default();
+            let mut job = world.job(first.then_some((Forking(18), Forking(0))));
+            if !file.is_empty() {
+                job = job.checkpoint(file, Duration::from_nanos(1), "forks");
+            }
+            let all = reduction(Forking(0), |all: &mut Forking, more: Forking| {
+                *all = Forking::new(all.0 + more.0);
+            });
+            let outcome = job.run(all, |(depth, number), context| {
+                if depth.0 == 0 {
+                    context.result().0 += number.0;
+                    return;
+                }
+                for half in 0..2 {
+                    context.push((Forking(depth.0 - 1), Forking(2 * number.0 + half)));
+                }
+            })?;
+            if let Some(outcome) = outcome {
+                println!("{}", outcome.result.0 == (0..1 << 18).sum());
+            }
+        }
+        // As its name says.
+        "panic-encoding" | "panic-decoding" | "panic-combining" => {
+            let all = reduction(Panicking(0, 0), |all: &mut Panicking, more: Panicking| {
+                assert!(what != "panic-combining", "panic-combining");
+                all.0 += more.0;
+            });
+            let kind =
+                ["", "panic-encoding", "panic-decoding"].iter().position(|&kind| kind == what);
+            let kind = kind.unwrap_or_default() as u64;
+            let seed = first.then_some(Panicking(20, kind));
+            world.job(seed).run(all, |Panicking(depth, kind), context| {
+                if depth == 0 {
+                    context.result().0 += 1;
+                    return;
+                }
+                (0..2).for_each(|_| context.push(Panicking(depth - 1, kind)));
+            })?;
+        }
+        "nest" => {
+            let outcome = world.call((500, 0, 0, 0), linked)?;
+            if let Some(outcome) = outcome {
+                let (leaves, most) = outcome.result;
+                println!("{} {most}", leaves == 8 * 500 + 1);
+            }
         }
         "panic" => but(world, || panic!("as it was told to"))?,
         "stop" => but(world, || signal("-STOP"))?,

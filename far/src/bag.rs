@@ -56,6 +56,11 @@ impl<T> Bag<T> {
         self.0.pop_back()
     }
 
+    /// The oldest task.
+    pub fn pop_oldest(&mut self) -> Option<T> {
+        self.0.pop_front()
+    }
+
     /// The older half, rounded down.
     #[must_use = "the tasks are no longer in this bag"]
     pub fn split(&mut self) -> Bag<T> {

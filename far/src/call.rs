@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::bag::Bag;
 use crate::job::{Job, Seat, Value};
 use crate::message::Failure;
-use crate::world::{Asked, Error, Outcome, World};
+use crate::world::{Asked, Error, Nested, Outcome, World};
 
 /// A running call of a function that [`World::call`] runs.
 pub struct Call<'c, T, R>(&'c mut (dyn Forks<T, R> + 'c));
@@ -80,18 +80,39 @@ struct Calls<T, R, F> {
     /// The number of the next call that waits on this rank.
     next: AtomicU64,
     /// What has arrived, and was not taken up.
-    arrived: Mutex<HashMap<u64, R>>,
+    arrived: Mutex<HashMap<u64, Arrived<R>>>,
     kind: PhantomData<fn(T)>,
 }
 
+/// What a call came to.
+enum Arrived<R> {
+    /// On its own rank.
+    Here(R),
+    /// On this rank; not decoded.
+    There(usize, Vec<u8>),
+}
+
+impl<R: Value> Arrived<R> {
+    /// Decodes it, by the user's code, which may run other tasks meanwhile: no lock is held. `rank` is this rank.
+    fn open(self, rank: usize) -> Result<R, Failure> {
+        match self {
+            Arrived::Here(result) => Ok(result),
+            Arrived::There(from, bytes) => postcard::from_bytes(&bytes).map_err(|error| {
+                let message = error.to_string();
+                Failure::Unreadable { rank, from, message }
+            }),
+        }
+    }
+}
+
 impl<T, R, F> Calls<T, R, F> {
-    fn keep(&self, call: u64, result: R) {
+    fn keep(&self, call: u64, result: Arrived<R>) {
         let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
         arrived.insert(call, result);
     }
 
     #[cold]
-    fn take(&self, call: u64) -> Option<R> {
+    fn take(&self, call: u64) -> Option<Arrived<R>> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner).remove(&call)
     }
 }
@@ -114,7 +135,7 @@ where
         let result = (self.function)(value, &mut Call(&mut Running { job: self, seat }));
         let (own, to) = (seat.rank(), rank as usize);
         if to == own {
-            self.keep(call, result);
+            self.keep(call, Arrived::Here(result));
             return;
         }
         match postcard::to_allocvec(&result) {
@@ -126,9 +147,8 @@ where
         }
     }
 
-    fn returned(&self, call: u64, result: &[u8]) -> Result<(), String> {
-        let result = postcard::from_bytes(result).map_err(|error| error.to_string())?;
-        self.keep(call, result);
+    fn returned(&self, from: usize, call: u64, result: &[u8]) -> Result<(), String> {
+        self.keep(call, Arrived::There(from, result.to_vec()));
         Ok(())
     }
 }
@@ -167,14 +187,16 @@ where
                         if let Some(other) = other {
                             self.seat.context().push(other);
                         }
-                        return (left, right);
+                        match right.open(self.seat.rank()) {
+                            Ok(right) => return (left, right),
+                            Err(failure) => self.seat.fail(failure),
+                        }
                     }
                     match other {
                         Some(other) => {
                             self.seat.ran();
-                            *self.seat.nested() += 1;
+                            let _nested = Nested::begin();
                             job.run(other, self.seat);
-                            *self.seat.nested() -= 1;
                         }
                         None => self.seat.wait(),
                     }
@@ -207,8 +229,8 @@ impl World {
     /// # Ok::<(), poach_far::Error>(())
     /// ```
     ///
-    /// A worker's stack grows as deep as the calls go, and by as much again for each of the tasks that it runs while calls wait (16 at
-    /// most, and those that it was sent). A pair of calls costs about a hundred nanoseconds where nobody steals. There are no
+    /// A worker's stack grows as deep as the calls go, and by as much again for each of the tasks that it runs while calls wait: sixteen, those
+    /// that it was sent with them, and more only where all workers of the rank wait so deep, or nothing happens for some time. A pair of calls costs about a hundred nanoseconds where nobody steals. There are no
     /// checkpoints, since a stack cannot be kept; [`divide`](World::divide) waits nowhere and takes less memory, but has its join apart.
     ///
     /// # Errors
@@ -233,9 +255,10 @@ impl World {
         let seed = (self.rank() == 0).then_some(Half { value, rank: 0, call: FIRST });
         let outcome =
             self.run_job(&job, seed.into_iter().collect::<Bag<_>>(), &Asked::default())?;
-        Ok(outcome.map(|Outcome { result: (), elapsed, ranks }| {
-            let result = job.take(FIRST).expect("the first call has a result");
-            Outcome { result, elapsed, ranks }
-        }))
+        let opened = outcome.map(|Outcome { result: (), elapsed, ranks }| {
+            let result = job.take(FIRST).expect("the first call has a result").open(0)?;
+            Ok(Outcome { result, elapsed, ranks })
+        });
+        opened.transpose().map_err(|failure: Failure| self.broke(failure))
     }
 }

@@ -105,9 +105,6 @@ pub(crate) trait Seat<J: Job> {
     /// Between two tasks that the job runs by itself: talks to the other ranks, and shares with them, if it is time.
     fn pass(&mut self);
 
-    /// How many tasks run inside of calls that wait, on this worker.
-    fn nested(&mut self) -> &mut u32;
-
     /// While a call waits and the worker has no task: looks for some. It unwinds if the job has ended.
     fn wait(&mut self);
 
@@ -127,12 +124,12 @@ pub(crate) trait Job: Sized + Sync {
     fn combine(&self, into: &mut Self::Result, other: Self::Result);
     fn run<S: Seat<Self>>(&self, task: Self::Task, seat: &mut S);
 
-    /// What a call has come to on another rank.
+    /// What a call has come to on another rank, which is `from`: encoded, and decoded by the call that waits for it.
     ///
     /// # Errors
     ///
-    /// If it cannot be decoded; and always, of a job without calls.
-    fn returned(&self, _: u64, _: &[u8]) -> Result<(), String> {
+    /// Always, of a job without calls.
+    fn returned(&self, _from: usize, _call: u64, _result: &[u8]) -> Result<(), String> {
         Err("a job without calls got what one came to".to_owned())
     }
 }

@@ -303,8 +303,8 @@ impl<T: Serialize + DeserializeOwned> Local for Worker<T> {
         Ok(if given.is_empty() { Given::Nothing } else { Given::Parcels(given) })
     }
 
-    fn take(&mut self, from: usize, parcel: &Parcel) -> Result<(), Failure> {
-        self.bag.append(Bag::open(self.rank, from, parcel)?);
+    fn take(&mut self, from: usize, parcel: Parcel) -> Result<(), Failure> {
+        self.bag.append(Bag::open(self.rank, from, &parcel)?);
         Ok(())
     }
 
@@ -312,9 +312,9 @@ impl<T: Serialize + DeserializeOwned> Local for Worker<T> {
         self.paused = paused;
     }
 
-    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure> {
+    fn save(&mut self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
         let tasks = self.bag.len() as u64;
-        Ok((tasks, tasks.to_le_bytes().to_vec()))
+        Ok(Some((tasks, tasks.to_le_bytes().to_vec())))
     }
 
     fn commit(&mut self, parts: Vec<Vec<u8>>) -> Result<(), Failure> {

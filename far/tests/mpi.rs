@@ -213,6 +213,40 @@ fn jobs_of_all_kinds_give_their_results() {
 }
 
 #[test]
+fn tasks_and_results_may_run_others_while_they_are_encoded_and_decoded() {
+    let directory = tempfile::tempdir().unwrap();
+    for (ranks, steal) in [(1, "messages"), (2, "messages"), (2, "window"), (4, "messages")] {
+        let ran = run(ranks, &jobs(), &["forks", "", steal]);
+        assert_eq!(ran.stdout(), "true\n", "{ranks} ranks, {steal}: {}", ran.stderr());
+        let file = directory.path().join(format!("{ranks}-{steal}"));
+        let ran = run(ranks, &jobs(), &["forks-tasks", file.to_str().unwrap(), steal]);
+        assert_eq!(ran.stdout(), "true\n", "{ranks} ranks, {steal}: {}", ran.stderr());
+        assert!(file.exists());
+    }
+}
+
+#[test]
+fn a_panic_of_what_encodes_decodes_or_combines_ends_the_job_with_its_rank() {
+    for what in ["panic-encoding", "panic-decoding", "panic-combining"] {
+        let ran = run(2, &jobs(), &[what]);
+        assert!(!ran.output.status.success(), "{what}");
+        let message = format!("a task panicked: {what}");
+        assert!(ran.stderr().contains(&message), "{}", ran.stderr());
+    }
+}
+
+#[test]
+fn calls_that_wait_nest_no_deeper_than_documented() {
+    for (ranks, steal) in [(1, "messages"), (2, "messages"), (2, "window")] {
+        let ran = run(ranks, &jobs(), &["nest", "", steal]);
+        let said = ran.stdout().trim().strip_prefix("true ").map(str::parse);
+        // Sixteen, and what each of them has brought along; without a bound it is more than a hundred.
+        let nested: u32 = said.unwrap_or_else(|| panic!("{}", ran.stderr())).unwrap();
+        assert!(nested <= 48, "{ranks} ranks, {steal}: {nested}");
+    }
+}
+
+#[test]
 fn a_rank_whose_every_task_takes_long_is_not_lost() {
     let ran = run(3, &jobs(), &["long"]);
     assert_eq!(ran.stdout(), "3\n", "{}", ran.stderr());

@@ -21,6 +21,7 @@ fn calls_wait_for_both_halves() {
     assert_eq!(run(2, program(), &arguments).document()["solutions"], 352);
     assert_eq!(run(2, &jobs(), &["ordered"]).stdout(), "true\n");
     assert_eq!(run(2, &jobs(), &["divide"]).stdout(), "true\n");
+    assert_eq!(run(2, &jobs(), &["forks"]).stdout(), "true\n");
 }
 
 #[test]

@@ -104,10 +104,16 @@ pub trait Local {
         self.is_idle()
     }
 
+    /// Whether it wants to run itself what it shares in its window.
+    fn wants_back(&self) -> bool {
+        self.is_hungry()
+    }
+
     /// Whether none runs. Asked while the rank is paused.
     fn is_still(&self) -> bool;
 
-    /// Up to half of what waits, in at most so many parcels of at most so many bytes each.
+    /// Up to half of what waits, in at most so many parcels of at most so many bytes each. Or later: a rank that may not encode tasks now
+    /// notes that some are wanted, and is polled again.
     ///
     /// # Errors
     ///
@@ -118,8 +124,8 @@ pub trait Local {
     ///
     /// # Errors
     ///
-    /// If they cannot be decoded.
-    fn take(&mut self, from: usize, parcel: &Parcel) -> Result<(), Failure>;
+    /// If they are decoded at once and cannot be.
+    fn take(&mut self, from: usize, parcel: Parcel) -> Result<(), Failure>;
 
     /// Stops running tasks, soon, or goes on.
     fn pause(&mut self, paused: bool);
@@ -133,18 +139,19 @@ pub trait Local {
     ///
     /// # Errors
     ///
-    /// If it cannot be decoded, or nothing waits.
+    /// If no call waits here, ever.
     fn returned(&mut self, from: usize, call: u64, result: &[u8]) -> Result<(), Failure> {
         let message = format!("{} bytes for call {call}, and no call waits", result.len());
         Err(Failure::Unreadable { rank: from, from, message })
     }
 
-    /// All that waits here, and what was found here so far, and how many tasks wait. Called while the rank is paused and still.
+    /// How many tasks wait here, and all of them and what was found here so far, encoded. Called while the rank is paused and still. `None` if it
+    /// comes later, by [`saved_here`](super::Balancer::saved_here).
     ///
     /// # Errors
     ///
     /// If it cannot be encoded.
-    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure>;
+    fn save(&mut self) -> Result<Option<(u64, Vec<u8>)>, Failure>;
 
     /// At rank 0: what all ranks have saved.
     ///

@@ -176,6 +176,20 @@ impl Balancer {
         self.send(transport, to, Message::Returned { call, result });
     }
 
+    /// What this rank saves, which [`Local::save`] has not given at once.
+    pub fn saved_here(
+        &mut self,
+        transport: &mut impl Transport,
+        local: &mut impl Local,
+        (tasks, own): (u64, Vec<u8>),
+    ) {
+        if self.progress == Progress::Running
+            && let Err(failure) = self.saved(transport, local, tasks, vec![own])
+        {
+            self.fail(transport, failure);
+        }
+    }
+
     /// Ends the job without a result, everywhere.
     pub fn fail(&mut self, transport: &mut impl Transport, failure: Failure) {
         if let Progress::Failed(_) = self.progress {
@@ -222,7 +236,7 @@ impl Balancer {
         if self.saving.paused {
             self.take_back(transport, local)?;
         }
-        if !self.saving.paused && local.is_hungry() {
+        if !self.saving.paused && local.wants_back() {
             self.take_back(transport, local)?;
             if local.is_hungry() {
                 self.steal(transport, local)?;
@@ -297,7 +311,7 @@ impl Balancer {
                 }
                 self.victims.restart();
                 self.received += 1;
-                self.take(local, from, &parcel)?;
+                self.take(local, from, parcel)?;
             }
             Message::Ask { wave } => {
                 for (to, message) in self.detector.asked(wave) {
@@ -319,12 +333,7 @@ impl Balancer {
         Ok(())
     }
 
-    fn take(
-        &mut self,
-        local: &mut impl Local,
-        from: usize,
-        parcel: &Parcel,
-    ) -> Result<(), Failure> {
+    fn take(&mut self, local: &mut impl Local, from: usize, parcel: Parcel) -> Result<(), Failure> {
         self.counters.tasks += u64::from(parcel.tasks);
         self.counters.bytes += parcel.bytes.len() as u64;
         local.take(from, parcel)
@@ -384,7 +393,7 @@ impl Balancer {
     ) -> Result<(), Failure> {
         if self.has_window() {
             for bytes in self.window.take_back(transport) {
-                local.take(self.rank, &decode(self.rank, self.rank, &bytes)?)?;
+                local.take(self.rank, decode(self.rank, self.rank, &bytes)?)?;
             }
         }
         Ok(())
@@ -452,7 +461,7 @@ impl Balancer {
                     self.received += 1;
                     self.counters.steals += 1;
                     let parcel = decode(self.rank, victim, &bytes)?;
-                    self.take(local, victim, &parcel)?;
+                    self.take(local, victim, parcel)?;
                 }
             }
         }
@@ -506,7 +515,7 @@ impl Balancer {
         self.send_down(transport, &Message::Save);
         let missing = children(self.rank, self.ranks).count() + 1;
         self.saving.unsaved = Some((missing, 0, Vec::new()));
-        let (tasks, own) = local.save()?;
+        let Some((tasks, own)) = local.save()? else { return Ok(()) };
         self.saved(transport, local, tasks, vec![own])
     }
 

@@ -41,6 +41,7 @@ struct Arguments {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct Common {
     /// Workers of each rank; as many as the system offers to the rank, if not said.
     #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]

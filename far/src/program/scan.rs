@@ -295,7 +295,7 @@ impl Walk {
 }
 
 /// The directories below `root` that several paths may lead to, and the root itself: none, if there are no others.
-fn several(sys: &Native, root: &Path) -> HashSet<(u64, u64)> {
+fn several(sys: Native, root: &Path) -> HashSet<(u64, u64)> {
     let Ok(whole) = root.canonicalize() else { return HashSet::new() };
     let mounted = sys.mounted_twice();
     let below = mounted.iter().filter(|point| *point != &whole && point.starts_with(&whole));
@@ -321,7 +321,7 @@ pub(super) fn run(
     world.agree(&what, &meta.map(|meta| (meta.kind as u8, meta.inode)))?;
     let device = meta.map_or(0, |meta| meta.device);
     let root = arguments.path.clone();
-    let several = several(&sys, &root);
+    let several = several(sys, &root);
     let now = (!arguments.report.is_empty()).then(|| survey::Settings::default().now);
     // The same on all ranks.
     let now = world.tell(now)?;

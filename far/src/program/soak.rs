@@ -138,10 +138,11 @@ pub(super) fn run(
          {tasks} tasks; {steals} parcels stolen and {lifeline_parcels} by lifelines, {bytes} bytes in them; {failed_steals} steals failed; {messages} messages\n",
         longest.as_secs_f64() * 1e3,
     );
-    text += &match wrong.len() {
+    let told = match wrong.len() {
         0 => "each job ended, and ran each of its tasks once\n".to_owned(),
         many => format!("{many} jobs went wrong: {}\n", wrong.join("; ")),
     };
+    text.push_str(&told);
     let document = json!({
         "runs": runs,
         "ranks": ranks,

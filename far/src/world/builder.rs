@@ -46,7 +46,7 @@ impl Builder {
 
     /// Bytes of tasks that are sent at once, at most, and so of one task: by default 64 KiB.
     ///
-    /// A larger task that is to be given away ends the job with [`Failure::TooLarge`].
+    /// A larger task that is to be given away ends the job with [`Failure::TooLarge`](crate::Failure::TooLarge).
     pub fn parcel_bytes(mut self, bytes: usize) -> Self {
         self.policy.parcel_bytes = bytes;
         self
@@ -54,7 +54,7 @@ impl Builder {
 
     /// How many tasks a worker may hold: by default as many as fit into a gibibyte.
     ///
-    /// One more ends the job with [`Failure::BagFull`]. Ranks take tasks only when they have none, so no rank
+    /// One more ends the job with [`Failure::BagFull`](crate::Failure::BagFull). Ranks take tasks only when they have none, so no rank
     /// holds more because of others.
     pub fn tasks_at_most(mut self, tasks: usize) -> Self {
         self.bag_limit = Some(tasks);

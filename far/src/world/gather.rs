@@ -96,14 +96,14 @@ impl Local for Nobody {
         Ok(Given::Nothing)
     }
 
-    fn take(&mut self, _: usize, _: &Parcel) -> Result<(), Failure> {
+    fn take(&mut self, _: usize, _: Parcel) -> Result<(), Failure> {
         Ok(())
     }
 
     fn pause(&mut self, _: bool) {}
 
-    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure> {
-        Ok((0, Vec::new()))
+    fn save(&mut self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+        Ok(Some((0, Vec::new())))
     }
 
     fn commit(&mut self, _: Vec<Vec<u8>>) -> Result<(), Failure> {

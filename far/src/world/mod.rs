@@ -28,12 +28,13 @@ use crate::message::Failure;
 use crate::mpi::{Link, Windowless};
 use crate::transport::Transport as _;
 use checkpoint::Checkpoint;
-use rank::Rank;
+use rank::{Limits, Rank};
 
 pub use builder::Builder;
 pub use error::Error;
 pub(crate) use job_builder::Asked;
 pub use job_builder::{JobBuilder, Status};
+pub(crate) use rank::Nested;
 pub use supervise::{Ended, Lost, Role, supervise};
 
 /// The ranks of an MPI job. One a process; its drop finalises MPI, and waits for all ranks.
@@ -250,9 +251,9 @@ impl World {
             about,
         });
         let pool = self.pool.as_ref().expect("a world that was made has a pool");
-        let at_work =
-            Rank::new(job, &mut self.link, balancer, (rank, threads), bag_limit, checkpoint)
-                .progress(asked.progress.as_deref());
+        let limits = Limits { bag: bag_limit, parcel: self.policy.parcel_bytes };
+        let at_work = Rank::new(job, &mut self.link, balancer, (rank, threads), limits, checkpoint)
+            .progress(asked.progress.as_deref());
         let (result, mut balancer, tasks) = at_work.work(pool, seeds, result);
         let outcome = self.gather(job, &mut balancer, result, tasks, ranks);
         match outcome {
@@ -261,11 +262,14 @@ impl World {
                 elapsed: began.elapsed(),
                 ranks: ranks.into_values().collect(),
             })),
-            Err(failure) => {
-                self.broken = true;
-                Err(failure.into())
-            }
+            Err(failure) => Err(self.broke(failure)),
         }
+    }
+
+    /// A job has failed.
+    pub(crate) fn broke(&mut self, failure: Failure) -> Error {
+        self.broken = true;
+        failure.into()
     }
 
     /// Waits for all ranks, each of which has a window then, if they are wanted.

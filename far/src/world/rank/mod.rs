@@ -1,8 +1,8 @@
 //! One rank at work: its workers are those of a Poach pool, and whichever is between two tasks talks to the other ranks.
 //!
 //! A task of the pool is a *run*: it works through a bag of the job's tasks, youngest first. Between two batches of them, some tens
-//! of microseconds apart, it does what nobody else is doing: it polls the balancer, if no other worker holds it; it puts half
-//! of its bag aside, if another rank wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the pool
+//! of microseconds apart, it does what nobody else is doing: it polls the balancer, if no other worker holds it; it encodes half
+//! of its bag, if another rank wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the pool
 //! spreads the work in the rank, and the balancer between ranks.
 //!
 //! # The last run
@@ -15,11 +15,16 @@
 //! # Calls that wait
 //!
 //! A task of a job of [calls](crate::call) waits inside of a run for what another rank finds. While it does (`wait`, in [`run`]) it runs what is in its
-//! bag, what other runs have put aside, other runs that nobody has begun, and what it steals once all runs of the rank wait
-//! (`waiting` counts them). It counts as running all the while, so the rank is not idle to the detector of the end.
+//! bag, what other runs have put [aside], other runs that nobody has begun, and what it steals once all runs of the rank wait
+//! (`waiting` counts them). It counts as running all the while, so the rank is not idle to the detector of the end. How deep that nests
+//! is [bounded](nesting).
+//!
+//! The user's code is called under no lock of the rank: see [aside].
 //!
 //! One more thread, the *heart*, sleeps, and polls once a second if nobody else has: so a rank whose every task takes minutes is not taken for lost.
 
+mod aside;
+mod nesting;
 mod run;
 mod view;
 
@@ -37,18 +42,29 @@ use crate::balance::{Balancer, Progress};
 use crate::job::Job;
 use crate::message::Failure;
 use crate::mpi::Link;
+use aside::Aside;
+pub(crate) use nesting::Nested;
 use run::Run;
 use view::View;
 
 /// How often the heart beats.
 const BEAT: Duration = Duration::from_secs(1);
 
+/// What a rank may hold and send at most.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Tasks of a worker's bag.
+    pub(crate) bag: usize,
+    /// Bytes of a parcel.
+    pub(crate) parcel: usize,
+}
+
 /// A rank at work.
 pub(crate) struct Rank<'j, J: Job> {
     job: &'j J,
     number: usize,
     threads: usize,
-    bag_limit: usize,
+    limits: Limits,
     comm: Mutex<Comm<'j>>,
     /// Runs that were spawned, and not ended.
     running: AtomicUsize,
@@ -56,13 +72,16 @@ pub(crate) struct Rank<'j, J: Job> {
     loose: AtomicUsize,
     /// Of these, those in which a call waits, and that have nothing else to do.
     waiting: AtomicUsize,
-    /// Another rank wants tasks.
-    wanted: AtomicBool,
+    /// How many parcels other ranks want.
+    wanted: AtomicUsize,
+    /// A call of this rank that waits wants tasks.
+    called: AtomicBool,
     paused: AtomicBool,
+    /// A checkpoint waits for what this rank has.
+    saves: AtomicBool,
     /// The job is over, or has failed.
     stopped: AtomicBool,
-    /// Tasks that were put aside for other ranks, and tasks that came and nobody has taken up.
-    aside: Mutex<Bag<J::Task>>,
+    aside: Mutex<Aside<J::Task>>,
     result: Mutex<Option<J::Result>>,
     checkpoint: Option<Checkpoint<'j>>,
     progress: Option<&'j (dyn Fn(Status) + Send + Sync)>,
@@ -96,7 +115,7 @@ impl<'j, J: Job> Rank<'j, J> {
         link: &'j mut Link,
         balancer: Balancer,
         (rank, threads): (usize, usize),
-        bag_limit: usize,
+        limits: Limits,
         checkpoint: Option<Checkpoint<'j>>,
     ) -> Self {
         let now = Instant::now();
@@ -104,13 +123,15 @@ impl<'j, J: Job> Rank<'j, J> {
             job,
             number: rank,
             threads,
-            bag_limit,
+            limits,
             comm: Mutex::new(Comm { link, balancer, polled: now, saved: now, told: now }),
             running: AtomicUsize::new(1),
             loose: AtomicUsize::new(1),
             waiting: AtomicUsize::new(0),
-            wanted: AtomicBool::new(false),
+            wanted: AtomicUsize::new(0),
+            called: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            saves: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             aside: Mutex::default(),
             result: Mutex::new(None),
@@ -158,12 +179,17 @@ impl<'j, J: Job> Rank<'j, J> {
         while !*ended {
             ended = self.beat.wait_timeout(ended, BEAT).unwrap_or_else(PoisonError::into_inner).0;
             if !*ended
-                && let Ok(mut comm) = self.comm.try_lock()
+                && let Ok(comm) = self.comm.try_lock()
                 && comm.polled.elapsed() >= BEAT
             {
-                self.poll(&mut comm, &mut View { rank: self, bag: None, call: None });
+                self.poll(comm, &mut View { rank: self, bag: None, call: None });
             }
         }
+    }
+
+    /// Whether no run of this rank has anything to do. A guess, but for the last run.
+    fn all_wait(&self) -> bool {
+        self.waiting.load(RELAXED) >= self.running.load(RELAXED)
     }
 
     /// Ends a run, unless it is the last.
@@ -182,8 +208,16 @@ impl<'j, J: Job> Rank<'j, J> {
         self.stopped.store(true, RELAXED);
     }
 
-    fn poll(&self, comm: &mut Comm<'_>, view: &mut View<'_, '_, J>) {
-        let Comm { link, balancer, polled, saved, told } = comm;
+    fn stops(&self, balancer: &Balancer) -> bool {
+        let stops = *balancer.progress() != Progress::Running;
+        if stops {
+            self.stopped.store(true, RELAXED);
+        }
+        stops
+    }
+
+    fn poll(&self, mut comm: MutexGuard<'_, Comm<'j>>, view: &mut View<'_, 'j, J>) {
+        let Comm { link, balancer, polled, saved, told } = &mut *comm;
         *polled = Instant::now();
         if let Some(checkpoint) = &self.checkpoint
             && self.number == 0
@@ -196,14 +230,14 @@ impl<'j, J: Job> Rank<'j, J> {
         if let Some(message) = link.error.clone() {
             balancer.fail(*link, Failure::Other { rank: self.number, message });
         }
-        if *balancer.progress() != Progress::Running {
-            self.stopped.store(true, RELAXED);
-        } else if let Some(tell) = self.progress
+        if !self.stops(balancer)
+            && let Some(tell) = self.progress
             && self.number == 0
             && polled.duration_since(*told) >= BEAT
         {
             *told = *polled;
             let tasks = self.tasks.load(RELAXED) + balancer.tasks_below();
+            drop(comm);
             tell(Status { elapsed: self.began.elapsed(), tasks });
         }
     }

@@ -5,18 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use poach_runtime::{Scope, Yield, yield_now};
+use poach_runtime::{Scope, Yield, yield_local, yield_now};
 
+use super::aside::Much;
+use super::nesting::{Depth, Nested};
 use super::view::{View, Waits};
 use super::{Comm, RELAXED, Rank, lock, rest};
 use crate::bag::Bag;
 use crate::job::{Context, Job, Seat};
 use crate::message::Failure;
-
-/// How many tasks a worker runs at most inside of calls that wait, one inside of the other, before it asks other ranks for no more.
-///
-/// Each of them lies above the others on the worker's stack.
-const DEEP: u32 = 16;
 
 /// How many tasks are run between two looks around.
 struct Pace {
@@ -52,8 +49,7 @@ pub(super) struct Run<'r, 's, 'j, J: Job> {
     left: usize,
     /// Tasks that were run, and that the rank does not count yet.
     ran: u64,
-    /// How many tasks run inside of calls that wait.
-    deep: u32,
+    /// Looks that have found nothing.
     idle: u32,
 }
 
@@ -61,9 +57,11 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
     /// Works through a bag, and what else there is.
     pub(super) fn begin(rank: &'s Rank<'j, J>, bag: Bag<J::Task>, scope: &'r Scope<'s>) {
         rank.loose.fetch_sub(1, RELAXED);
+        // The run below on this call stack does nothing until this one has ended, whatever it is that it waits for.
+        let _below = Depth::here().is_above().then(|| Counted::new(&rank.waiting));
+        let _nested = Nested::begin();
         let pace = Pace::new();
-        let mut run =
-            Run { rank, scope, bag, result: None, pace, left: 1, ran: 0, deep: 0, idle: 0 };
+        let mut run = Run { rank, scope, bag, result: None, pace, left: 1, ran: 0, idle: 0 };
         run.work();
     }
 
@@ -75,33 +73,41 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
             }
             let paused = rank.paused.load(RELAXED);
             if paused {
-                lock(&rank.aside).append(std::mem::take(&mut self.bag));
+                lock(&rank.aside).tasks.append(std::mem::take(&mut self.bag));
             } else {
-                if self.bag.is_empty() {
-                    self.bag = std::mem::take(&mut lock(&rank.aside));
-                }
-                self.batch();
+                self.guarded(|run| {
+                    if run.bag.is_empty() {
+                        rank.take_up(&mut run.bag, Much::All)?;
+                    }
+                    run.batch();
+                    Ok(())
+                });
+                self.count();
                 self.pace.adapt();
             }
             if !self.bag.is_empty() {
                 self.idle = 0;
-                self.look();
+                self.guarded(Run::look);
                 continue;
             }
-            self.merge();
+            self.guarded(Run::merge);
             if rank.leave() {
                 return;
             }
             // The last run: nobody else is at work here.
-            let mut comm = lock(&rank.comm);
-            rank.poll(&mut comm, &mut View { rank, bag: Some(&mut self.bag), call: None });
-            drop(comm);
-            if self.bag.is_empty() {
+            self.guarded(|run| {
+                rank.poll(
+                    lock(&rank.comm),
+                    &mut View { rank, bag: Some(&mut run.bag), call: None },
+                );
+                if rank.is_to_save() { rank.save() } else { Ok(()) }
+            });
+            if lock(&rank.aside).is_empty() || rank.paused.load(RELAXED) {
                 rest(&mut self.idle);
             }
             self.pace = Pace::new();
         }
-        self.merge();
+        self.guarded(Run::merge);
         while !rank.leave() {
             if rank.stopped.load(RELAXED) {
                 break;
@@ -109,28 +115,28 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
         }
     }
 
-    /// Runs some tasks. One that panics fails the job.
-    fn batch(&mut self) {
-        if self.bag.is_empty() {
-            return;
+    /// Calls what runs code of the user's. If that panics, the job fails.
+    fn guarded(&mut self, call: impl FnOnce(&mut Self) -> Result<(), Failure>) {
+        let rank = self.rank;
+        match catch_unwind(AssertUnwindSafe(|| call(self))) {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => rank.fail(failure),
+            Err(payload) if payload.is::<Stopped>() => {}
+            Err(payload) => rank.fail(thrown(rank.number, payload)),
         }
+    }
+
+    /// Runs some tasks.
+    fn batch(&mut self) {
         let rank = self.rank;
         let most = self.pace.batch;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let mut ran = 0;
-            while ran < most
-                && let Some(task) = self.bag.pop()
-            {
-                ran += 1;
-                self.ran += 1;
-                rank.job.run(task, self);
-            }
-        }));
-        self.count();
-        if let Err(payload) = outcome
-            && !payload.is::<Stopped>()
+        let mut ran = 0;
+        while ran < most
+            && let Some(task) = self.bag.pop()
         {
-            rank.fail(thrown(rank.number, payload));
+            ran += 1;
+            self.ran += 1;
+            rank.job.run(task, self);
         }
     }
 
@@ -140,38 +146,70 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
     }
 
     /// Between two tasks: does what nobody else is doing.
-    fn look(&mut self) {
+    fn look(&mut self) -> Result<(), Failure> {
         let rank = self.rank;
-        self.share();
-        if let Ok(mut comm) = rank.comm.try_lock() {
-            rank.poll(&mut comm, &mut View { rank, bag: Some(&mut self.bag), call: None });
+        self.share()?;
+        while let Ok(comm) = rank.comm.try_lock() {
+            rank.poll(comm, &mut View { rank, bag: Some(&mut self.bag), call: None });
+            // What other ranks want is encoded between two polls, and given by the second.
+            if !self.pack()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes tasks for other ranks, if they want some. Whether there were any.
+    fn pack(&mut self) -> Result<bool, Failure> {
+        let rank = self.rank;
+        if rank.wanted.load(RELAXED) == 0
+            || self.bag.len() < 2 && lock(&rank.aside).tasks.is_empty()
+        {
+            return Ok(false);
+        }
+        match rank.wanted.swap(0, RELAXED) {
+            0 => Ok(false),
+            wanted => rank.pack(&mut self.bag, wanted),
         }
     }
 
-    /// Puts tasks aside for other ranks, or spawns them as another run.
-    fn share(&mut self) {
+    /// Gives tasks to other ranks, or to a call of this one that waits, or spawns them as another run.
+    fn share(&mut self) -> Result<(), Failure> {
         let rank = self.rank;
-        if self.bag.len() < 2 {
-            return;
+        if self.pack()? || self.bag.len() < 2 {
+            return Ok(());
         }
-        if rank.wanted.load(RELAXED) && rank.wanted.swap(false, RELAXED) {
-            lock(&rank.aside).append(self.bag.split());
+        if rank.called.load(RELAXED) && rank.called.swap(false, RELAXED) {
+            lock(&rank.aside).tasks.append(self.bag.split());
         } else if rank.threads > 1 && rank.loose.load(RELAXED) < rank.threads.div_ceil(8) {
             let half = self.bag.split();
             rank.loose.fetch_add(1, RELAXED);
             rank.running.fetch_add(1, RELAXED);
             self.scope.spawn(move |scope| Run::begin(rank, half, scope));
         }
+        Ok(())
+    }
+
+    /// Whether a call that waits has taken up something that lay aside.
+    fn takes_up(&mut self) -> bool {
+        match self.rank.take_up(&mut self.bag, Much::One) {
+            Ok(false) => false,
+            Ok(true) => {
+                self.idle = 0;
+                true
+            }
+            Err(failure) => Seat::fail(self, failure),
+        }
     }
 
     /// Adds what a run has found to what the rank has.
-    fn merge(&mut self) {
-        let Some(mut found) = self.result.take() else { return };
+    fn merge(&mut self) -> Result<(), Failure> {
+        let Some(mut found) = self.result.take() else { return Ok(()) };
         loop {
             let mut all = lock(&self.rank.result);
             let Some(mut others) = all.take() else {
                 *all = Some(found);
-                return;
+                return Ok(());
             };
             // The job's own code may fork, and wait by running another run of this rank, which merges, too: not under the lock.
             drop(all);
@@ -203,9 +241,9 @@ impl Drop for Counted<'_> {
 impl<J: Job> Seat<J> for Run<'_, '_, '_, J> {
     #[inline]
     fn context(&mut self) -> Context<'_, J::Task, J::Result> {
-        let Rank { job, number, bag_limit, .. } = self.rank;
+        let Rank { job, number, limits, .. } = self.rank;
         let result = self.result.get_or_insert_with(|| job.identity());
-        Context::new(&mut self.bag, result, *number, *bag_limit)
+        Context::new(&mut self.bag, result, *number, limits.bag)
     }
 
     fn rank(&self) -> usize {
@@ -229,12 +267,10 @@ impl<J: Job> Seat<J> for Run<'_, '_, '_, J> {
             self.count();
             self.pace.adapt();
             self.left = self.pace.batch;
-            self.look();
+            if let Err(failure) = self.look() {
+                self.fail(failure);
+            }
         }
-    }
-
-    fn nested(&mut self) -> &mut u32 {
-        &mut self.deep
     }
 
     #[cold]
@@ -244,30 +280,37 @@ impl<J: Job> Seat<J> for Run<'_, '_, '_, J> {
         if rank.stopped.load(RELAXED) {
             resume_unwind(Box::new(Stopped));
         }
-        self.bag = std::mem::take(&mut lock(&rank.aside));
-        if !self.bag.is_empty() {
-            self.idle = 0;
+        let depth = Depth::here();
+        let impatient = depth.patience_ends(self.idle);
+        let takes_any = impatient || !depth.is_deep();
+        if takes_any && self.takes_up() {
             return;
         }
         let waiting = Counted::new(&rank.waiting);
-        if let Ok(mut comm) = rank.comm.try_lock() {
-            let call = Some(Waits { asks: self.deep < DEEP });
-            rank.poll(&mut comm, &mut View { rank, bag: Some(&mut self.bag), call });
+        if let Ok(comm) = rank.comm.try_lock() {
+            let call = Some(Waits { asks: takes_any, impatient });
+            rank.poll(comm, &mut View { rank, bag: Some(&mut self.bag), call });
         }
-        if !self.bag.is_empty() {
-            self.idle = 0;
-        } else if rank.threads > 1 {
-            rank.wanted.store(true, RELAXED);
-            // Another run that nobody has begun: it may hold what this call waits for.
-            if yield_now() == Some(Yield::Executed) {
-                self.idle = 0;
-            } else {
-                rest(&mut self.idle);
-            }
-        } else {
-            rest(&mut self.idle);
-        }
+        let last = rank.all_wait() && !lock(&rank.aside).is_empty();
         drop(waiting);
+        if last && self.takes_up() {
+            return;
+        }
+        if rank.threads > 1 {
+            // Another run that nobody has begun: it may hold what this call waits for.
+            let executed = if takes_any {
+                rank.called.store(true, RELAXED);
+                yield_now()
+            } else {
+                yield_local()
+            };
+            if executed == Some(Yield::Executed) {
+                self.idle = 0;
+                return;
+            }
+        }
+        let _waiting = Counted::new(&rank.waiting);
+        rest(&mut self.idle);
     }
 
     fn give_back(&mut self, to: usize, call: u64, result: Vec<u8>) {

@@ -21,8 +21,10 @@ pub(super) struct View<'v, 'j, J: Job> {
 /// A call that waits.
 #[derive(Clone, Copy)]
 pub(super) struct Waits {
-    /// It asks other ranks for tasks meanwhile.
+    /// It may ask other ranks for tasks meanwhile.
     pub(super) asks: bool,
+    /// It takes what there is, even if other runs may be at work.
+    pub(super) impatient: bool,
 }
 
 impl<J: Job> View<'_, '_, J> {
@@ -31,9 +33,8 @@ impl<J: Job> View<'_, '_, J> {
         self.bag.is_some() && self.rank.running.load(Ordering::Acquire) == 1
     }
 
-    /// Whether no run of this rank has anything to do. A guess, but for the last run.
     fn all_wait(&self) -> bool {
-        self.rank.waiting.load(RELAXED) >= self.rank.running.load(RELAXED)
+        self.rank.all_wait()
     }
 
     fn has_none(&self) -> bool {
@@ -50,7 +51,14 @@ impl<J: Job> Local for View<'_, '_, J> {
 
     fn is_hungry(&self) -> bool {
         match self.call {
-            Some(Waits { asks }) => asks && self.all_wait() && self.has_none(),
+            Some(Waits { asks, .. }) => asks && self.wants_back(),
+            None => self.is_idle(),
+        }
+    }
+
+    fn wants_back(&self) -> bool {
+        match self.call {
+            Some(Waits { impatient, .. }) => (impatient || self.all_wait()) && self.has_none(),
             None => self.is_idle(),
         }
     }
@@ -62,7 +70,7 @@ impl<J: Job> Local for View<'_, '_, J> {
     fn returned(&mut self, from: usize, call: u64, result: &[u8]) -> Result<(), Failure> {
         let rank = self.rank.number;
         let unreadable = |message| Failure::Unreadable { rank, from, message };
-        self.rank.job.returned(call, result).map_err(unreadable)
+        self.rank.job.returned(from, call, result).map_err(unreadable)
     }
 
     fn is_still(&self) -> bool {
@@ -70,60 +78,38 @@ impl<J: Job> Local for View<'_, '_, J> {
         empty && self.is_last()
     }
 
-    fn give(&mut self, parcels: usize, bytes: usize) -> Result<Given, Failure> {
-        let rank = self.rank.number;
-        let mut given = Vec::new();
-        {
-            let mut aside = lock(&self.rank.aside);
-            if !aside.is_empty() {
-                let all = aside.len();
-                given = aside.give_first(rank, all, parcels, bytes)?;
-            }
+    /// Parcels that are packed, since nothing is encoded here.
+    fn give(&mut self, parcels: usize, _: usize) -> Result<Given, Failure> {
+        let mut aside = lock(&self.rank.aside);
+        if !aside.packed.is_empty() {
+            let most = parcels.min(aside.packed.len());
+            return Ok(Given::Parcels(aside.packed.drain(..most).collect()));
         }
-        if let Some(bag) = self.bag.as_mut().filter(|_| given.is_empty()) {
-            given = bag.give(rank, parcels, bytes)?;
-        }
-        if !given.is_empty() {
-            return Ok(Given::Parcels(given));
-        }
-        if self.is_last() || self.all_wait() {
+        let can_be_packed =
+            aside.can_be_packed() || self.bag.as_ref().is_some_and(|bag| bag.len() > 1);
+        drop(aside);
+        if !can_be_packed && (self.is_last() || self.all_wait()) {
             return Ok(Given::Nothing);
         }
-        self.rank.wanted.store(true, RELAXED);
+        self.rank.wanted.fetch_max(parcels, RELAXED);
         Ok(Given::Later)
     }
 
-    fn take(&mut self, from: usize, parcel: &Parcel) -> Result<(), Failure> {
-        let tasks = Bag::open(self.rank.number, from, parcel)?;
-        match &mut self.bag {
-            Some(bag) => bag.append(tasks),
-            None => lock(&self.rank.aside).append(tasks),
-        }
+    fn take(&mut self, from: usize, parcel: Parcel) -> Result<(), Failure> {
+        lock(&self.rank.aside).came.push_back((from, parcel));
         Ok(())
     }
 
     fn pause(&mut self, paused: bool) {
         self.rank.paused.store(paused, RELAXED);
         if paused && let Some(bag) = &mut self.bag {
-            lock(&self.rank.aside).append(std::mem::take(bag));
+            lock(&self.rank.aside).tasks.append(std::mem::take(bag));
         }
     }
 
-    fn save(&mut self) -> Result<(u64, Vec<u8>), Failure> {
-        let rank = self.rank.number;
-        let aside = lock(&self.rank.aside);
-        let result = lock(&self.rank.result);
-        let identity = self.rank.job.identity();
-        // As `Saved` is encoded, from what is borrowed.
-        postcard::to_allocvec(&(
-            aside.iter().collect::<Vec<_>>(),
-            result.as_ref().unwrap_or(&identity),
-        ))
-        .map(|bytes| (aside.len() as u64, bytes))
-        .map_err(|error| Failure::Other {
-            rank,
-            message: format!("cannot encode a checkpoint: {error}"),
-        })
+    fn save(&mut self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+        self.rank.saves.store(true, RELAXED);
+        Ok(None)
     }
 
     fn commit(&mut self, parts: Vec<Vec<u8>>) -> Result<(), Failure> {
