@@ -19,9 +19,11 @@ use crate::scheduler::spares::Loan;
 /// [`spares`](crate::Builder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
 /// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
 ///
-/// The other workers can take the tasks that this one has spawned and not started. A wait in `f` for a [handle](crate::JoinHandle) or for a call into another
-/// pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f` run other tasks, as always. A spare worker has an index of its own, not below the
-/// pool's number of threads.
+/// The other workers can take the tasks that this one has spawned and not started. On a system without a process-wide barrier, which Linux and Windows have, some
+/// of them may stay with this worker until `f` has returned: those that `f` spawns and, if no spare is free, those of before.
+///
+/// A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f`
+/// run other tasks, as always. A spare worker has an index of its own, not below the pool's number of threads.
 ///
 /// ```
 /// # use poach_runtime as poach;

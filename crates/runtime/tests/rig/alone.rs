@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::{env, panic, thread};
 
 #[path = "program.rs"]
 mod program;
@@ -16,6 +16,10 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// Runs `body` in a process that runs the named test of this program and nothing else, and fails with what that process
 /// printed if it does not pass. Miri, which starts no processes, runs `body` here.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
+    if cfg!(miri) {
+        // The default hook prints a full backtrace for a panic within a panic, which takes Miri minutes.
+        panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    }
     if cfg!(miri) || env::var_os(ROLE).is_some() {
         return body();
     }
