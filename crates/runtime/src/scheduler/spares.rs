@@ -33,13 +33,13 @@ enum Parking {
 
 impl Parking {
     /// Whether the slot's thread works for nobody, or will before long: then it may be lent again at
-    /// once, since it keeps working meanwhile.
+    /// once, since it keeps working meanwhile. That includes a thread that is to see a loan which is over
+    /// already: it may still run a task that it took during an earlier loan, and will see the new loan instead.
     fn is_free(&self) -> bool {
         match self {
             Parking::Idle => true,
-            Parking::Called(_) => false,
             // Relaxed: nothing is handed over with it.
-            Parking::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
+            Parking::Called(loan) | Parking::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
         }
     }
 }
@@ -142,6 +142,22 @@ impl Spares {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_has_yet_to_see_a_loan_that_is_over_is_lent_again() {
+        let spares = Spares::new(1);
+        let (slot, first) = spares.lend().unwrap();
+        assert!(spares.next_loan(slot).is_some());
+        first.store(1, Ordering::Relaxed);
+        // Its thread is still in a task.
+        let (_, second) = spares.lend().unwrap();
+        assert!(spares.lend().is_none());
+        second.store(1, Ordering::Relaxed);
+        let (_, third) = spares.lend().unwrap();
+        // The thread comes back to the third loan, and is not idle meanwhile.
+        assert!(spares.come_back(slot, || true));
+        assert!(Arc::ptr_eq(&spares.next_loan(slot).unwrap(), &third));
+    }
 
     #[test]
     fn one_that_is_lent_is_not_idle_before_it_has_come_back() {
