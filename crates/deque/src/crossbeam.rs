@@ -181,7 +181,10 @@ impl<T> Stealer<T> {
     /// Whether there is no task.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        match &self.queue {
+            Thief::Fifo(queue) => queue.is_empty(),
+            Thief::Lifo(queue) => queue.is_empty(),
+        }
     }
 
     /// The number of tasks.

@@ -187,6 +187,18 @@ impl<T, M: Memory> Shared<T, M> {
         // Acquire: as in `move_head`.
         usize::try_from(above(self.owner.tail.load(Ordering::Acquire), front)).unwrap_or(0)
     }
+
+    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the answer.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        // Acquire, and the fence: as in `len`.
+        let front = self.front(self.thieves.head.load(Ordering::Acquire)) / ONE;
+        M::full();
+        // Acquire: as in `move_head`.
+        let tail = self.owner.tail.load(Ordering::Acquire);
+        // Of the difference 62 bits count: as in `above`.
+        tail.wrapping_sub(front).wrapping_mul(ONE) as i64 <= 0
+    }
 }
 
 impl<T, M: Memory> Thief<T, M> {
@@ -260,8 +272,9 @@ impl<T, M: Memory> Thief<T, M> {
     }
 
     /// Whether this thief sees no task.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.shared.is_empty()
     }
 }
 
@@ -277,5 +290,46 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
 
     fn len(&self) -> usize {
         Thief::len(self)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        Thief::is_empty(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thief_sees_no_task_where_it_counts_none() {
+        for start in [0, (1 << 62) - 3, u64::MAX - 2] {
+            // With an owner that closes the queue soon, or has closed it from the start.
+            for patience in [0, 1, 32] {
+                let owner: Fifo<usize> = Fifo::with_patience(4, start, patience, 0).unwrap();
+                let thief = owner.thief();
+                let agrees = |tasks: usize| {
+                    assert_eq!((thief.len(), thief.is_empty()), (tasks, tasks == 0), "{start}");
+                };
+                agrees(0);
+                for round in 0..6 {
+                    for task in 0..3 {
+                        owner.push(task);
+                        agrees(task + 1);
+                    }
+                    for left in (0..3).rev() {
+                        if round % 3 == 2 {
+                            while thief.steal().is_retry() {}
+                        } else {
+                            assert!(owner.pop().is_some());
+                        }
+                        agrees(left);
+                    }
+                    assert_eq!(owner.pop(), None);
+                    agrees(0);
+                }
+            }
+        }
     }
 }
