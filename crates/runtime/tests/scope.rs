@@ -101,7 +101,8 @@ fn scopes_and_joins_nest() {
 
 #[test]
 fn more_tasks_than_a_queue_holds() {
-    let tasks = if SMALL { 5_000 } else { 300_000 };
+    // The queue grows twice, even in an interpreter.
+    let tasks = if SMALL { 600 } else { 300_000 };
     let count = AtomicUsize::new(0);
     pool(1).install(|| {
         scope(|s| {
