@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::bag::Bag;
-use crate::job::{Job, Seat, Value};
+use crate::job::{Job, Runner, Value};
 use crate::message::Failure;
 use crate::world::{Asked, Error, Nested, Outcome, World};
 
@@ -130,19 +130,19 @@ where
 
     fn combine(&self, (): &mut (), (): ()) {}
 
-    fn run<S: Seat<Self>>(&self, half: Half<T>, seat: &mut S) {
+    fn run<S: Runner<Self>>(&self, half: Half<T>, runner: &mut S) {
         let Half { value, rank, call } = half;
-        let result = (self.function)(value, &mut Call(&mut Running { job: self, seat }));
-        let (own, to) = (seat.rank(), rank as usize);
+        let result = (self.function)(value, &mut Call(&mut Running { job: self, runner }));
+        let (own, to) = (runner.rank(), rank as usize);
         if to == own {
             self.keep(call, Arrived::Here(result));
             return;
         }
         match postcard::to_allocvec(&result) {
-            Ok(bytes) => seat.give_back(to, call, bytes),
+            Ok(bytes) => runner.give_back(to, call, bytes),
             Err(error) => {
                 let message = format!("cannot encode a result: {error}");
-                seat.fail(Failure::Other { rank: own, message });
+                runner.fail(Failure::Other { rank: own, message });
             }
         }
     }
@@ -156,7 +156,7 @@ where
 /// A call at work.
 struct Running<'r, J, S> {
     job: &'r J,
-    seat: &'r mut S,
+    runner: &'r mut S,
 }
 
 impl<T, R, F, S> Forks<T, R> for Running<'_, Calls<T, R, F>, S>
@@ -164,41 +164,41 @@ where
     T: Value,
     R: Value,
     F: Fn(T, &mut Call<'_, T, R>) -> R + Sync,
-    S: Seat<Calls<T, R, F>>,
+    S: Runner<Calls<T, R, F>>,
 {
     fn join(&mut self, first: T, second: T) -> (R, R) {
         let job = self.job;
         // Relaxed: a number that nobody else has is all that is asked of it.
         let call = job.next.fetch_add(1, Ordering::Relaxed);
-        let rank = self.seat.rank() as u32;
-        self.seat.context().push(Half { value: second, rank, call });
-        self.seat.pass();
-        self.seat.ran();
+        let rank = self.runner.rank() as u32;
+        self.runner.context().push(Half { value: second, rank, call });
+        self.runner.pass();
+        self.runner.ran();
         let left = (job.function)(first, &mut Call(self));
         loop {
-            match self.seat.pop() {
+            match self.runner.pop() {
                 Some(half) if half.call == call && half.rank == rank => {
-                    self.seat.ran();
+                    self.runner.ran();
                     let right = (job.function)(half.value, &mut Call(self));
                     return (left, right);
                 }
                 other => {
                     if let Some(right) = job.take(call) {
                         if let Some(other) = other {
-                            self.seat.context().push(other);
+                            self.runner.context().push(other);
                         }
-                        match right.open(self.seat.rank()) {
+                        match right.open(self.runner.rank()) {
                             Ok(right) => return (left, right),
-                            Err(failure) => self.seat.fail(failure),
+                            Err(failure) => self.runner.fail(failure),
                         }
                     }
                     match other {
                         Some(other) => {
-                            self.seat.ran();
+                            self.runner.ran();
                             let _nested = Nested::begin();
-                            job.run(other, self.seat);
+                            job.run(other, self.runner);
                         }
-                        None => self.seat.wait(),
+                        None => self.runner.wait(),
                     }
                 }
             }
@@ -206,7 +206,7 @@ where
     }
 
     fn rank(&self) -> usize {
-        self.seat.rank()
+        self.runner.rank()
     }
 }
 

@@ -89,7 +89,7 @@ impl<R, C> fmt::Debug for Reduction<R, C> {
 }
 
 /// The worker that runs a task, as the job sees it.
-pub(crate) trait Seat<J: Job> {
+pub(crate) trait Runner<J: Job> {
     /// What a task may do.
     fn context(&mut self) -> Context<'_, J::Task, J::Result>;
 
@@ -122,7 +122,7 @@ pub(crate) trait Job: Sized + Sync {
 
     fn identity(&self) -> Self::Result;
     fn combine(&self, into: &mut Self::Result, other: Self::Result);
-    fn run<S: Seat<Self>>(&self, task: Self::Task, seat: &mut S);
+    fn run<S: Runner<Self>>(&self, task: Self::Task, runner: &mut S);
 
     /// What a call has come to on another rank, which is `from`: encoded, and decoded by the call that waits for it.
     ///
@@ -160,7 +160,7 @@ where
     }
 
     #[inline]
-    fn run<S: Seat<Self>>(&self, task: T, seat: &mut S) {
-        (self.task)(task, &mut seat.context());
+    fn run<S: Runner<Self>>(&self, task: T, runner: &mut S) {
+        (self.task)(task, &mut runner.context());
     }
 }

@@ -17,13 +17,13 @@ pub(crate) struct Spares {
 }
 
 struct State {
-    slots: Vec<Parking>,
+    slots: Vec<Spare>,
     dismissed: bool,
     /// An interrupt is under way.
     interrupted: bool,
 }
 
-enum Parking {
+enum Spare {
     Idle,
     /// Lent out; its thread has yet to see it.
     Called(Loan),
@@ -31,15 +31,15 @@ enum Parking {
     Lent(Loan),
 }
 
-impl Parking {
+impl Spare {
     /// Whether the slot's thread works for nobody, or will before long: then it may be lent again at
     /// once, since it keeps working meanwhile. That includes a thread that is to see a loan which is over
     /// already: it may still run a task that it took during an earlier loan, and will see the new loan instead.
     fn is_free(&self) -> bool {
         match self {
-            Parking::Idle => true,
+            Spare::Idle => true,
             // Relaxed: nothing is handed over with it.
-            Parking::Called(loan) | Parking::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
+            Spare::Called(loan) | Spare::Lent(loan) => loan.load(Ordering::Relaxed) != 0,
         }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) type Loan = Arc<<Machine as Memory>::Word>;
 
 impl Spares {
     pub(crate) fn new(number: usize) -> Spares {
-        let slots = (0..number).map(|_| Parking::Idle).collect();
+        let slots = (0..number).map(|_| Spare::Idle).collect();
         let state = State { slots, dismissed: false, interrupted: false };
         Spares { fork_guard: ForkGuard::here(), state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -68,10 +68,10 @@ impl Spares {
             return None;
         }
         // An idle one rather than one that has yet to come back.
-        let idle = state.slots.iter().position(|slot| matches!(slot, Parking::Idle));
-        let slot = idle.or_else(|| state.slots.iter().position(Parking::is_free))?;
+        let idle = state.slots.iter().position(|slot| matches!(slot, Spare::Idle));
+        let slot = idle.or_else(|| state.slots.iter().position(Spare::is_free))?;
         let loan: Loan = Arc::new(Word::new(0));
-        state.slots[slot] = Parking::Called(Arc::clone(&loan));
+        state.slots[slot] = Spare::Called(Arc::clone(&loan));
         drop(state);
         self.changed.notify_all();
         Some((slot, loan))
@@ -79,7 +79,7 @@ impl Spares {
 
     /// How many are idle.
     pub(crate) fn idle(&self) -> usize {
-        self.lock().slots.iter().filter(|slot| matches!(slot, Parking::Idle)).count()
+        self.lock().slots.iter().filter(|slot| matches!(slot, Spare::Idle)).count()
     }
 
     /// Lets the spare threads end. There is nothing left to lend them for.
@@ -98,8 +98,7 @@ impl Spares {
             return false;
         }
         state.interrupted = true;
-        let at_work =
-            |(slot, it): (usize, &Parking)| (!matches!(it, Parking::Idle)).then_some(slot);
+        let at_work = |(slot, it): (usize, &Spare)| (!matches!(it, Spare::Idle)).then_some(slot);
         call(&mut state.slots.iter().enumerate().filter_map(at_work));
         true
     }
@@ -116,9 +115,9 @@ impl Spares {
     pub(crate) fn next_loan(&self, slot: usize) -> Option<Loan> {
         let mut state = self.lock();
         loop {
-            if let Parking::Called(loan) = &state.slots[slot] {
+            if let Spare::Called(loan) = &state.slots[slot] {
                 let loan = Arc::clone(loan);
-                state.slots[slot] = Parking::Lent(Arc::clone(&loan));
+                state.slots[slot] = Spare::Lent(Arc::clone(&loan));
                 return Some(loan);
             }
             if state.dismissed {
@@ -132,8 +131,8 @@ impl Spares {
     pub(crate) fn come_back(&self, slot: usize, is_free: impl FnOnce() -> bool) -> bool {
         let mut state = self.lock();
         let free = is_free();
-        if free && matches!(state.slots[slot], Parking::Lent(_)) {
-            state.slots[slot] = Parking::Idle;
+        if free && matches!(state.slots[slot], Spare::Lent(_)) {
+            state.slots[slot] = Spare::Idle;
         }
         free
     }

@@ -12,7 +12,7 @@ use super::nesting::{Depth, Nested};
 use super::view::{View, Waits};
 use super::{Comm, RELAXED, Rank, lock, rest};
 use crate::bag::Bag;
-use crate::job::{Context, Job, Seat};
+use crate::job::{Context, Job, Runner};
 use crate::message::Failure;
 
 /// How many tasks are run between two looks around.
@@ -198,7 +198,7 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
                 self.idle = 0;
                 true
             }
-            Err(failure) => Seat::fail(self, failure),
+            Err(failure) => Runner::fail(self, failure),
         }
     }
 
@@ -238,7 +238,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-impl<J: Job> Seat<J> for Run<'_, '_, '_, J> {
+impl<J: Job> Runner<J> for Run<'_, '_, '_, J> {
     #[inline]
     fn context(&mut self) -> Context<'_, J::Task, J::Result> {
         let Rank { job, number, limits, .. } = self.rank;

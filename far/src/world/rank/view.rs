@@ -33,10 +33,6 @@ impl<J: Job> View<'_, '_, J> {
         self.bag.is_some() && self.rank.running.load(Ordering::Acquire) == 1
     }
 
-    fn all_wait(&self) -> bool {
-        self.rank.all_wait()
-    }
-
     fn has_none(&self) -> bool {
         let empty = self.bag.as_ref().is_some_and(|bag| bag.is_empty());
         empty && lock(&self.rank.aside).is_empty()
@@ -58,7 +54,7 @@ impl<J: Job> Local for View<'_, '_, J> {
 
     fn wants_back(&self) -> bool {
         match self.call {
-            Some(Waits { impatient, .. }) => (impatient || self.all_wait()) && self.has_none(),
+            Some(Waits { impatient, .. }) => (impatient || self.rank.all_wait()) && self.has_none(),
             None => self.is_idle(),
         }
     }
@@ -88,7 +84,7 @@ impl<J: Job> Local for View<'_, '_, J> {
         let can_be_packed =
             aside.can_be_packed() || self.bag.as_ref().is_some_and(|bag| bag.len() > 1);
         drop(aside);
-        if !can_be_packed && (self.is_last() || self.all_wait()) {
+        if !can_be_packed && (self.is_last() || self.rank.all_wait()) {
             return Ok(Given::Nothing);
         }
         self.rank.wanted.fetch_max(parcels, RELAXED);
