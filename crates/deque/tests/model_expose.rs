@@ -66,8 +66,8 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// An owner that pushes two tasks, pops the younger, pushes another into its slot, and pops both.
-fn model<M: Memory>(threads: &mut Threads) {
+/// An owner that pushes two tasks, pops the younger, pushes another into its slot, and pops both; or that pushes two, shares them, and pops both.
+fn model<M: Memory>(threads: &mut Threads, shares: bool) {
     let shared = Rc::new(Shared::<M> {
         stack: Stack::new(2, ()).expect("a small stack"),
         runs: Default::default(),
@@ -78,39 +78,55 @@ fn model<M: Memory>(threads: &mut Threads) {
         // SAFETY: this thread is the one owner, and the stack outlives its heads.
         let bottom = unsafe { owner.stack.bottom() };
         let one = Shared::push(bottom, 0);
-        let _ = Shared::push(one, 1);
-        owner.pop(one, 1);
-        let _ = Shared::push(one, 2);
-        owner.pop(one, 2);
+        let two = Shared::push(one, 1);
+        if shares {
+            // SAFETY: the owner calls, and two tasks stand below this head.
+            unsafe { two.share() };
+            owner.pop(one, 1);
+        } else {
+            owner.pop(one, 1);
+            let _ = Shared::push(one, 2);
+            owner.pop(one, 2);
+        }
         owner.pop(bottom, 0);
     });
     let thief = Rc::clone(&shared);
     threads.spawn("thief", move || thief.expose_and_steal());
     threads.finally(move || {
-        assert!(shared.runs.iter().all(|runs| runs.get() == 1), "a task was lost");
+        let pushed = if shares { 2 } else { 3 };
+        assert!(shared.runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
         poach_explore::observe(0, u64::from(shared.stolen.get()));
     });
 }
 
-fn check<M: Memory>(config: &Config) -> Report {
-    explore(config, &model::<M>)
+fn check<M: Memory>(config: &Config, shares: bool) -> Report {
+    explore(config, &move |threads: &mut Threads| model::<M>(threads, shares))
 }
 
 #[test]
 fn every_task_is_run_once() {
     for capacity in [1, 2, 4] {
-        let report = check::<Simulated>(&Config::bounded(capacity, true));
-        assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
-        assert!(report.complete, "{report:?}");
-        // None, one or two were exposed and stolen, each somewhere: the model covers what it is about.
-        let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
-        assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
-        println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
+        covers(capacity, false);
     }
 }
 
 #[test]
+fn every_task_is_run_once_of_an_owner_that_shares_everything_meanwhile() {
+    covers(1, true);
+}
+
+fn covers(capacity: u32, shares: bool) {
+    let report = check::<Simulated>(&Config::bounded(capacity, true), shares);
+    assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
+    assert!(report.complete, "{report:?}");
+    // None, one or two were exposed and stolen, each somewhere: the model covers what it is about.
+    let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
+    assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
+    println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
+}
+
+#[test]
 fn without_the_barrier_a_task_is_run_twice() {
-    let report = check::<Barrierless>(&Config::bounded(2, true));
+    let report = check::<Barrierless>(&Config::bounded(2, true), false);
     assert_eq!(report.verdict.word(), "violation", "{report:?}");
 }

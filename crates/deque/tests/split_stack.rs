@@ -136,6 +136,32 @@ fn a_request_is_met_at_the_next_pop_with_half_of_what_is_private() {
 }
 
 #[test]
+fn an_owner_shares_all_and_takes_back_what_nobody_took() {
+    let stack = Stack::<Machine>::new(10, ()).unwrap();
+    // SAFETY: one thread, and the topmost head.
+    let share = |top: Head<Machine>| unsafe { top.share() };
+    let zero = bottom(&stack);
+    assert!(!share(zero));
+    let one = push(zero, 1).unwrap();
+    let two = push(one, 2).unwrap();
+    let three = push(two, 3).unwrap();
+    assert!(share(three) && !share(three));
+    assert_eq!(stack.shared(), 3);
+    assert_eq!(steal_and_finish(&stack), 1);
+    assert_eq!((pop(two), payload(two)), (Popped::Own, 3));
+    assert_eq!((pop(one), payload(one)), (Popped::Own, 2));
+    assert_eq!((pop(zero), payload(zero)), (Popped::Stolen, 10));
+    // SAFETY: stolen, finished, and nothing above it.
+    unsafe { zero.retire() };
+    // A request of before is up still.
+    stack.request();
+    assert!(!share(zero));
+    push(zero, 4).unwrap();
+    assert_eq!(stack.shared(), 1);
+    assert_eq!((pop(zero), payload(zero)), (Popped::Own, 4));
+}
+
+#[test]
 fn a_request_with_nothing_to_share_waits_for_a_push() {
     let stack = Stack::<Machine>::new(16, ()).unwrap();
     let head = bottom(&stack);

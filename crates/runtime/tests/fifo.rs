@@ -91,15 +91,8 @@ fn one_worker_takes_what_a_caller_leaves_that_blocks() {
             let other = send.clone();
             let spawn_other = || s.spawn(move |_| other.send(std::thread::current().id()).unwrap());
             s.spawn(move |_| send.send(std::thread::current().id()).unwrap());
-            // Miri has no process-wide barrier, so that what is spawned within `blocking` may stay with its owner.
-            let mut within = Some(spawn_other);
-            if cfg!(miri) {
-                within.take().unwrap()();
-            }
             poach_runtime::blocking(|| {
-                if let Some(spawn_other) = within {
-                    spawn_other();
-                }
+                spawn_other();
                 [received.recv().unwrap(), received.recv().unwrap()]
             })
         });

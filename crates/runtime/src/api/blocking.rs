@@ -6,6 +6,9 @@
 //! one is left: it works like any other until the loan is over, ends the task that it is in, and comes back (or is
 //! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at
 //! once, since what the spare runs may be waiting for it.
+//!
+//! What the blocked worker has pushed, and pushes while it blocks, others expose. Where the system has no process-wide barrier they cannot, and the worker
+//! shares it: "Private tasks of a worker that blocks" in `sleep/README.md`.
 
 use poach_memory::Ordering;
 
@@ -19,8 +22,7 @@ use crate::scheduler::spares::Loan;
 /// [`spares`](crate::Builder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
 /// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
 ///
-/// The other workers can take the tasks that this one has spawned and not started. On a system without a process-wide barrier, which Linux and Windows have, some
-/// of them may stay with this worker until `f` has returned: those that `f` spawns and, if no spare is free, those of before.
+/// The other workers can take the tasks that this one has spawned and not started, those that `f` spawns too.
 ///
 /// A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f`
 /// run other tasks, as always. A spare worker has an index of its own, not below the pool's number of threads.
@@ -50,6 +52,9 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
             guest.hand_over();
             guest.dozes()
         });
+        if let Some(local) = local.filter(|local| local.blocks_unexposed()) {
+            local.share_all();
+        }
         f()
     })
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use poach_deque::split::Context;
-use poach_memory::{CachePadded, Machine};
+use poach_memory::{CachePadded, Machine, Memory};
 
+use crate::job::current::Local;
 use crate::observe::watch::Watch;
 use crate::scheduler::sleep::Sleep;
 use crate::scheduler::sleep::parking::ThreadParking;
@@ -39,6 +40,14 @@ impl DequeEvents {
     }
 }
 
+/// Calls `f` with this thread's worker, the owner of the queue, if what it runs blocks and no thief can expose what it pushes meanwhile.
+fn blocked_unexposed<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
+    if Machine::asymmetric_by_now() {
+        return None;
+    }
+    Local::with(|local| local.filter(|local| local.blocks_unexposed()).map(f))
+}
+
 /// How long `wake` took, if it has woken somebody.
 fn timed(wake: impl FnOnce() -> bool) -> Option<Duration> {
     let start = Instant::now();
@@ -53,6 +62,8 @@ impl Context for DequeEvents {
         } else if let Some(cost) = timed(|| self.sleep.wake_for(self.index)) {
             self.wake_policy.woke(cost);
         }
+        // Line B2.
+        blocked_unexposed(Local::ask_itself);
     }
 
     fn took_back(&self) {
@@ -65,6 +76,8 @@ impl Context for DequeEvents {
 
     fn answers(&self, private: u32) -> bool {
         // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
-        !self.sleep.may_put_off() || self.wake_policy.is_due(&self.region, private)
+        !self.sleep.may_put_off()
+            || self.wake_policy.is_due(&self.region, private)
+            || blocked_unexposed(|_| ()).is_some()
     }
 }

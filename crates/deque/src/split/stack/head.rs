@@ -246,6 +246,27 @@ impl<M: Memory, C: Context> Head<M, C> {
         Popped::Own
     }
 
+    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come to its stack for a
+    /// while. Returns whether there were any.
+    ///
+    /// Lock-free, as [`Split::share`](crate::Split::share), whose cost it has. Calls the context if there were any.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread owns the stack, whose topmost head this is.
+    #[cold]
+    pub unsafe fn share(self) -> bool {
+        // SAFETY: the caller owns the stack.
+        let header = unsafe { self.header() };
+        let any = header.sharing.share(self.index(), &*header.hot, |split| self.place(split));
+        if any {
+            bump(&header.counts.grows);
+            // Last: the context may use this stack.
+            header.context.shared();
+        }
+        any
+    }
+
     /// The slot at this head.
     ///
     /// # Safety
@@ -431,6 +452,11 @@ impl<M: Memory, C: Context> Head<M, C> {
         self.slot.as_ptr().cast()
     }
 
+    /// What `floor` holds for a split at this index, at most this head's.
+    fn place(self, split: u32) -> *mut Limit {
+        self.below(self.index().wrapping_sub(split)).limit()
+    }
+
     fn index(self) -> u32 {
         let offset = self.address() % ALIGN - Header::<M, C>::SLOTS_START;
         (offset / size_of::<Slot<M>>()) as u32
@@ -496,7 +522,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// May call the context, which may use the stack: so the caller does nothing more with the words of the
     /// header.
     fn attend(self, header: &Header<M, C>) {
-        let place = |split| self.below(self.index().wrapping_sub(split)).limit();
+        let place = |split| self.place(split);
         let answers = |private| header.context.answers(private);
         if header.sharing.attend(self.index(), &*header.hot, place, answers) {
             bump(&header.counts.grows);

@@ -1,0 +1,124 @@
+//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux, no thief exposes the private tasks of a worker:
+//! one that blocks shares them itself, as `blocking` says.
+//!
+//! No test here measures a time. A worker blocks until other workers have run its tasks.
+
+#![cfg(any(miri, target_os = "linux"))]
+
+use std::sync::{Barrier, mpsc};
+use std::thread;
+
+use poach_memory::{Machine, Memory};
+use poach_runtime::{ThreadPool, blocking, join, scope, spawn_detached};
+
+#[cfg(not(miri))]
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../memory/tests/filtered/mod.rs"]
+mod filtered;
+
+#[path = "rig/alone.rs"]
+mod alone;
+
+const ROUNDS: usize = if cfg!(miri) { 1 } else { 100 };
+const TASKS: usize = 3;
+
+/// Runs `body` on workers of a new pool, again and again, in a process whose system refuses the barrier.
+fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
+    alone::alone(test, || {
+        #[cfg(not(miri))]
+        filtered::filter(filtered::Answer::Refused);
+        assert!(!Machine::asymmetric());
+        let pool = ThreadPool::builder().threads(threads).spares(spares).build().unwrap();
+        for _ in 0..ROUNDS {
+            pool.install(body);
+        }
+    });
+}
+
+/// Spawns some tasks, and returns what waits until all of them have run, on other threads than this.
+fn spawn_some() -> impl FnOnce() {
+    let (send, receive) = mpsc::channel();
+    for _ in 0..TASKS {
+        let send = send.clone();
+        spawn_detached(move || send.send(thread::current().id()).unwrap());
+    }
+    move || {
+        for _ in 0..TASKS {
+            assert_ne!(receive.recv().unwrap(), thread::current().id());
+        }
+    }
+}
+
+#[test]
+fn others_run_what_is_spawned_within() {
+    refused("others_run_what_is_spawned_within", 2, 0, || blocking(|| spawn_some()()));
+}
+
+#[test]
+fn others_run_what_was_spawned_before() {
+    refused("others_run_what_was_spawned_before", 2, 0, || {
+        let all_run = spawn_some();
+        blocking(all_run);
+    });
+}
+
+#[test]
+fn a_spare_runs_what_is_spawned_before_and_within() {
+    refused("a_spare_runs_what_is_spawned_before_and_within", 1, 1, || {
+        let all_run = spawn_some();
+        blocking(|| {
+            spawn_some()();
+            all_run();
+        });
+    });
+}
+
+/// The joins and scopes of what blocks run tasks that do not block, and those keep theirs private.
+#[test]
+fn others_run_what_is_spawned_after_a_scope_within() {
+    refused("others_run_what_is_spawned_after_a_scope_within", 2, 0, || {
+        blocking(|| {
+            for _ in 0..3 {
+                scope(|s| (0..TASKS).for_each(|_| s.spawn(|_| _ = join(|| 1, || 2))));
+                spawn_some()();
+            }
+        });
+    });
+}
+
+#[test]
+fn others_run_the_second_halves_of_before_and_within() {
+    refused("others_run_the_second_halves_of_before_and_within", 2, 0, || {
+        let (before, within) = (Barrier::new(2), Barrier::new(2));
+        let blocks = || {
+            blocking(|| {
+                before.wait();
+                join(|| _ = within.wait(), || _ = within.wait());
+            });
+        };
+        join(|| join(blocks, || ()), || before.wait());
+    });
+}
+
+#[test]
+fn the_worker_runs_what_a_caller_spawns_within() {
+    alone::alone("the_worker_runs_what_a_caller_spawns_within", || {
+        #[cfg(not(miri))]
+        filtered::filter(filtered::Answer::Refused);
+        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        for _ in 0..ROUNDS {
+            let (send, receive) = mpsc::channel();
+            pool.scope(move |s| {
+                blocking(|| {
+                    for _ in 0..TASKS {
+                        let send = send.clone();
+                        s.spawn(move |_| send.send(()).unwrap());
+                    }
+                    (0..TASKS).for_each(|_| receive.recv().unwrap());
+                });
+                let meeting = Barrier::new(2);
+                join(|| blocking(|| meeting.wait()), || meeting.wait());
+            });
+        }
+    });
+}
