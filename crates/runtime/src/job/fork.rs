@@ -122,13 +122,26 @@ where
         // SAFETY: a pointer fits; the thread owns the stack, `head` is its top, and the pop follows.
         unsafe { head.push_below_limit(descriptor, &raw const original) }
     };
-    match pushed {
-        // SAFETY: `b` was pushed just now.
-        Pushed::Above(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
-        // SAFETY: `b` was pushed just now, up to the limit.
-        Pushed::AtLimit => unsafe { fork_at_limit::<A, B, RA, RB>(head, a) },
-        Pushed::Occupied => occupied(a, ManuallyDrop::into_inner(b)),
+    if const { fits_registers::<A, B, RA, RB>() } {
+        return match pushed {
+            // SAFETY: `b` was pushed just now.
+            Pushed::Above(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
+            // SAFETY: `b` was pushed just now, up to the limit.
+            Pushed::AtLimit => unsafe { fork_at_limit::<A, B, RA, RB>(head, a) },
+            Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
+        };
     }
+    // Here `a` lies in memory. Were it handed to another function, in the cold paths only, the compiler would copy it
+    // between the frame's places with loads that are wider than the stores of what it captures. Such a load waits
+    // until the stores have left the store buffer.
+    let above = match pushed {
+        Pushed::Above(above) => above,
+        // SAFETY: `b` was pushed just now, up to the limit.
+        Pushed::AtLimit => unsafe { above_limit::<B>(head) },
+        Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
+    };
+    // SAFETY: `b` was pushed just now.
+    unsafe { halves::<A, B, RA, RB>(head, above, a) }
 }
 
 /// A fork whose push is more than a few stores: the rest of it, so that the short form has no call before its
@@ -147,9 +160,22 @@ where
     RB: Send,
 {
     // SAFETY: by this function's contract.
+    let above = unsafe { above_limit::<B>(head) };
+    // SAFETY: `b` is pushed now.
+    unsafe { halves::<A, B, RA, RB>(head, above, a) }
+}
+
+/// A push that is more than a few stores: the rest of it. Returns the head above what was pushed.
+///
+/// # Safety
+///
+/// As for [`fork_at_limit`].
+#[cold]
+#[inline(never)]
+unsafe fn above_limit<B>(head: Head) -> Head {
+    // SAFETY: by this function's contract.
     match unsafe { head.push_at_limit() } {
-        // SAFETY: `b` is pushed now.
-        Ok(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
+        Ok(above) => above,
         Err(error) => {
             // SAFETY: this thread owns the stack.
             let slot = unsafe { head.slot() };
@@ -163,8 +189,8 @@ where
 /// A fork with a token that is not the innermost join's.
 #[cold]
 #[inline(never)]
-fn occupied<A, B, R>(a: A, b: B) -> R {
-    drop((a, b));
+fn occupied<B>(b: B) -> ! {
+    drop(b);
     panic!("{}", PushError::Occupied);
 }
 
