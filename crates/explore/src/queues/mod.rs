@@ -4,6 +4,8 @@ pub mod alone;
 mod any;
 mod case;
 pub mod emptiness;
+#[expect(unsafe_code, reason = "a policy of any kind keeps what that policy promises")]
+mod fences;
 pub mod matrix;
 pub mod orderings;
 pub mod plays;
@@ -22,7 +24,6 @@ use poach_deque::{
     Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
     Owner, Private, Split, The, Thep,
 };
-use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 use poach_pool::ms_queue::WsMsq;
@@ -31,8 +32,8 @@ use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
-use crate::memory::{delta, displacing, unfenced};
 use crate::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
+use fences::AnyPolicy;
 use taken::{Taken, Then, singles};
 
 /// A queue.
@@ -190,10 +191,6 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 
 /// Explores one scenario of one queue under one policy. The specification is the queue's own,
 /// whatever `config` says; under C11 it is that each task is taken once.
-///
-/// # Panics
-///
-/// If the simulated machine refuses a policy: it never does.
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
     let names = names(algorithm, policy, scenario.capacity);
     let config = config.clone().against(spec(algorithm, policy));
@@ -201,45 +198,30 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
     if !algorithm.has_policy() {
         return plain(algorithm, &scene);
     }
-    match policy {
-        Policy::Full => fenced(algorithm, &scene, |_| Full),
-        Policy::Asymmetric => fenced(algorithm, &scene, |_| Asymmetric::<Simulated>::new()),
-        Policy::Bounded { delta: pops, fill } => fenced(algorithm, &scene, move |_| {
-            Bounded::<Simulated>::new(delta(pops, fill)).expect("the simulated machine is TSO")
-        }),
-        Policy::Resolved { delta: pops, fill } => fenced(algorithm, &scene, move |_| {
-            Resolved::<Simulated>::new(delta(pops, fill)).expect("it has both that it asks for")
-        }),
-        Policy::Unbounded => fenced(algorithm, &scene, |_| Unbounded),
-        Policy::Displaced => fenced(algorithm, &scene, displacing),
-        Policy::Unfenced => fenced(algorithm, &scene, |_| unfenced()),
-    }
+    fenced(algorithm, policy, &scene)
 }
 
 /// A queue with a fence policy.
-fn fenced<P: StoreLoad<Simulated> + Send + Sync + 'static>(
-    algorithm: Algorithm,
-    scene: &Scene<'_>,
+fn fenced(algorithm: Algorithm, policy: Policy, scene: &Scene<'_>) -> Report {
     // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
-    make: impl Fn(usize) -> P + Copy + Send + Sync + 'static,
-) -> Report {
+    let make = move |owner| AnyPolicy::new(policy, owner);
     let n = scene.scenario.capacity;
     let once = Taken::Once;
     match algorithm {
         Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
-            ChaseLev::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+            ChaseLev::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Biased => scene.deque(once, Then::Stays, || {
-            Biased::<u64, P, Simulated>::starting_at(make(0), n, 0, 0).expect(POWER)
+            Biased::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0, 0).expect(POWER)
         }),
         Algorithm::The => scene.deque(once, Then::Goes, || {
-            The::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+            The::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Thep => scene.deque(once, Then::Goes, || {
-            Thep::<u64, P, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+            Thep::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
         }),
         Algorithm::Salsa => {
-            let pool = || Salsa::<u32, Simulated, P>::with_fences(CHUNK, make);
+            let pool = || Salsa::<u32, Simulated, AnyPolicy>::with_fences(CHUNK, make);
             explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
         }
         other => panic!("{other:?} has no policy"),

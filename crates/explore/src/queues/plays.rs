@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, Split, Steal, The, Thep, Thief};
-use poach_memory::{Asymmetric, Full, Memory, Unbounded};
+use poach_memory::Memory;
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 use poach_pool::ms_queue::WsMsq;
@@ -12,6 +12,7 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 use super::emptiness::{ENOUGH, announcements, pass};
+use super::fences::AnyPolicy;
 use super::scenario::{Deque, Scenario, Subject, model};
 use super::shared::{chunks_again, consumer_goes, producer_goes};
 use super::stack::Exposes;
@@ -22,7 +23,7 @@ use super::thefts::{
 };
 use super::{Algorithm, POWER, Policy, check, stack};
 use crate::history::Outcome;
-use crate::memory::{displacing, unfenced};
+use crate::memory::displacing;
 use crate::{
     Config, Consistency, Kind, Report, Simulated, SimulatedWord, Spec, Threads, explore, fail,
 };
@@ -132,26 +133,28 @@ impl Play {
 }
 
 fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Report {
-    let full = Asymmetric::<Simulated>::new;
+    let fences = |policy| AnyPolicy::new(policy, 0);
     let n = scenario.capacity;
     let patience = if algorithm == Algorithm::ClosedFifo { 0 } else { u32::MAX };
     match algorithm {
         Algorithm::ChaseLev => explore(
             config,
             &halves(scenario, || {
-                ChaseLev::<u64, _, Simulated>::starting_at(full(), n, 0).expect(POWER)
+                ChaseLev::<u64, _, Simulated>::starting_at(fences(Policy::Asymmetric), n, 0)
+                    .expect(POWER)
             }),
         ),
         Algorithm::The => explore(
             config,
             &halves(scenario, || {
-                The::<u64, Full, Simulated>::starting_at(Full, n, 0).expect(POWER)
+                The::<u64, _, Simulated>::starting_at(fences(Policy::Full), n, 0).expect(POWER)
             }),
         ),
         Algorithm::Thep => explore(
             config,
             &halves(scenario, || {
-                Thep::<u64, Unbounded, Simulated>::starting_at(Unbounded, n, 0).expect(POWER)
+                Thep::<u64, _, Simulated>::starting_at(fences(Policy::Unbounded), n, 0)
+                    .expect(POWER)
             }),
         ),
         Algorithm::Split => explore(
@@ -168,7 +171,8 @@ fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Rep
         Algorithm::Biased => explore(
             config,
             &halves(scenario, || {
-                Biased::<u64, _, Simulated>::starting_at(full(), n, 0, 0).expect(POWER)
+                Biased::<u64, _, Simulated>::starting_at(fences(Policy::Asymmetric), n, 0, 0)
+                    .expect(POWER)
             }),
         ),
         other => panic!("{other:?} gives no batches"),
@@ -199,28 +203,28 @@ fn run_pool(play: Play, algorithm: Algorithm, policy: Policy, config: &Config) -
     let retention = Retention::NONE;
     match algorithm {
         Algorithm::Salsa if play == Play::Refused => {
-            let fence = |allowed: &Arc<SimulatedWord>, seat| {
+            let fence = |allowed: &Arc<SimulatedWord>, owner| {
                 // The second owner, whom the last thief robs, is not refused.
-                let fence = displacing(seat);
-                if seat == 0 { fence.until(Arc::clone(allowed)) } else { fence }
+                let fence = displacing(owner);
+                let fence = if owner == 0 { fence.until(Arc::clone(allowed)) } else { fence };
+                AnyPolicy::Displaced(fence)
             };
             explore(
                 config,
                 &refused(|allowed| {
-                    Salsa::<u32, Simulated, _>::with_fences(2, move |seat| fence(&allowed, seat))
+                    Salsa::<u32, Simulated, _>::with_fences(2, move |owner| fence(&allowed, owner))
                 }),
             )
         }
-        Algorithm::Salsa => match policy {
-            Policy::Full => play!(n, Salsa::<u32, Simulated, Full>::new(n)),
-            Policy::Displaced => {
-                play!(n, Salsa::<u32, Simulated, _>::with_fences(n, displacing))
-            }
-            Policy::Unfenced => {
-                play!(n, Salsa::<u32, Simulated, _>::with_fences(n, |_| unfenced()))
-            }
-            _ => play!(n, Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(n)),
-        },
+        Algorithm::Salsa => {
+            // The plays know no bound.
+            let policy = match policy {
+                Policy::Full | Policy::Displaced | Policy::Unfenced => policy,
+                _ => Policy::Asymmetric,
+            };
+            let fences = move |owner| AnyPolicy::new(policy, owner);
+            play!(n, Salsa::<u32, Simulated, _>::with_fences(n, fences))
+        }
         Algorithm::SalsaCas => play!(n, SalsaCas::<u32, Simulated>::new(n)),
         Algorithm::ConcBag => play!(n, ConcBag::<u32, Simulated>::with_retention(n, retention)),
         Algorithm::WsMsq => play!(_n, WsMsq::<u32, Simulated>::with_retention(retention)),
