@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::symlink;
 mod launch;
@@ -72,6 +73,32 @@ fn a_job_that_is_asked_tells_how_far_it_is() {
         "{}",
         ran.stderr()
     );
+}
+
+/// Rank 0 says how far it is. Each would take minutes, and is ended once it has said so.
+#[test]
+fn programs_that_are_asked_tell_how_far_they_are() {
+    let asked: [(&[&str], &str); 4] = [
+        (&["uts", "T3XXL"], "nodes"),
+        (&["n-queens", "18"], "boards"),
+        (&["fib", "55"], "calls"),
+        (&["fib", "55", "--by-join"], "calls"),
+    ];
+    for (arguments, tasks) in asked {
+        let mut command = launcher();
+        command.args(["-n", "2", program()]).args(arguments).args(["--progress", "--threads", "1"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let said: Vec<_> = lines.take(2).collect();
+        assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+        child.wait().unwrap();
+        for line in &said {
+            let is_told = line.starts_with("poach-far: ") && line.ends_with(tasks);
+            assert!(is_told, "{arguments:?}: {line}");
+        }
+        assert_eq!(said.len(), 2, "{arguments:?}");
+    }
 }
 
 #[test]

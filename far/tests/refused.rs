@@ -32,6 +32,33 @@ fn an_mpi_without_threads_is_told_with_what_it_grants() {
     assert!(!ran.stdout().contains(" nodes"), "{}", ran.stdout());
 }
 
+/// The other MPI's launcher, if it is installed.
+#[test]
+fn ranks_that_find_themselves_alone_under_another_mpis_launcher_say_so() {
+    let own = launcher().get_program().to_string_lossy().into_owned();
+    let others = ["mpiexec.mpich", "mpiexec.openmpi"];
+    let Some(other) = others
+        .into_iter()
+        .find(|&other| own.ends_with(".mpich") != other.ends_with(".mpich"))
+        .filter(|other| {
+            own.contains("mpiexec.") && Command::new(other).arg("--version").output().is_ok()
+        })
+    else {
+        eprintln!("there is one MPI here: left out");
+        return;
+    };
+    let mut command = Command::new(other);
+    for (name, value) in launcher().get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.args(["-n", "2", program(), "uts", "T1"]);
+    let ran = wait(command);
+    assert!(!ran.output.status.success());
+    let message = "poach-far: the launcher has started 2 ranks, and MPI finds this one alone";
+    assert!(ran.stderr().contains(message), "{}", ran.stderr());
+    assert!(!ran.stdout().contains(" nodes"), "{}", ran.stdout());
+}
+
 #[test]
 fn a_window_that_one_rank_cannot_have_is_told_by_all() {
     for rank in ["0", "1"] {

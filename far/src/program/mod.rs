@@ -58,7 +58,7 @@ struct Common {
     /// One JSON document on stdout of rank 0.
     #[arg(long, global = true)]
     json: bool,
-    /// About once a second, how far `scan` or `uts` is, on stderr of rank 0; also if not said where that is a terminal.
+    /// About once a second, how far the job is, on stderr of rank 0; also if not said where that is a terminal.
     #[arg(long, global = true)]
     progress: bool,
 }
@@ -169,12 +169,15 @@ pub(crate) fn main() -> ExitCode {
         Ok(world) => world,
         Err(error) => return complain(&error, None),
     };
+    if let Some(tell) = verb.tasks().and_then(|tasks| common.teller(tasks)) {
+        world.progress(tell);
+    }
     let agreed = world.agree("the arguments", &format!("{verb:?} {common:?}"));
     let outcome = agreed.and_then(|()| match &verb {
-        Verb::Uts(arguments) => uts::run(&mut world, arguments, &common),
+        Verb::Uts(arguments) => uts::run(&mut world, arguments),
         Verb::Fib(arguments) => fib::run(&mut world, arguments),
         Verb::NQueens(arguments) => queens::run(&mut world, arguments),
-        Verb::Scan(arguments) => scan::run(&mut world, arguments, &common),
+        Verb::Scan(arguments) => scan::run(&mut world, arguments),
         Verb::PingPong(arguments) => ping_pong::run(&mut world, arguments),
         Verb::Soak(arguments) => soak::run(&mut world, arguments, &common),
         Verb::Simulate(_) => unreachable!("it needs no world"),
@@ -196,6 +199,17 @@ impl Verb {
             Verb::PingPong(_) => "ping-pong",
             Verb::Simulate(_) => "simulate",
             Verb::Soak(_) => "soak",
+        }
+    }
+
+    /// What its tasks are, if it is one job whose tasks are counted for people.
+    fn tasks(&self) -> Option<&'static str> {
+        match self {
+            Verb::Uts(_) => Some("nodes"),
+            Verb::Fib(_) => Some("calls"),
+            Verb::NQueens(_) => Some("boards"),
+            Verb::Scan(_) => Some("directories"),
+            Verb::PingPong(_) | Verb::Simulate(_) | Verb::Soak(_) => None,
         }
     }
 }
@@ -225,7 +239,11 @@ fn print(common: &Common, verb: &str, report: &Report) -> u8 {
 fn complain(error: &Error, world: Option<World>) -> ExitCode {
     let code = if matches!(error, Error::Failed(_)) { AMISS } else { USAGE };
     let reporter = match error {
-        Error::NotStarted | Error::Threads { .. } | Error::Pool { .. } | Error::Twice => true,
+        Error::NotStarted
+        | Error::Apart { .. }
+        | Error::Threads { .. }
+        | Error::Pool { .. }
+        | Error::Twice => true,
         // The lost rank says nothing; the one that noticed does.
         Error::Failed(poach_far::Failure::Silent { watcher, .. }) => {
             world.as_ref().is_none_or(|world| world.rank() == *watcher)

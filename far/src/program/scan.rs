@@ -25,7 +25,7 @@ use poach_scan::{Kind, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Checkpoints, Common, Report, told};
+use super::{Checkpoints, Report, told};
 
 /// What takes the room below a directory, found by all ranks together.
 #[derive(Debug, clap::Args)]
@@ -310,11 +310,7 @@ fn several(sys: Native, root: &Path) -> HashSet<(u64, u64)> {
     several
 }
 
-pub(super) fn run(
-    world: &mut World,
-    arguments: &Arguments,
-    common: &Common,
-) -> Result<Option<Report>, Error> {
+pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
     let (sys, top) = (Native::default(), arguments.top);
     let meta = sys.meta(&arguments.path, false).ok();
     let what = format!("what `{}` is", arguments.path.display());
@@ -332,7 +328,7 @@ pub(super) fn run(
     let mut firsts = vec![arguments.path.clone().into_os_string().into_vec()];
     let mut whole: Option<Outcome<Findings>> = None;
     for round in 0.. {
-        let outcome = walk_from(world, arguments, common, &walk, &firsts, round)?;
+        let outcome = walk_from(world, arguments, &walk, &firsts, round)?;
         // At rank 0: what to walk next. All ranks have to know whether there is anything.
         firsts.clear();
         if let Some(more) = outcome {
@@ -360,7 +356,6 @@ pub(super) fn run(
 fn walk_from(
     world: &mut World,
     arguments: &Arguments,
-    common: &Common,
     walk: &Walk,
     firsts: &[Vec<u8>],
     round: usize,
@@ -377,9 +372,6 @@ fn walk_from(
             path.push(format!(".{round}"));
         }
         job = job.checkpoint(path, arguments.checkpoints.every(), &about);
-    }
-    if let Some(tell) = common.teller("directories") {
-        job = job.progress(tell);
     }
     let merge = move |all: &mut Findings, more| all.merge(more, top);
     job.run(reduction(Findings::default(), merge), |task: Directory, context| {

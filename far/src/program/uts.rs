@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use poach_far::{Error, World, sum};
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoints, Common, Report, counted};
+use super::{Checkpoints, Report, counted};
 use tree::{Shape, Tree};
 
 /// The size of an unbalanced tree whose every node is found by hashing.
@@ -111,11 +111,7 @@ impl Node {
     }
 }
 
-pub(super) fn run(
-    world: &mut World,
-    arguments: &Arguments,
-    common: &Common,
-) -> Result<Option<Report>, Error> {
+pub(super) fn run(world: &mut World, arguments: &Arguments) -> Result<Option<Report>, Error> {
     let tree = arguments.tree.tree();
     let (shape, asleep) = (tree.shape, arguments.asleep);
     let seed = (world.rank() == 0).then(|| Node::root(tree));
@@ -123,9 +119,6 @@ pub(super) fn run(
     if let Some(path) = &arguments.checkpoints.checkpoint {
         let about = format!("uts {:?}", arguments.tree);
         job = job.checkpoint(path, arguments.checkpoints.every(), &about);
-    }
-    if let Some(tell) = common.teller("nodes") {
-        job = job.progress(tell);
     }
     let outcome = job.run(sum::<u64>(), move |node: Node, context| {
         *context.result() += 1;

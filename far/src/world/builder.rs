@@ -71,7 +71,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If MPI was not started or grants too little, if the ranks differ in their version or policy, or if the pool cannot be made.
+    /// If MPI was not started, is another one than the launcher's or grants too little, if the ranks differ in their version or policy, or if the pool cannot be made.
     pub fn init(self) -> Result<World, Error> {
         if !self.alone && !launcher::started() {
             return Err(Error::NotStarted);
@@ -80,6 +80,12 @@ impl Builder {
         let (universe, granted) = initialised.ok_or(Error::Twice)?;
         enough(granted)?;
         let comm = universe.world().duplicate();
+        if !self.alone
+            && comm.size() == 1
+            && let Some(ranks) = launcher::ranks().filter(|&ranks| ranks > 1)
+        {
+            return Err(Error::Apart { ranks });
+        }
         let nodes = nodes(&comm);
         let (rank, ranks) = (comm.rank() as usize, nodes.len());
         let mut pool = ThreadPool::builder();
@@ -97,6 +103,7 @@ impl Builder {
             nodes,
             policy,
             bag_limit: self.bag_limit,
+            tell: None,
             broken: false,
             threads: 0,
             _universe: universe,

@@ -14,6 +14,16 @@ pub enum Error {
         "MPI was not started: run it as `mpirun -n RANKS PROGRAM ..`, or with `srun` under Slurm"
     )]
     NotStarted,
+    /// The launcher has started several ranks, and MPI finds each of them alone: it is another MPI than the launcher's, which would
+    /// give as many jobs of one rank.
+    #[error(
+        "the launcher has started {ranks} ranks, and MPI finds this one alone: the program is built with another MPI than the launcher's; \
+         under Slurm choose with `srun --mpi=pmi2` for MPICH, or `--mpi=pmix` for Open MPI"
+    )]
+    Apart {
+        /// How many there are, as the launcher says.
+        ranks: usize,
+    },
     /// There is a world already, or there was one.
     #[error("MPI is initialised once a process: a World was made before")]
     Twice,

@@ -17,13 +17,16 @@ pub struct Status {
     pub tasks: u64,
 }
 
+/// What rank 0 calls with how far a job is.
+pub(crate) type Tell = Box<dyn Fn(Status) + Send + Sync>;
+
 /// What is asked of a job beside its result.
 #[derive(Default)]
 pub(crate) struct Asked {
     /// A file, how often, and what job it is.
     pub(crate) checkpoint: Option<(PathBuf, Duration, String)>,
     /// What rank 0 is to call.
-    pub(crate) progress: Option<Box<dyn Fn(Status) + Send + Sync>>,
+    pub(crate) progress: Option<Tell>,
     /// As long as a message is held back at most, and what decides.
     pub(crate) delays: Option<(Duration, u64)>,
 }

@@ -11,6 +11,9 @@ const VARIABLES: [&str; 6] =
 const RANKS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "SLURM_PROCID"];
 
+/// Variables that tell how many ranks there are.
+const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
+
 /// Set for a supervised rank, to the process of its supervisor.
 const SUPERVISOR: &str = "POACH_FAR_SUPERVISOR";
 
@@ -22,6 +25,11 @@ pub(crate) fn started() -> bool {
 /// The rank, as the launcher numbers it.
 pub(crate) fn rank() -> Option<usize> {
     RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// How many ranks there are, as the launcher says; of two launchers, one of which has started the other, the smaller number.
+pub(crate) fn ranks() -> Option<usize> {
+    SIZES.iter().filter_map(|name| std::env::var(name).ok()?.parse().ok()).min()
 }
 
 /// Whether this process's parent supervises it.

@@ -33,6 +33,7 @@ use rank::{Limits, Rank};
 pub use builder::Builder;
 pub use error::Error;
 pub(crate) use job_builder::Asked;
+use job_builder::Tell;
 pub use job_builder::{JobBuilder, Status};
 pub(crate) use rank::Nested;
 pub use supervise::{Ended, Lost, Role, supervise};
@@ -46,6 +47,8 @@ pub struct World {
     nodes: Vec<usize>,
     policy: Policy,
     bag_limit: Option<usize>,
+    /// What rank 0 calls for a job that asks for nothing else.
+    tell: Option<Tell>,
     /// A job has failed: the ranks can no longer be brought to agree on anything.
     broken: bool,
     threads: usize,
@@ -183,6 +186,12 @@ impl World {
         told.map(|(_, value)| value).map_err(|error| wrong(error.to_string()).into())
     }
 
+    /// For all jobs of this world, those of [`divide`](World::divide) and [`call`](World::call) too: as [`JobBuilder::progress`], which
+    /// comes before it.
+    pub fn progress(&mut self, tell: impl Fn(Status) + Send + Sync + 'static) {
+        self.tell = Some(Box::new(tell));
+    }
+
     /// A job, to be run: a task of it is a value of your own type.
     ///
     /// `seeds` are the tasks that this rank begins with. Collective, as are the methods that run it.
@@ -253,7 +262,7 @@ impl World {
         let pool = self.pool.as_ref().expect("a world that was made has a pool");
         let limits = Limits { bag: bag_limit, parcel: self.policy.parcel_bytes };
         let at_work = Rank::new(job, &mut self.link, balancer, (rank, threads), limits, checkpoint)
-            .progress(asked.progress.as_deref());
+            .progress(asked.progress.as_deref().or(self.tell.as_deref()));
         let (result, mut balancer, tasks) = at_work.work(pool, seeds, result);
         let outcome = self.gather(job, &mut balancer, result, tasks, ranks);
         match outcome {
