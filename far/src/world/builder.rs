@@ -52,7 +52,8 @@ impl Builder {
         self
     }
 
-    /// How many tasks a worker may hold: by default as many as fit into a gibibyte.
+    /// How many tasks a worker may hold: by default as many as fit into a gibibyte by their own size. What a task owns on the heap, as
+    /// a `Vec` does, is not counted: say fewer if it is much.
     ///
     /// One more ends the job with [`Failure::BagFull`](crate::Failure::BagFull). Ranks take tasks only when they have none, so no rank
     /// holds more because of others.
