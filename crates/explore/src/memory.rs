@@ -1,5 +1,7 @@
 //! The memory whose every access is a choice of the search.
 
+mod fences;
+
 use core::cell::{Cell as StdCell, UnsafeCell};
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
@@ -7,6 +9,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use poach_memory::{Cell, Delta, Freed, Memory, Ordering, Pointer, StoreLoad, Unfenced, Word};
+
+pub(crate) use fences::AnyPolicy;
 
 use crate::engine;
 use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};

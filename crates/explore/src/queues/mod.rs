@@ -4,8 +4,6 @@ pub mod alone;
 mod any;
 mod case;
 pub mod emptiness;
-#[expect(unsafe_code, reason = "a policy of any kind keeps what that policy promises")]
-mod fences;
 pub mod matrix;
 pub mod orderings;
 pub mod plays;
@@ -32,8 +30,8 @@ use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
+use crate::memory::AnyPolicy;
 use crate::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
-use fences::AnyPolicy;
 use taken::{Taken, Then, singles};
 
 /// A queue.

@@ -12,7 +12,6 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 use super::emptiness::{ENOUGH, announcements, pass};
-use super::fences::AnyPolicy;
 use super::scenario::{Deque, Scenario, Subject, model};
 use super::shared::{chunks_again, consumer_goes, producer_goes};
 use super::stack::Exposes;
@@ -23,7 +22,7 @@ use super::thefts::{
 };
 use super::{Algorithm, POWER, Policy, check, stack};
 use crate::history::Outcome;
-use crate::memory::displacing;
+use crate::memory::{AnyPolicy, displacing};
 use crate::{
     Config, Consistency, Kind, Report, Simulated, SimulatedWord, Spec, Threads, explore, fail,
 };

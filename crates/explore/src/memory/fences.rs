@@ -2,12 +2,11 @@
 
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 
-use super::Policy;
-use crate::Simulated;
-use crate::memory::{Displacing, delta, displacing, unfenced};
+use super::{Displacing, Simulated, delta, displacing, unfenced};
+use crate::queues::Policy;
 
 /// A fence policy of any kind.
-pub(super) enum AnyPolicy {
+pub(crate) enum AnyPolicy {
     /// By itself: its [`resolve`](StoreLoad::resolve) is a step at its caller's place in the source.
     Displaced(Displacing),
     /// Any other.
@@ -20,7 +19,7 @@ impl AnyPolicy {
     /// # Panics
     ///
     /// If the simulated machine refuses a policy: it never does.
-    pub(super) fn new(policy: Policy, owner: usize) -> Self {
+    pub(crate) fn new(policy: Policy, owner: usize) -> Self {
         AnyPolicy::Other(match policy {
             Policy::Full => Box::new(Full),
             Policy::Asymmetric => Box::new(Asymmetric::<Simulated>::new()),
