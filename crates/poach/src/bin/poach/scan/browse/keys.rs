@@ -1,6 +1,7 @@
 //! What comes from the terminal.
 
 use std::io;
+use std::thread;
 use std::time::Duration;
 
 use crossterm::event::{
@@ -17,7 +18,8 @@ pub(super) enum Input {
     Nothing,
 }
 
-/// Waits until the terminal has something to read, for a while. A change of its size ends the wait as well.
+/// Waits until the terminal has something to read, for a while. A change of its size ends the wait as well. Returns whether there is
+/// something.
 ///
 /// crossterm reads a terminal that has been hung up again and again, and so never comes back from a wait in
 /// which that happens. So nothing is waited for there, and a terminal that is gone is not given to it.
@@ -26,7 +28,7 @@ pub(super) enum Input {
 ///
 /// If the terminal is gone.
 #[cfg(unix)]
-fn wait_for_terminal(wait: Duration) -> io::Result<()> {
+fn wait_for_terminal(wait: Duration) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdin = io::stdin();
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
@@ -39,13 +41,36 @@ fn wait_for_terminal(wait: Duration) -> io::Result<()> {
     if terminal[0].revents().intersects(gone) {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal is gone"));
     }
-    Ok(())
+    Ok(terminal[0].revents().contains(PollFlags::IN))
 }
 
 /// As on Unix: a console is not hung up, so the wait is crossterm's.
 #[cfg(not(unix))]
-fn wait_for_terminal(wait: Duration) -> io::Result<()> {
-    event::poll(wait).map(drop)
+fn wait_for_terminal(wait: Duration) -> io::Result<bool> {
+    event::poll(wait)
+}
+
+/// Whether crossterm has an event, if `readable` says that the terminal has something to read.
+///
+/// crossterm is told once by the system that there is something (its `epoll` is edge-triggered). Where a change of the size comes at the
+/// same moment it answers with that alone and forgets what it was told, so keys would lie there until the next one is typed. Attributes
+/// that are set, to what they are, wake whoever waits for the terminal, and so the system tells it again.
+#[cfg(unix)]
+fn has_event(readable: bool) -> io::Result<bool> {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    let has_event = event::poll(Duration::ZERO)?;
+    if has_event || !readable {
+        return Ok(has_event);
+    }
+    let stdin = io::stdin();
+    tcsetattr(&stdin, OptionalActions::Now, &tcgetattr(&stdin)?)?;
+    event::poll(Duration::ZERO)
+}
+
+/// The console forgets nothing.
+#[cfg(not(unix))]
+fn has_event(readable: bool) -> io::Result<bool> {
+    Ok(readable)
 }
 
 /// Whether the terminal is gone: hung up, for instance, by the end of the program that showed it.
@@ -59,8 +84,12 @@ pub(super) fn is_gone() -> bool {
 ///
 /// If the terminal cannot be read, or is gone.
 pub(super) fn input(wait: Duration) -> io::Result<Input> {
-    wait_for_terminal(wait)?;
-    if !event::poll(Duration::ZERO)? {
+    let readable = wait_for_terminal(wait)?;
+    if !has_event(readable)? {
+        if readable {
+            // It was not told again: not a loop without a pause.
+            thread::sleep(wait);
+        }
         return Ok(Input::Nothing);
     }
     let KeyEvent { code, modifiers, kind, .. } = match event::read()? {
