@@ -126,6 +126,15 @@ impl Session {
         self.wait(text);
     }
 
+    /// Gives the terminal another size.
+    fn resize(&mut self, columns: u16, lines: u16) {
+        let tty = fs::read_to_string(self.place.path().join("tty")).expect("the shell wrote it");
+        let size = ["cols", &columns.to_string(), "rows", &lines.to_string()];
+        let resized = Command::new("stty").args(["-F", tty.trim()]).args(size).status();
+        assert!(resized.expect("stty is there").success());
+        self.screen.screen_mut().set_size(lines, columns);
+    }
+
     fn pid(&self) -> Pid {
         let pid = fs::read_to_string(self.place.path().join("pid")).expect("the shell wrote it");
         Pid::from_raw(pid.trim().parse().expect("a number")).expect("not 0")
@@ -189,13 +198,7 @@ fn help_resizing_and_the_mouse() {
     session.press_for("\x1b[<0;17;29M", "Enter: go there");
     session.press_for("h", "by size");
     // Another size: the line at the bottom is drawn again, at another place.
-    let tty = fs::read_to_string(session.place.path().join("tty")).expect("the shell wrote it");
-    let resized = Command::new("stty")
-        .args(["-F", tty.trim(), "cols", "70", "rows", "12"])
-        .status()
-        .expect("stty is there");
-    assert!(resized.success());
-    session.screen.screen_mut().set_size(12, 70);
+    session.resize(70, 12);
     session.wait_until("a line at the bottom", |session| {
         let rows: Vec<String> = session.screen.screen().rows(0, 70).collect();
         rows[11].contains("by size")
@@ -203,6 +206,21 @@ fn help_resizing_and_the_mouse() {
     session.press("q");
     let ended = session.end();
     assert_eq!(ended.code, Some(0), "{:?}", ended.shown);
+}
+
+/// The browser finds both when it goes on, often the change first.
+#[test]
+fn a_key_that_comes_with_a_change_of_size_is_heard() {
+    let tree = grown();
+    for _ in 0..8 {
+        let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+        let pid = session.pid();
+        kill_process(pid, Signal::STOP).expect("it runs");
+        session.resize(70, 12);
+        session.press("q");
+        kill_process(pid, Signal::CONT).expect("it is there");
+        assert_eq!(session.end().code, Some(0));
+    }
 }
 
 #[test]
