@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -142,9 +142,18 @@ impl Session {
 
     /// Reads until the end of the program.
     fn finish(&mut self) -> Option<i32> {
-        while let Ok(part) = self.out.recv_timeout(LONG) {
-            self.screen.process(&part);
-            self.shown.extend(part);
+        loop {
+            match self.out.recv_timeout(LONG) {
+                Ok(part) => {
+                    self.screen.process(&part);
+                    self.shown.extend(part);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = self.script.kill();
+                    panic!("the program does not end: {}", self.screen.screen().contents());
+                }
+            }
         }
         self.script.wait().expect("it ends").code()
     }
