@@ -3,10 +3,15 @@
 //! A worker that reads a directory which is not in the kernel's caches sleeps until the disk has answered. A disk answers many
 //! requests at once sooner than one after another, and the processors are idle meanwhile. So each worker measures some of
 //! its visits: for how long it was blocked, and for how long it computed. `p` processors are kept busy by
-//! `p * (blocked + computed) / computed` workers. If that is twice as many as there are, or half as many, the walk is
+//! `p * (blocked + computed) / computed` workers. If that is twice as many as there are, the walk gets its most workers at once; if a
+//! quarter of those that it has would do, or one for each processor, it keeps that many. To change their number the walk is
 //! regrouped: each worker puts back the directories that come to it, the engine ends, and begins anew with the other number. From
 //! warm caches no worker is ever blocked, so there the walk keeps the workers it began with, and one that was cold gives the
 //! additional threads back.
+//!
+//! More come sooner than they go, since a mistake costs less so: a worker too many sleeps, and one too few leaves the disk idle. A few visits
+//! tell that the disk is asked at all. That it no longer is takes more of them, because what is read lies in parts: while one part is in the
+//! kernel's caches, the next is not. Each regrouping waits for the longest visit under way.
 //!
 //! Being blocked is told from waiting for a processor that another program has: only where the thread gave up its
 //! processor of its own accord ([`Spent::waits`]) does the time count as blocked.
@@ -22,8 +27,12 @@ const MOST: usize = 16;
 /// How many directories each worker is to be able to hold open.
 const HANDLES: usize = 4;
 
-/// How many visits are measured before the number of workers is reconsidered.
+/// How many visits are measured before the number of workers is reconsidered: while there is one for each processor, and while there are more.
 const MEASURED: u64 = 16;
+const MEASURED_OF_MORE: u64 = 64;
+
+/// By what factor fewer workers have to do before some of them go.
+const FEWER: usize = 4;
 
 /// Of how many visits one is measured: while none is blocked, and while some are.
 const RARELY: u32 = 64;
@@ -133,19 +142,27 @@ impl WorkerCount {
         };
         self.blocked.fetch_add(took - computed, Ordering::Relaxed);
         self.computed.fetch_add(computed, Ordering::Relaxed);
-        if self.measured.fetch_add(1, Ordering::Relaxed) + 1 == MEASURED {
-            self.reconsider();
+        let now = self.number.load(Ordering::Relaxed);
+        let enough = if now > self.processors { MEASURED_OF_MORE } else { MEASURED };
+        if self.measured.fetch_add(1, Ordering::Relaxed) + 1 == enough {
+            self.reconsider(now);
         }
         again
     }
 
-    fn reconsider(&self) {
+    /// Changes the number of workers, which is `now`, if what was measured is reason enough.
+    fn reconsider(&self, now: usize) {
         let [_, blocked, computed] = [&self.measured, &self.blocked, &self.computed]
             .map(|sum| sum.swap(0, Ordering::Relaxed));
-        let now = self.number.load(Ordering::Relaxed);
-        let wanted = self.repaid(blocked, computed);
-        let other = wanted >= 2 * now || 2 * wanted <= now;
-        if other && !self.settled.load(Ordering::Relaxed) {
+        let repaid = self.repaid(blocked, computed);
+        let wanted = if repaid >= 2 * now {
+            self.most
+        } else if repaid < now && (repaid * FEWER <= now || repaid == self.processors) {
+            repaid
+        } else {
+            return;
+        };
+        if !self.settled.load(Ordering::Relaxed) {
             self.wanted.store(wanted, Ordering::Relaxed);
             self.regroup.store(true, Ordering::Relaxed);
         }
@@ -181,19 +198,29 @@ mod tests {
     fn a_walk_has_more_workers_while_they_are_blocked_and_fewer_when_they_are_not() {
         let count = WorkerCount::of_processors(2, 1000);
         assert_eq!((count.first(), count.most(), count.varies()), (2, 32, true));
-        // Nine tenths of the time blocked: twenty workers keep two processors busy.
-        assert_eq!(visits(&count, MEASURED - 1, 1, 100, 10), OFTEN);
+        // Half of the time blocked, and a little more: four workers would keep two processors busy. There may be as many as can be.
+        assert_eq!(visits(&count, MEASURED - 1, 1, 100, 49), OFTEN);
         assert!(!count.is_regrouping());
-        visits(&count, 1, 1, 100, 10);
+        visits(&count, 1, 1, 100, 49);
         assert!(count.is_regrouping());
-        assert_eq!(count.begin(), 20);
+        assert_eq!(count.begin(), 32);
         assert!(!count.is_regrouping());
-        // A little more, or a little less, is no reason to regroup.
-        for computed in [8, 12] {
-            visits(&count, MEASURED, 1, 100, computed);
+        // Nine workers, and any number from there on, are no reason to regroup.
+        for computed in [22, 10, 1] {
+            visits(&count, MEASURED_OF_MORE, 1, 100, computed);
             assert!(!count.is_regrouping(), "{computed}");
         }
-        assert_eq!(visits(&count, MEASURED, 0, 10, 10), RARELY);
+        // Nor is a part of the tree from the kernel's caches, if it is short.
+        for _ in 0..9 {
+            visits(&count, MEASURED_OF_MORE / 2, 0, 10, 10);
+            visits(&count, MEASURED_OF_MORE / 2, 1, 100, 10);
+            assert!(!count.is_regrouping());
+        }
+        // Eight are a quarter.
+        visits(&count, MEASURED_OF_MORE, 1, 100, 25);
+        assert!(count.is_regrouping());
+        assert_eq!(count.begin(), 8);
+        assert_eq!(visits(&count, MEASURED_OF_MORE, 0, 10, 10), RARELY);
         assert!(count.is_regrouping());
         assert_eq!(count.begin(), 2);
         // From warm caches it stays.
@@ -206,6 +233,18 @@ mod tests {
         let count = WorkerCount::of_processors(4, 1000);
         visits(&count, 100 * MEASURED, 0, 4000, 10);
         assert!(!count.is_regrouping());
+    }
+
+    #[test]
+    fn workers_that_are_not_blocked_go_where_there_were_few_more() {
+        let count = WorkerCount::of_processors(2, 20);
+        visits(&count, MEASURED, 1, 100, 10);
+        assert_eq!(count.begin(), 5);
+        visits(&count, MEASURED_OF_MORE, 1, 100, 66);
+        assert!(!count.is_regrouping());
+        visits(&count, MEASURED_OF_MORE, 0, 100, 100);
+        assert!(count.is_regrouping());
+        assert_eq!(count.begin(), 2);
     }
 
     #[test]
