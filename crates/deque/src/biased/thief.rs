@@ -83,7 +83,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         if wanted == 0 {
             return Steal::Empty;
         }
-        if opened(head, thieves.open.load(Ordering::Acquire)) < wanted && self.pry(head, wanted) {
+        if opened(head, thieves.open.load(Ordering::Acquire)) < wanted
+            && self.request_or_open(head, wanted)
+        {
             return Steal::Abort;
         }
         let head = thieves.head.load(Ordering::Acquire);
@@ -107,7 +109,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
             if self.nothing_above(head) {
                 return Steal::Empty;
             }
-            if self.pry(head, 1) {
+            if self.request_or_open(head, 1) {
                 return Steal::Abort;
             }
             // Acquire: as above.
@@ -157,7 +159,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// policy aborts.
     #[cold]
     #[inline(never)]
-    fn pry(&self, head: u64, enough: u32) -> bool {
+    fn request_or_open(&self, head: u64, enough: u32) -> bool {
         let shared = &*self.shared;
         let (tag, _) = unpack(head);
         // Acquire: as in `nothing_above`.
@@ -240,8 +242,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     }
 
     /// Whether this thief sees no task.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.shared.is_empty()
     }
 }
 
@@ -257,5 +260,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
 
     fn len(&self) -> usize {
         Thief::len(self)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        Thief::is_empty(self)
     }
 }

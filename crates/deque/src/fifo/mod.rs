@@ -69,6 +69,9 @@
 //! slots, longer than an operation takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks, or has lost
 //! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again, and doubles
 //! the pace until `ENOUGH` tasks come in meanwhile. It is 0 again when none has come and none has gone.
+//!
+//! A thief that takes one task after another up to the tail that it knows does not look at the pace: it waits for `LOST` pauses
+//! after each exchange that it has lost.
 
 mod faces;
 mod thief;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use super::{Fifo, ONE, OPEN, Shared, Thief, above, opened};
+use super::{Fifo, ODD, ONE, OPEN, Shared, Thief, above, opened};
 use crate::ring::{Claimed, Rings};
 use crate::{Owner, Steal};
 
@@ -17,6 +17,9 @@ const ENOUGH: u64 = 256;
 /// The first and the longest wait, in pauses: a tenth of a microsecond, and three.
 const FIRST_PACE: u64 = 4;
 const LONGEST_PACE: u64 = 128;
+
+/// Pauses after a lost exchange over a single task: less than half a microsecond.
+const LOST: u32 = 16;
 
 impl<T, M: Memory> Shared<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.
@@ -53,7 +56,11 @@ impl<T, M: Memory> Shared<T, M> {
         // Acquire: pairs with the release in `move_head`, by a thief that had acquired this tail.
         let known = thieves.known.load(Ordering::Acquire);
         let claimed = if head & OPEN != 0 && above(known, head) > 0 {
-            self.step_over(head, known, 1)
+            let claimed = self.step_over(head, known, 1);
+            if claimed.is_retry() {
+                self.back_off();
+            }
+            claimed
         } else {
             self.move_head(|_| 1, M::full)
         };
@@ -81,7 +88,7 @@ impl<T, M: Memory> Shared<T, M> {
             }
         }
         if head & OPEN == 0 {
-            self.pry(head);
+            self.request_or_open(head);
             // Acquire, both: as above.
             head = self.thieves.head.load(Ordering::Acquire);
             tail = self.owner.tail.load(Ordering::Acquire);
@@ -138,6 +145,15 @@ impl<T, M: Memory> Shared<T, M> {
         now
     }
 
+    /// An exchange over a single task was lost: lets the owner get ahead before the caller comes again.
+    #[cold]
+    #[inline(never)]
+    fn back_off(&self) {
+        for _ in 0..LOST.min(self.looks) {
+            M::pause();
+        }
+    }
+
     /// Steps over `count` indices, which are open and below `tail`.
     #[inline(always)]
     fn step_over(&self, head: u64, tail: u64, count: u32) -> Steal<(u64, u32)> {
@@ -153,7 +169,7 @@ impl<T, M: Memory> Shared<T, M> {
     /// The queue was closed when `head` was read: asks the owner to open it, and does so itself if the owner does not answer.
     #[cold]
     #[inline(never)]
-    fn pry(&self, head: u64) {
+    fn request_or_open(&self, head: u64) {
         // Relaxed: if it is raised, that was after the lowering that came before the queue was closed.
         if self.request.load(Ordering::Relaxed) == 0 {
             // A read-modify-write, as the policy asks of an announcement.
@@ -191,13 +207,14 @@ impl<T, M: Memory> Shared<T, M> {
     /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the answer.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // Acquire, and the fence: as in `len`.
-        let front = self.front(self.thieves.head.load(Ordering::Acquire)) / ONE;
+        // Acquire, and the fence: as in `len`. What follows an index in the form of `head` is the next index.
+        let front = self.front(self.thieves.head.load(Ordering::Acquire)) | OPEN | ODD;
+        let next = front.wrapping_add(1);
         M::full();
         // Acquire: as in `move_head`.
         let tail = self.owner.tail.load(Ordering::Acquire);
-        // Of the difference 62 bits count: as in `above`.
-        tail.wrapping_sub(front).wrapping_mul(ONE) as i64 <= 0
+        // Whether the tail is below that: the sign says it without a comparison.
+        (tail.wrapping_mul(ONE).wrapping_sub(next) as i64) < 0
     }
 }
 

@@ -186,12 +186,18 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let ring = unsafe { &*self.ring.get() };
         while reclaimed != tail {
             let (word, bit) = ring.mine(reclaimed);
-            if word.get() & bit != 0 {
-                word.set(word.get() & !bit);
-            } else if !self.marked(reclaimed) {
+            // Those from this bit on that are set without a gap. The carry stops at the first that is not.
+            let run = word.get() & !word.get().wrapping_add(bit);
+            let count = if run != 0 {
+                word.set(word.get() & !run);
+                u64::from(run.count_ones())
+            } else {
+                self.marked(reclaimed)
+            };
+            if count == 0 {
                 break;
             }
-            reclaimed = reclaimed.wrapping_add(1);
+            reclaimed = reclaimed.wrapping_add(count);
         }
         if reclaimed != finished {
             // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
@@ -210,19 +216,22 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.limit.get().wrapping_sub(tail) as usize
     }
 
-    fn marked(&self, index: u64) -> bool {
+    /// How many indices from `index` on some thief has finished together; 0 if it has not.
+    fn marked(&self, index: u64) -> u64 {
         let mut ring = self.ring.get();
         while !ring.is_null() {
             // SAFETY: the current ring lives, and so do those that it still keeps.
             let this = unsafe { &*ring };
             // Acquire: pairs with the release in `Rings::finish`.
-            if this.mark(index).load(Ordering::Acquire) == index {
-                return true;
+            let (mark, lap) = this.mark(index);
+            let past = mark.load(Ordering::Acquire).wrapping_sub(lap);
+            if past < this.marks.len() as u64 {
+                return past + 1;
             }
             // Relaxed: only the owner, this thread, writes it.
             ring = this.older.load(Ordering::Relaxed);
         }
-        false
+        0
     }
 
     /// Frees the rings that no thief can hold, all indices below `reclaimed` being finished.

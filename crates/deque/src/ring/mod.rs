@@ -29,10 +29,11 @@
 //! finish in the order of their claims, and one thief always does, write a word of a line that they have
 //! just written, and the owner reads but that.
 //!
-//! *Out of order, marks.* A thief that finds `finished` short of its index marks the slot, with the index.
-//! The owner walks the marks upwards from `finished`, and moves the word to where it comes to an end. It
-//! passes an index only if that is marked, so its holder no longer moves the word, and it stops before any
-//! holder that still may.
+//! *Out of order, marks.* A thief that finds `finished` short of its first index marks the slot of that: with the lap of the index, which
+//! is the index without what the slot says, and in those low bits with how many indices it has finished, less one. These are at most a
+//! lap, so both fit one word. The owner walks the marks upwards from `finished`, and moves the word to where it comes to an end. It
+//! passes indices only if they are marked, so their holder no longer moves the word, and it stops before any
+//! holder that still may. Each claim is passed as a whole, so the next mark that the owner looks at is that of a first index.
 //!
 //! *By the owner, its own record.* An owner that takes one index after another from the thieves' end would make them wait for the line
 //! of `finished` each time. It may instead set a bit that nobody else reads. Such an index is as good as marked, when the owner walks; the
@@ -93,7 +94,7 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     heads: Box<[Slot<S::Head, M>]>,
     /// As many, or none if a rest has no bytes.
     rests: Box<[Slot<S::Rest, M>]>,
-    /// `marks[i & mask] == i` says that index `i` is finished.
+    /// `marks[i & mask] == (i & !mask) + n - 1` says that the `n` indices from `i` on are finished.
     marks: Box<[M::Word]>,
     /// A bit for each slot whose index the owner has finished without telling anyone. Only the owner looks.
     mine: Box<[Private<u64>]>,
@@ -120,8 +121,8 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         ring.push(Ring {
             heads: array(capacity, || Slot::<S::Head, M>::new(MaybeUninit::uninit()))?,
             rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
-            // The marks looked at are those of indices from `reclaimed` on: this is none of them.
-            marks: array(capacity, || M::Word::new(reclaimed.wrapping_sub(1)))?,
+            // The marks looked at are those of indices from `reclaimed` on: this lap is none of theirs.
+            marks: array(capacity, || M::Word::new(reclaimed.wrapping_sub(capacity as u64)))?,
             mine: array(capacity.div_ceil(64), || Private::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
@@ -197,9 +198,12 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         self.rests.get(index as usize & (self.heads.len() - 1))
     }
 
+    /// The mark of `index`, and its lap.
     #[inline(always)]
-    fn mark(&self, index: u64) -> &M::Word {
-        &self.marks[index as usize & (self.marks.len() - 1)]
+    fn mark(&self, index: u64) -> (&M::Word, u64) {
+        let mask = self.marks.len() - 1;
+        // In bounds: the mask of an array whose length is a power of two.
+        (&self.marks[index as usize & mask], index & !(mask as u64))
     }
 
     /// The word of `mine` for `index`, and the bit in it. For the owner alone.
@@ -294,13 +298,13 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
             self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Release);
             return;
         }
-        for step in 0..count {
-            let index = finished.wrapping_add(u64::from(ahead) + u64::from(step));
-            // SAFETY: `index` is claimed and not finished: as in `take`.
-            let ring = unsafe { &*ring };
-            // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark.
-            ring.mark(index).store(index, Ordering::Release);
-        }
+        let index = finished.wrapping_add(u64::from(ahead));
+        // SAFETY: the indices are claimed and not finished: as in `take`.
+        let ring = unsafe { &*ring };
+        let (mark, lap) = ring.mark(index);
+        // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark. All of these indices were in this
+        // ring at once, so there are no more of them than slots.
+        mark.store(lap + u64::from(count - 1), Ordering::Release);
     }
 
     /// Drops the tasks of `head..tail`, where no other handle to the queue is left.
@@ -406,6 +410,35 @@ mod tests {
             buffer.reserve(&rings, at(4)).unwrap();
             assert_eq!(buffer.capacity(), 4);
             assert!(buffer.has(at(4)) && buffer.has(at(5)) && !buffer.has(at(6)));
+        }
+    }
+
+    /// Two claims, of which the second is finished first: one mark says all of it, on each side of the ring's end.
+    #[test]
+    fn a_claim_that_is_finished_out_of_order_is_free_as_a_whole() {
+        for start in [0, 5, u64::from(u32::MAX) - 3, u64::MAX - 4] {
+            let (rings, buffer) = Rings::<u64, Machine>::new(8, start).unwrap();
+            let at = |step: u64| start.wrapping_add(step);
+            for lap in [0, 8, 16] {
+                for step in lap..lap + 8 {
+                    buffer.reserve(&rings, at(step)).unwrap();
+                    // SAFETY: there is room, and `rings` lives.
+                    unsafe { buffer.write(at(step), at(step)) };
+                }
+                // SAFETY: claimed once, and written; the low half of an index suffices.
+                let claimed = |step, count| unsafe { rings.claimed(at(step), count) };
+                let (mut first, second, third) =
+                    (claimed(lap, 2), claimed(lap + 2, 5), claimed(lap + 7, 1));
+                assert!(second.eq((lap + 2..lap + 7).map(at)));
+                assert_eq!(buffer.free(&rings, at(lap + 8)), 0);
+                assert_eq!(first.next(), Some(at(lap)));
+                drop(first);
+                // What the third has claimed is not free with the second.
+                assert_eq!(buffer.free(&rings, at(lap + 8)), 7);
+                drop(third);
+                assert_eq!(buffer.free(&rings, at(lap + 8)), 8);
+            }
+            assert_eq!(buffer.capacity(), 8);
         }
     }
 

@@ -26,15 +26,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-all-finished",
         why: "the owner takes every slot for free",
-        was: "} else if !self.marked(reclaimed) {",
-        is: "} else if false {",
+        was: "                self.marked(reclaimed)",
+        is: "                self.marked(reclaimed).max(1)",
         caught: Caught::Twice,
         ..RING
     },
     Mutant {
         name: "ring-keeps-its-record",
         why: "the owner does not clear the bit of an index that it has finished: a lap later the slot is taken for free",
-        was: "word.set(word.get() & !bit);",
+        was: "word.set(word.get() & !run);",
         is: "",
         queue: Queue::Fifo,
         scene: Scene::Laps,
