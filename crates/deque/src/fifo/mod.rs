@@ -50,7 +50,7 @@
 //! thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which, however far thieves have moved the index since.
 //!
 //! *The request.* The owner lowers it in step 4 alone, before the exchange that ends the period. A thief that has
-//! acquired the `head` of a period raises it after the lowering of the periods before; so it stays raised until the owner ends this one. An
+//! acquired the `head` of a period raises it after the lowering of the periods before; so it stays raised until the owner ends this one. A
 //! request that was raised late, for a period that is over, makes the owner open once for nobody.
 //!
 //! *Handing over.* A thief's acquire of `tail`, or of `known`, pairs with the owner's release: it sees the tasks below. What
@@ -70,8 +70,7 @@
 //! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again, and doubles
 //! the pace until `ENOUGH` tasks come in meanwhile. It is 0 again when none has come and none has gone.
 //!
-//! A thief that takes one task after another up to the tail that it knows does not look at the pace: it waits for `LOST` pauses
-//! after each exchange that it has lost.
+//! A thief that takes single tasks below the tail it knows does not look at the pace. It waits `LOST` pauses after each lost exchange.
 
 mod faces;
 mod thief;
@@ -456,9 +455,10 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline(never)]
     fn pop_and_close(&self, tail: u64) -> Option<T> {
         let (shared, private) = (&*self.shared, self.private());
+        let head = &shared.thieves.head;
         private.undisturbed.set(0);
         // Relaxed: the exchange validates it.
-        let seen = shared.thieves.head.load(Ordering::Relaxed);
+        let seen = head.load(Ordering::Relaxed);
         let index = tail.wrapping_sub(above(tail, seen).max(0) as u64);
         let (next, now) = (index.wrapping_add(1), closed(index.wrapping_add(1)));
         if index == tail {
@@ -469,12 +469,7 @@ impl<T, M: Memory> Fifo<T, M> {
         // Relaxed: the exchange releases it.
         shared.owner.taken.store(next, Ordering::Relaxed);
         // Release: who reads that the queue is closed (acquire) reads `taken` as it was stored here, or a later value.
-        if shared
-            .thieves
-            .head
-            .compare_exchange(seen, now, Ordering::Release, Ordering::Relaxed)
-            .is_err()
-        {
+        if head.compare_exchange(seen, now, Ordering::Release, Ordering::Relaxed).is_err() {
             shared.owner.taken.store(index, Ordering::Relaxed);
             return self.pop_open(tail, index);
         }

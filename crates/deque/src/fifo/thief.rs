@@ -18,7 +18,8 @@ const ENOUGH: u64 = 256;
 const FIRST_PACE: u64 = 4;
 const LONGEST_PACE: u64 = 128;
 
-/// Pauses after a lost exchange over a single task: less than half a microsecond.
+/// Pauses of a thief after an exchange over a single task that it has lost: under a microsecond. In that time the owner takes some
+/// tasks without the thief's request for the line of `head`.
 const LOST: u32 = 16;
 
 impl<T, M: Memory> Shared<T, M> {
@@ -145,7 +146,7 @@ impl<T, M: Memory> Shared<T, M> {
         now
     }
 
-    /// An exchange over a single task was lost: lets the owner get ahead before the caller comes again.
+    /// After a lost exchange: lets the owner get ahead before the caller tries again.
     #[cold]
     #[inline(never)]
     fn back_off(&self) {

@@ -186,7 +186,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let ring = unsafe { &*self.ring.get() };
         while reclaimed != tail {
             let (word, bit) = ring.mine(reclaimed);
-            // Those from this bit on that are set without a gap. The carry stops at the first that is not.
+            // The bits that are set from this one on, without a gap: the carry of the addition clears these. None is of an index at
+            // `tail` or above, and those of the lap before have been cleared.
             let run = word.get() & !word.get().wrapping_add(bit);
             let count = if run != 0 {
                 word.set(word.get() & !run);
@@ -216,7 +217,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.limit.get().wrapping_sub(tail) as usize
     }
 
-    /// How many indices from `index` on some thief has finished together; 0 if it has not.
+    /// How many indices have been finished by one mark, if `index` was the first of them; else 0.
     fn marked(&self, index: u64) -> u64 {
         let mut ring = self.ring.get();
         while !ring.is_null() {

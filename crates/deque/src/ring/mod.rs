@@ -29,11 +29,12 @@
 //! finish in the order of their claims, and one thief always does, write a word of a line that they have
 //! just written, and the owner reads but that.
 //!
-//! *Out of order, marks.* A thief that finds `finished` short of its first index marks the slot of that: with the lap of the index, which
-//! is the index without what the slot says, and in those low bits with how many indices it has finished, less one. These are at most a
-//! lap, so both fit one word. The owner walks the marks upwards from `finished`, and moves the word to where it comes to an end. It
-//! passes indices only if they are marked, so their holder no longer moves the word, and it stops before any
-//! holder that still may. Each claim is passed as a whole, so the next mark that the owner looks at is that of a first index.
+//! *Out of order, marks.* A thief that finds `finished` short of its first index leaves one mark for all that it has claimed, at the
+//! slot of that first index. The mark is the index with the bits that number the slot replaced by the number of claimed indices, less
+//! one. A claim is no larger than the ring, so that fits. The other bits are the lap: no other index of this slot has the same.
+//! The owner walks from `finished` upwards, from claim to claim, and moves the word to where it comes to an end. It passes a claim only
+//! if that is marked, so its holder no longer moves the word, and it stops before any holder that still may. All who move the
+//! word move it past whole claims, so the index that the owner looks at is always the first of one.
 //!
 //! *By the owner, its own record.* An owner that takes one index after another from the thieves' end would make them wait for the line
 //! of `finished` each time. It may instead set a bit that nobody else reads. Such an index is as good as marked, when the owner walks; the
@@ -302,8 +303,8 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         // SAFETY: the indices are claimed and not finished: as in `take`.
         let ring = unsafe { &*ring };
         let (mark, lap) = ring.mark(index);
-        // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark. All of these indices were in this
-        // ring at once, so there are no more of them than slots.
+        // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark. A ring that was loaded after the claim
+        // had all of these indices at once (see "Reclamation"), so there are at most as many as slots.
         mark.store(lap + u64::from(count - 1), Ordering::Release);
     }
 

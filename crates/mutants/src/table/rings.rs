@@ -32,6 +32,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..RING
     },
     Mutant {
+        name: "ring-mark-too-long",
+        why: "off by one: a mark says that one index more is finished than the thief had claimed",
+        file: "deque/src/ring/mod.rs",
+        was: "mark.store(lap + u64::from(count - 1), Ordering::Release);",
+        is: "mark.store(lap + u64::from(count), Ordering::Release);",
+        caught: Caught::Twice,
+        ..RING
+    },
+    Mutant {
         name: "ring-keeps-its-record",
         why: "the owner does not clear the bit of an index that it has finished: a lap later the slot is taken for free",
         was: "word.set(word.get() & !run);",
