@@ -32,11 +32,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..RING
     },
     Mutant {
-        name: "ring-mark-too-long",
-        why: "off by one: a mark says that one index more is finished than the thief had claimed",
+        name: "ring-starts-marked",
+        why: "the marks of a new ring are those of its first lap, which is then finished before anybody has taken of it",
         file: "deque/src/ring/mod.rs",
-        was: "mark.store(lap + u64::from(count - 1), Ordering::Release);",
-        is: "mark.store(lap + u64::from(count), Ordering::Release);",
+        was: "M::Word::new(reclaimed.wrapping_sub(capacity as u64))",
+        is: "M::Word::new(reclaimed)",
         caught: Caught::Twice,
         ..RING
     },
