@@ -36,31 +36,62 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         }
     }
 
-    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator.
+    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator. If that unwinds, up to three
+    /// tasks that it has given are dropped.
     #[inline]
     pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
         let shared = &*self.shared;
         let buffer = &self.private().buffer;
-        let is_free = |tail| buffer.has(tail) || buffer.find(&shared.thieves.rings, tail);
-        // Relaxed, here and below: only the owner stores it.
-        let mut tail = shared.owner.tail.load(Ordering::Relaxed);
-        while is_free(tail) {
-            let Some(task) = tasks.next() else { break };
-            // The iterator may have used this very queue, and filled it: then the task is dropped.
-            let now = shared.owner.tail.load(Ordering::Relaxed);
-            if now != tail {
-                tail = now;
-                if !is_free(tail) {
+        // Relaxed: only the owner stores it.
+        let tail_now = || shared.owner.tail.load(Ordering::Relaxed);
+        let mut tail = tail_now();
+        // The iterator may use this very queue. So what it has given is in no slot while it runs, and goes there at the tail of then.
+        loop {
+            if buffer.has_several(tail, 4) {
+                // One store of the tail shows four.
+                let Some(first) = tasks.next() else { break };
+                let Some(second) = tasks.next() else {
+                    self.push_each([first]);
                     break;
+                };
+                let Some(third) = tasks.next() else {
+                    self.push_each([first, second]);
+                    break;
+                };
+                let Some(fourth) = tasks.next() else {
+                    self.push_each([first, second, third]);
+                    break;
+                };
+                if tail_now() != tail {
+                    self.push_each([first, second, third, fourth]);
+                    tail = tail_now();
+                    continue;
                 }
+                for task in [first, second, third, fourth] {
+                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared` keeps the rings.
+                    unsafe { buffer.write(tail, task) };
+                    tail = tail.wrapping_add(1);
+                }
+                // Release: as in `publish`.
+                shared.owner.tail.store(tail, Ordering::Release);
+            } else if buffer.has(tail) || buffer.find(&shared.thieves.rings, tail) {
+                let Some(task) = tasks.next() else { break };
+                self.push_each([task]);
+                tail = tail_now();
+            } else {
+                break;
             }
-            // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared` keeps the rings.
-            unsafe { buffer.write(tail, task) };
-            tail = tail.wrapping_add(1);
-            // Release: as in `publish`.
-            shared.owner.tail.store(tail, Ordering::Release);
         }
-        self.publish(shared.owner.tail.load(Ordering::Relaxed));
+        self.publish(tail_now());
+    }
+
+    /// Adds tasks; those that find no free slot, because an iterator has filled the queue meanwhile, are dropped.
+    #[cold]
+    #[inline(never)]
+    fn push_each<const COUNT: usize>(&self, tasks: [T; COUNT]) {
+        for task in tasks {
+            drop(self.push_within(task));
+        }
     }
 
     /// Free slots in the ring as it is.

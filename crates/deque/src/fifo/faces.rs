@@ -36,22 +36,49 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator.
+    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator. If that unwinds, up to three
+    /// tasks that it has given are dropped.
     #[inline]
     pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
+        let buffer = &self.private().buffer;
         let mut tail = self.tail();
-        while self.has(tail) {
-            let Some(task) = tasks.next() else { return };
-            // The iterator may have used this very queue, and filled it: then the task is dropped.
-            if self.tail() != tail {
-                tail = self.tail();
-                if !self.has(tail) {
-                    return;
+        // The iterator may use this very queue. So what it has given is in no slot while it runs, and goes there at the tail of then.
+        loop {
+            if buffer.has_several(tail, 4) {
+                // One store of the tail shows four.
+                let Some(first) = tasks.next() else { return };
+                let Some(second) = tasks.next() else { return self.push_each([first]) };
+                let Some(third) = tasks.next() else { return self.push_each([first, second]) };
+                let Some(fourth) = tasks.next() else {
+                    return self.push_each([first, second, third]);
+                };
+                if self.tail() != tail {
+                    self.push_each([first, second, third, fourth]);
+                    tail = self.tail();
+                    continue;
                 }
+                for task in [first, second, third, fourth] {
+                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared` keeps the rings.
+                    unsafe { buffer.write(tail, task) };
+                    tail = tail.wrapping_add(1);
+                }
+                self.publish(tail);
+            } else if self.has(tail) {
+                let Some(task) = tasks.next() else { return };
+                self.push_each([task]);
+                tail = self.tail();
+            } else {
+                return;
             }
-            // SAFETY: there is a free slot at `tail`, which is the owner's.
-            unsafe { self.put(tail, task) };
-            tail = tail.wrapping_add(1);
+        }
+    }
+
+    /// Adds tasks; those that find no free slot, because an iterator has filled the queue meanwhile, are dropped.
+    #[cold]
+    #[inline(never)]
+    fn push_each<const COUNT: usize>(&self, tasks: [T; COUNT]) {
+        for task in tasks {
+            drop(self.push_within(task));
         }
     }
 
