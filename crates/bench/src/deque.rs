@@ -172,11 +172,12 @@ fn alternate<S: Subject>(queue: &S, tasks: u64) -> Taken {
 #[inline(never)]
 fn batches<S: Subject>(queue: &S, tasks: u64) -> Taken {
     let mut taken = Taken::default();
-    for _ in 0..tasks / BATCH {
-        for task in 0..BATCH {
+    for first in (0..tasks).step_by(BATCH as usize) {
+        let batch = first..(first + BATCH).min(tasks);
+        for task in batch.clone() {
             queue.push(task);
         }
-        for _ in 0..BATCH {
+        for _ in batch {
             if let Some(task) = queue.pop() {
                 taken.add(task);
             }
@@ -274,7 +275,7 @@ mod tests {
         fn visit<S: Subject>(&mut self, name: &'static str, make: fn() -> Result<S>) {
             let queue = make().unwrap();
             alone(10, || alternate(&queue, 10)).unwrap();
-            alone(BATCH, || batches(&queue, BATCH)).unwrap();
+            alone(3 * BATCH - 1, || batches(&queue, 3 * BATCH - 1)).unwrap();
             assert_eq!(queue.pop(), None, "{name}");
             if S::STEALS {
                 let outcome = beset(&queue, 20 * BATCH, 2);
