@@ -1,16 +1,13 @@
 //! A finished scan that is changed in one place is the scan that a new walk would be.
 
 #![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod rig;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use poach_scan::choice::{Choice, Patterns};
@@ -64,7 +61,7 @@ fn same(changed: &Scan, fresh: &Scan, when: &str) {
 
 fn names<'a>(root: &'a Path, below: &'a str) -> Vec<&'a [u8]> {
     let below = below.split('/').filter(|name| !name.is_empty()).map(str::as_bytes);
-    std::iter::once(root.as_os_str().as_bytes()).chain(below).collect()
+    std::iter::once(root.as_os_str().as_encoded_bytes()).chain(below).collect()
 }
 
 #[test]
@@ -82,7 +79,7 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     fs::remove_file(inner.join("file-8")).expect("ours");
     fs::create_dir_all(inner.join("deep/er")).expect("directories");
     fs::write(inner.join("deep/er/x"), "x").expect("a file");
-    symlink("x", inner.join("deep/er/link")).expect("a link");
+    rig::symlink("x", inner.join("deep/er/link")).expect("a link");
     let way = names(root, "outer-0/inner-0");
     known.renew(&way, scanned(&inner, &options)).expect("it is there");
     // What lies above was changed itself only by what is in it.
@@ -113,11 +110,13 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
         } else {
             fs::remove_file(&path).expect("ours");
         }
-        fs::File::open(&above).and_then(|it| it.set_modified(times)).expect("ours");
+        rig::set_modified(&above, times).expect("ours");
         known.forget(&names(root, below)).expect("it was there");
         same(known, &scanned(root, &options), below);
     };
-    gone(&mut known, "outer-0/inner-0/deep/er/link");
+    if cfg!(unix) {
+        gone(&mut known, "outer-0/inner-0/deep/er/link");
+    }
     gone(&mut known, "outer-0/inner-0/deep");
     let ids = |known: &Scan, below: &str| {
         let node = known.tree.find(&names(root, below)).expect("it is there");
@@ -132,7 +131,9 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     // A name of a file that has two more, then the directory of another.
     gone(&mut known, "outer-0/inner-0/twin");
     gone(&mut known, "outer-3");
-    gone(&mut known, "itself");
+    if cfg!(unix) {
+        gone(&mut known, "itself");
+    }
     gone(&mut known, "outer-7/inner-1");
     // What leads to an entry leads nowhere once that is gone.
     assert!(of_gone.iter().all(|&id| known.tree.node(id).is_none()));
@@ -142,7 +143,7 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     let path = root.join("outer-9");
     let times = root.metadata().and_then(|it| it.modified()).expect("it is there");
     fs::remove_dir_all(&path).expect("ours");
-    fs::File::open(root).and_then(|it| it.set_modified(times)).expect("ours");
+    rig::set_modified(root, times).expect("ours");
     known.renew(&names(root, "outer-9"), scanned(&path, &options)).expect("it was there");
     same(&known, &scanned(root, &options), "vanished");
 }
@@ -219,7 +220,25 @@ fn what_cannot_be_changed_stays_as_it_was() {
     let mut without = scanned(root, &Options::default());
     assert_eq!(without.forget(&names(root, "hole")), Err(RenewError::NoFiles));
     let found = fresh.tree.find(&names(root, "outer-0/inner-0/file-8")).expect("it is there");
-    assert_eq!(Path::new(OsStr::from_bytes(found.name())), Path::new("file-8"));
+    assert_eq!(found.name(), b"file-8");
+}
+
+/// Nobody may read this directory until the answer is called.
+#[cfg(unix)]
+fn close(path: &Path) -> impl FnOnce() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    };
+    set(path, 0o000);
+    let path = path.to_owned();
+    move || set(&path, 0o755)
+}
+
+#[cfg(windows)]
+fn close(path: &Path) -> impl FnOnce() {
+    let held = rig::held(path);
+    move || drop(held)
 }
 
 #[test]
@@ -235,12 +254,12 @@ fn what_could_not_be_read_and_what_was_chosen_are_counted_anew() {
     let way = names(root, "outer-5");
     known.renew(&way, scanned(&root.join("outer-5"), &options)).expect("it is there");
     assert_eq!(known.totals, scanned(root, &options).totals);
-    // Reads and rights: the super-user reads everything, and finds the same twice.
+    // Reads and rights: the super-user of Unix reads everything, and finds the same twice.
     let options = self::options(2);
     let closed = root.join("outer-6/inner-0");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("ours");
+    let held = close(&closed);
     let mut known = scanned(root, &options);
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("ours");
+    held();
     let way = names(root, "outer-6/inner-0");
     known.renew(&way, scanned(&closed, &options)).expect("it is there");
     same(&known, &scanned(root, &options), "what was closed is open");

@@ -3,17 +3,20 @@
 #![forbid(unsafe_code)]
 #![cfg(windows)]
 
+mod rig;
+
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString};
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::windows::ffi::OsStringExt as _;
 use std::os::windows::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use poach_scan::sys::{Found as _, Kind, Meta, Sys as _, Windows};
-use poach_scan::{Control, Node, Options, Scan, scan_on};
+use poach_scan::{Control, Node, Options, Scan, scan, scan_on};
 
 fn scanned(path: PathBuf) -> Scan {
     let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
@@ -21,7 +24,7 @@ fn scanned(path: PathBuf) -> Scan {
 }
 
 /// Each entry of a directory by name, as its listing tells of it.
-fn listed(path: &std::path::Path) -> BTreeMap<Vec<u8>, Meta> {
+fn listed(path: &Path) -> BTreeMap<Vec<u8>, Meta> {
     let directory = Windows.open_path(path).expect("a directory");
     let mut found = BTreeMap::new();
     let mut buffer = Windows.buffer();
@@ -96,6 +99,122 @@ fn names_of_one_file_are_known_and_counted_once() {
     assert_eq!((borne.name(), borne.apparent_bytes()), (&b"y"[..], 90_000));
     assert!(root.files().all(|it| it.counts_elsewhere() && it.apparent_bytes() == 0));
     assert_eq!(borne.link().expect("it has three names").links, 3);
+}
+
+#[test]
+fn a_hole_takes_no_space() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = tree.path().join("hole");
+    let file = fs::File::create(&path).expect("a file");
+    // Wine's files are sparse by themselves, and it has no such program.
+    let _ = Command::new("fsutil").args(["sparse", "setflag"]).arg(&path).output();
+    file.set_len(1 << 30).expect("it is ours");
+    drop(file);
+    let found = listed(tree.path())[&b"hole"[..]];
+    assert_eq!((found.apparent, found.links), (1 << 30, 1));
+    assert!(found.disk < 1 << 20, "{found:?}");
+    let totals = scan(&[tree.path().into()], &Options::default(), &Control::new())
+        .expect("threads can be had")
+        .totals;
+    assert!(totals.apparent_bytes >= 1 << 30 && totals.disk_bytes < 1 << 20, "{totals:?}");
+}
+
+/// A junction, which each user may make. Wine 8 makes none: a symbolic link of the system below it is there in its place, and is
+/// removed by that system, too, as the standard library would remove what it leads to.
+struct Junction<'d> {
+    directory: &'d Path,
+    name: &'d str,
+    by_wine: bool,
+}
+
+impl Junction<'_> {
+    fn new<'d>(directory: &'d Path, name: &'d str, target: &str) -> Junction<'d> {
+        let mut link = Junction { directory, name, by_wine: false };
+        link.run(&["mklink", "/j", name, target]);
+        link.by_wine = link.directory.join(name).symlink_metadata().is_err();
+        if link.by_wine {
+            link.run_below(&["/bin/ln", "-s", target, name]);
+        }
+        assert!(directory.join(name).symlink_metadata().is_ok(), "{name} was made");
+        link
+    }
+
+    fn run(&self, command: &[&str]) {
+        let mut shell = Command::new("cmd");
+        shell.arg("/c").args(command).current_dir(self.directory).output().expect("a shell");
+    }
+
+    /// Runs a program of the system below Wine. Without `/d` it would run in its own directory.
+    fn run_below(&self, command: &[&str]) {
+        let directory = self.directory.to_str().expect("a plain path");
+        self.run(&[&["start", "/wait", "/d", directory, "/unix"], command].concat());
+    }
+}
+
+impl Drop for Junction<'_> {
+    fn drop(&mut self) {
+        if self.by_wine {
+            self.run_below(&["/bin/rm", self.name]);
+        } else {
+            fs::remove_dir(self.directory.join(self.name)).expect("ours");
+        }
+    }
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_counted_again() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    fs::create_dir_all(path("real/inner")).expect("directories");
+    fs::write(path("real/inner/file"), vec![1; 5000]).expect("a file");
+    let link = Junction::new(tree.path(), "link", "real");
+    let found = scanned(tree.path().into());
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    let totals = found.totals;
+    assert_eq!((totals.directories, totals.files, totals.symlinks), (3, 1, 1));
+    assert_eq!(listed(tree.path())[&b"link"[..]].kind, Kind::Symlink);
+    if link.by_wine {
+        // Wine follows it wherever it is opened, so that nothing but a listing tells of it.
+        return;
+    }
+    let parent = Windows.open_path(tree.path()).expect("a directory");
+    assert!(Windows.open(&parent, c"link").is_err(), "a link is not followed");
+    // As a path it is a link, too, unless it is to be followed.
+    let totals = scanned(path("link")).totals;
+    assert_eq!((totals.directories, totals.files, totals.symlinks), (0, 0, 1));
+    let options = Options { follow_paths: true, ..Options::default() };
+    let found = scan(&[path("link")], &options, &Control::new()).expect("threads can be had");
+    assert_eq!((found.totals.directories, found.totals.files), (2, 1));
+}
+
+#[test]
+fn a_link_to_a_directory_above_it_ends_there() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let inner = tree.path().join("inner");
+    fs::create_dir(&inner).expect("a directory");
+    fs::write(inner.join("file"), b"1").expect("a file");
+    let _links = [("up", ".."), ("self", ".")].map(|(name, to)| Junction::new(&inner, name, to));
+    let found = scanned(tree.path().into());
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    let totals = found.totals;
+    assert_eq!((totals.directories, totals.files, totals.symlinks), (2, 1, 2));
+}
+
+#[test]
+fn a_directory_that_may_not_be_read_is_an_error_and_the_rest_counts() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for name in ["open", "closed"] {
+        fs::create_dir(tree.path().join(name)).expect("a directory");
+        fs::write(tree.path().join(name).join("file"), b"1").expect("a file");
+    }
+    let _held = rig::held(&tree.path().join("closed"));
+    let found = scanned(tree.path().into());
+    assert_eq!((found.totals.directories, found.totals.files, found.totals.errors), (3, 1, 1));
+    let error = &found.errors[0];
+    assert!(error.path.ends_with(b"\\closed"), "{error:?}");
+    let root = found.tree.roots().next().expect("a root");
+    let unread: Vec<_> = root.directories().map(|it| (it.name(), it.is_unread())).collect();
+    assert!(unread.contains(&(&b"closed"[..], true)) && unread.contains(&(b"open", false)));
 }
 
 #[test]

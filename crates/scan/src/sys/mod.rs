@@ -2,8 +2,7 @@
 //!
 //! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries by their names in open
 //! directories, so that no path is built and no depth is too deep. [`Portable`] is `std::fs`, for every other system and, with
-//! the feature `portable`, for Linux as well. `Windows` has not been run yet, so [`Native`] is [`Portable`] there, too. Tests use a
-//! system of their own that fails where it is told to.
+//! the feature `portable`, for these two as well. Tests use a system of their own that fails where it is told to.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -28,7 +27,10 @@ pub use windows::Windows;
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 pub type Native = Linux;
 /// What [`scan`](crate::scan) runs on in this build.
-#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[cfg(all(windows, not(feature = "portable")))]
+pub type Native = Windows;
+/// What [`scan`](crate::scan) runs on in this build.
+#[cfg(any(feature = "portable", not(any(target_os = "linux", windows))))]
 pub type Native = Portable;
 
 /// What an entry is.

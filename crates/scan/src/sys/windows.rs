@@ -9,7 +9,8 @@
 //! **Reparse points.** Where the tag says that an entry stands for another one (a symbolic link, a junction, the mount point of a
 //! volume), it is a link, which is not followed. An entry with any other tag (a file kept in a cloud, a deduplicated one) is
 //! the file or directory that it looks like, and looking at it fetches nothing. Wine gives a symbolic link to a directory a reparse
-//! point without a tag: it is a link, too. A symbolic link to a file is, under Wine, that file.
+//! point without a tag: it is a link, too. Only a listing says so: Wine follows the link wherever it is opened. A symbolic link to a
+//! file is, under Wine, that file, and a broken one is not listed.
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};

@@ -70,6 +70,45 @@ pub(crate) fn symlink(_: &str, _: PathBuf) -> io::Result<()> {
     Ok(())
 }
 
+/// Opens a file or a directory so that nobody else can.
+#[cfg(windows)]
+pub(crate) fn held(path: &Path) -> fs::File {
+    use std::os::windows::fs::OpenOptionsExt as _;
+    // FILE_FLAG_BACKUP_SEMANTICS, without which no directory is opened.
+    let mut options = fs::File::options();
+    options.read(true).share_mode(0).custom_flags(0x0200_0000).open(path).expect("ours alone")
+}
+
+/// Sets when a file or a directory was changed.
+pub(crate) fn set_modified(path: &Path, time: std::time::SystemTime) -> io::Result<()> {
+    #[cfg(unix)]
+    let file = fs::File::open(path)?;
+    #[cfg(windows)]
+    let file = {
+        use std::os::windows::fs::OpenOptionsExt as _;
+        // FILE_WRITE_ATTRIBUTES, and FILE_FLAG_BACKUP_SEMANTICS.
+        fs::File::options().access_mode(0x100).custom_flags(0x0200_0000).open(path)?
+    };
+    file.set_modified(time)
+}
+
+/// The path that a tree has as bytes.
+#[cfg(unix)]
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(windows)]
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::windows::ffi::OsStringExt as _;
+    let mut units = Vec::new();
+    for part in bytes.utf8_chunks() {
+        units.extend(part.valid().encode_utf16());
+    }
+    std::ffi::OsString::from_wide(&units).into()
+}
+
 /// One of everything: hard links near and far, loops, pipes, holes, odd names, and some width.
 pub(crate) fn grow(root: &Path) -> io::Result<()> {
     for number in 0..12 {
