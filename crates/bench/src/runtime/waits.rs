@@ -77,23 +77,23 @@ fn wake<L: Library>(pool: &L, patience: Duration) -> Result<Duration> {
 /// rests between them.
 const TASK: Duration = Duration::from_millis(1);
 
-/// How often the leaf is made again if the other worker was not free before its end: the system has given it no
-/// time, and there is nothing to measure.
-const TRIES: u32 = 100;
-
 /// From the moment that the other worker is free to the start of the task behind the leaf.
 ///
 /// The owner forks that task while the other is at work, so nobody has asked for it, and does not come back to
 /// its queue before the leaf's end. If nobody takes it meanwhile the owner runs it then, and the time is the
-/// leaf's.
+/// leaf's. If the other worker was not free before the leaf's end, the system has given it no time, and there is
+/// nothing to measure: the leaf is made again, for as long as there is patience.
 fn behind_leaf<L: Library>(pool: &L, leaf: Duration, patience: Duration) -> Result<Duration> {
-    for _ in 0..TRIES {
+    let begun = Instant::now();
+    let mut tries = 0;
+    while tries == 0 || begun.elapsed() < patience {
         if let Some(time) = behind_a_leaf(pool, leaf, patience)? {
             return Ok(time);
         }
+        tries += 1;
     }
     bail!(
-        "the second worker got no processor during a leaf of {leaf:?}, {TRIES} times: is the machine busy?"
+        "the second worker got no processor during a leaf of {leaf:?}, {tries} times in {patience:?}: is the machine busy?"
     )
 }
 
