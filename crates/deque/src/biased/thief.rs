@@ -277,27 +277,7 @@ mod tests {
     fn a_thief_sees_no_task_where_it_counts_none() {
         for start in [0, (1 << 31) - 3, u64::from(u32::MAX) - 2] {
             let owner = Biased::<usize, Full, Machine>::starting_at(Full, 4, start, 0).unwrap();
-            let thief = owner.thief();
-            let agrees = |tasks: usize| {
-                assert_eq!((thief.len(), thief.is_empty()), (tasks, tasks == 0), "{start}");
-            };
-            agrees(0);
-            for round in 0..6 {
-                for task in 0..3 {
-                    owner.push(task);
-                    agrees(task + 1);
-                }
-                for left in (0..3).rev() {
-                    if round % 3 == 2 {
-                        while thief.steal().is_retry() {}
-                    } else {
-                        assert!(owner.pop().is_some());
-                    }
-                    agrees(left);
-                }
-                assert_eq!(owner.pop(), None);
-                agrees(0);
-            }
+            crate::ring::sees_no_task_where_it_counts_none(&owner, &format!("from {start} on"));
         }
     }
 }

@@ -326,27 +326,8 @@ mod tests {
             // With an owner that closes the queue soon, or has closed it from the start.
             for patience in [0, 1, 32] {
                 let owner: Fifo<usize> = Fifo::with_patience(4, start, patience, 0).unwrap();
-                let thief = owner.thief();
-                let agrees = |tasks: usize| {
-                    assert_eq!((thief.len(), thief.is_empty()), (tasks, tasks == 0), "{start}");
-                };
-                agrees(0);
-                for round in 0..6 {
-                    for task in 0..3 {
-                        owner.push(task);
-                        agrees(task + 1);
-                    }
-                    for left in (0..3).rev() {
-                        if round % 3 == 2 {
-                            while thief.steal().is_retry() {}
-                        } else {
-                            assert!(owner.pop().is_some());
-                        }
-                        agrees(left);
-                    }
-                    assert_eq!(owner.pop(), None);
-                    agrees(0);
-                }
+                let what = format!("from {start} on, patience {patience}");
+                crate::ring::sees_no_task_where_it_counts_none(&owner, &what);
             }
         }
     }

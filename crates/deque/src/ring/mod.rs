@@ -360,6 +360,33 @@ impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
     }
 }
 
+/// That a thief's `is_empty` says what its `len` says, through some laps of an owner's queue of four slots.
+#[cfg(test)]
+pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::Owner<usize>>(owner: &Q, what: &str) {
+    use crate::Thief as _;
+    let thief = owner.thief();
+    let agrees = |tasks: usize| {
+        assert_eq!((thief.len(), thief.is_empty()), (tasks, tasks == 0), "{what}");
+    };
+    agrees(0);
+    for round in 0..6 {
+        for task in 0..3 {
+            owner.push(task);
+            agrees(task + 1);
+        }
+        for left in (0..3).rev() {
+            if round % 3 == 2 {
+                while thief.steal().is_retry() {}
+            } else {
+                assert!(owner.pop().is_some());
+            }
+            agrees(left);
+        }
+        assert_eq!(owner.pop(), None);
+        agrees(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,7 +396,7 @@ mod tests {
         let (rings, buffer) = Rings::new(2, start).unwrap();
         for index in [start, start.wrapping_add(1)] {
             assert!(buffer.has(index));
-            // SAFETY: there is room, and `rings` lives.
+            // SAFETY: the slot is free, and `rings` lives.
             unsafe { buffer.write(index, index) };
         }
         assert!(!buffer.has(start.wrapping_add(2)));
@@ -402,7 +429,7 @@ mod tests {
             assert_eq!(buffer.capacity(), 4, "the slot of a claimed task was taken for free");
             for index in [at(2), at(3)] {
                 assert!(buffer.has(index));
-                // SAFETY: there is room, and `rings` lives.
+                // SAFETY: the slot is free, and `rings` lives.
                 unsafe { buffer.write(index, index) };
             }
             // The slow thief has the old ring, in which the other has left its mark.
@@ -423,7 +450,7 @@ mod tests {
             for lap in [0, 8, 16] {
                 for step in lap..lap + 8 {
                     buffer.reserve(&rings, at(step)).unwrap();
-                    // SAFETY: there is room, and `rings` lives.
+                    // SAFETY: the slot is free, and `rings` lives.
                     unsafe { buffer.write(at(step), at(step)) };
                 }
                 // SAFETY: claimed once, and written; the low half of an index suffices.
@@ -450,7 +477,7 @@ mod tests {
         let push = |range: core::ops::Range<u64>| {
             for index in range {
                 buffer.reserve(&rings, index).unwrap();
-                // SAFETY: there is room, and `rings` lives.
+                // SAFETY: the slot is free, and `rings` lives.
                 unsafe { buffer.write(index, index) };
             }
         };
@@ -486,7 +513,7 @@ mod tests {
         let (rings, buffer) = Rings::<std::rc::Rc<()>, Machine>::new(4, 7).unwrap();
         let task = std::rc::Rc::new(());
         for index in 7..11 {
-            // SAFETY: there is room, and `rings` lives.
+            // SAFETY: the slot is free, and `rings` lives.
             unsafe { buffer.write(index, std::rc::Rc::clone(&task)) };
         }
         // SAFETY: claimed once, and written.
