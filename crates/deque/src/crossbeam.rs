@@ -289,6 +289,7 @@ impl<T> fmt::Debug for Stealer<T> {
 }
 
 /// Half of the tasks, rounded up, but no more than the limit.
+#[inline]
 fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
 }

@@ -51,7 +51,7 @@
 //! *Nothing left.* An owner that has lowered the request and then finds that thieves have taken all does not close; it raises
 //! the request again.
 //!
-//! *Handing over.* The owner's stores of `tail` release, step 4 acquires, opening releases, and a claim acquires `open`.
+//! *Handing over.* The owner's stores of `tail` release, opening releases, and a claim acquires `open`.
 //! What happens to the slots is `ring`'s affair: a claim is of indices below a tail that was acquired.
 //!
 //! *Tags* and indices in `head` have 32 bits each. An exchange could succeed wrongly only if its thief slept while `head` went
@@ -477,11 +477,12 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             // Relaxed: the exchange releases it.
             shared.request.store(request, Ordering::Relaxed);
             lowered |= !eager;
-            // Release: who reads the new tag (acquire) raises the request after it was lowered here.
+            // Release: who reads the new tag (acquire) raises the request after it was lowered here. The tasks that are left are this
+            // thread's own, and what thieves have done with a slot is acquired with `finished`.
             match shared.thieves.head.compare_exchange(
                 seen,
                 pack(tag.wrapping_add(1), u64::from(top)),
-                Ordering::SeqCst,
+                Ordering::Release,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {

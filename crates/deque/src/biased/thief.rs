@@ -127,14 +127,14 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     fn take_from(&self, head: u64, count: u32) -> Steal<(u32, u32)> {
         let (tag, top) = unpack(head);
         let next = pack(tag, u64::from(top.wrapping_add(count)));
-        // Release: keeps the next thief's acquire of `head` good for what this one had seen.
-        let taken = self.shared.thieves.head.compare_exchange(
+        // Release: keeps the next thief's acquire of `head` good for what this one had seen. What this one reads it has acquired
+        // with `open`.
+        match self.shared.thieves.head.compare_exchange(
             head,
             next,
-            Ordering::SeqCst,
+            Ordering::Release,
             Ordering::Relaxed,
-        );
-        match taken {
+        ) {
             Ok(_) => Steal::Success((top, count)),
             Err(_) => Steal::Retry,
         }

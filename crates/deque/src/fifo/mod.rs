@@ -67,10 +67,9 @@
 //!
 //! A thief that takes few tasks at a time as the owner pushes or pops them makes both wait for the cache lines of `tail`, `head` and the
 //! slots, longer than an operation takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks, or has lost
-//! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again, and doubles
-//! the pace until `ENOUGH` tasks come in meanwhile. It is 0 again when none has come and none has gone.
-//!
-//! A thief that takes single tasks below the tail it knows does not look at the pace. It waits `LOST` pauses after each lost exchange.
+//! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again. It doubles the pace
+//! until `ENOUGH` tasks come in meanwhile, and halves it if fewer have come and gone than one in `SLOW` pauses. A thief that takes
+//! single tasks below the tail it knows does not look at the pace. It waits `LOST` pauses after each lost exchange.
 
 mod faces;
 mod thief;
@@ -89,16 +88,14 @@ use crate::{ExactlyOnce, OutOfMemory, Owner};
 /// How often a thief looks whether the owner has opened the queue, before it pays for a barrier.
 const LOOKS: u32 = 64;
 
-/// Pops with no thief between them after which the owner closes an open queue, the first time. Each time that it has had
-/// to open the queue again soon it is twice as many, up to `LONGEST`.
+/// Pops with no thief between them after which the owner closes an open queue; twice as many, up to `LONGEST`, if it soon has to open it.
 const SHORTEST: u32 = 32;
 const LONGEST: u32 = 1 << 14;
 
-/// Pops of a closed queue that were worth closing it: a thief's looks and barrier take about as long as the exchanges
-/// that these saved.
+/// Pops of a closed queue that were worth closing it: their exchanges take about as long as a thief's looks and barrier.
 const WORTH: u64 = 1024;
 
-/// The bits of `head` below the index.
+/// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62 pushes take a century.
 const OPEN: u64 = 1;
 const ODD: u64 = 2;
 const ONE: u64 = 4;
@@ -106,20 +103,25 @@ const ONE: u64 = 4;
 /// The word `head` of a queue closed at `index`.
 #[inline(always)]
 fn closed(index: u64) -> u64 {
-    index.wrapping_mul(ONE)
+    index * ONE
 }
 
 /// The word `head` of a queue opened at `index`.
 #[inline(always)]
 fn opened(index: u64) -> u64 {
-    index.wrapping_mul(ONE) | ((index & 1) * ODD) | OPEN
+    (index * ONE) | ((index & 1) * ODD) | OPEN
 }
 
-/// How far `tail` is above the index of `head`. Both have 62 bits here.
+/// The index of `head`.
+#[inline(always)]
+fn index_of(head: u64) -> u64 {
+    head / ONE
+}
+
+/// How far `tail` is above the index of `head`.
 #[inline(always)]
 fn above(tail: u64, head: u64) -> i64 {
-    // The flags are at most 3: what is left of them is shifted out.
-    (tail.wrapping_mul(ONE).wrapping_add(OPEN | ODD).wrapping_sub(head) as i64) >> 2
+    tail.wrapping_sub(index_of(head)) as i64
 }
 
 struct Shared<T, M: Memory> {
@@ -229,13 +231,19 @@ impl<T> Fifo<T> {
     }
 }
 
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T, M: Memory> Fifo<T, M> {
-    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index`: for tests of indices
-    /// that wrap around.
+    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index` (its low 32 bits), for tests.
     ///
     /// # Errors
     ///
     /// As [`with_capacity`](Fifo::with_capacity).
+    #[doc(hidden)]
     pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
         Self::with_patience(capacity, index, SHORTEST, LOOKS)
     }
@@ -253,6 +261,7 @@ impl<T, M: Memory> Fifo<T, M> {
         patience: u32,
         looks: u32,
     ) -> Result<Self, CapacityError> {
+        let index = u64::from(index as u32);
         let (rings, buffer) = Rings::new(capacity, index)?;
         let head = if patience == 0 { closed(index) } else { opened(index) };
         let private = Private {
@@ -280,15 +289,7 @@ impl<T, M: Memory> Fifo<T, M> {
         });
         Ok(Fifo { shared, not_sync: PhantomData })
     }
-}
 
-impl<T> Default for Fifo<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T, M: Memory> Fifo<T, M> {
     #[inline(always)]
     fn private(&self) -> &Private<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
@@ -409,7 +410,7 @@ impl<T, M: Memory> Fifo<T, M> {
         Some(unsafe { self.private().buffer.read(index) })
     }
 
-    /// Takes the oldest task of an open queue; `taken` is at or below its index.
+    /// Takes the oldest task of an open queue.
     #[inline(never)]
     fn pop_open(&self, tail: u64, taken: u64) -> Option<T> {
         let (shared, private) = (&*self.shared, self.private());
@@ -552,9 +553,10 @@ impl<T, M: Memory> Fifo<T, M> {
     /// The number of tasks.
     #[inline]
     pub fn len(&self) -> usize {
-        // Relaxed: the owner knows its own indices, and a thief may change this one at once.
+        // Relaxed, both: the owner knows its own indices. `taken` is not above the index of `head` in an open queue, nor below in a closed one.
         let head = self.shared.thieves.head.load(Ordering::Relaxed);
-        above(self.tail(), self.shared.front(head)) as usize
+        let taken = self.shared.owner.taken.load(Ordering::Relaxed);
+        self.tail().wrapping_sub(taken.max(index_of(head))) as usize
     }
 
     /// Whether there is no task; see [`len`](Fifo::len).

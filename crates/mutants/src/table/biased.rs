@@ -82,9 +82,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "biased-keeps-its-tag",
         why: "the owner closes and leaves the tag as it was, so that what is open stays so",
         was: "                pack(tag.wrapping_add(1), u64::from(top)),
-                Ordering::SeqCst,",
+                Ordering::Release,",
         is: "                pack(tag, u64::from(top)),
-                Ordering::SeqCst,",
+                Ordering::Release,",
         ..OWNER
     },
     Mutant {

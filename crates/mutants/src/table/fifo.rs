@@ -49,7 +49,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "fifo-loser-takes",
         why: "a thief whose exchange fails takes the task all the same",
         was: "Err(_) => Steal::Retry,",
-        is: "Err(_) => Steal::Success((first, count)),",
+        is: "Err(_) => Steal::Success((index_of(head), count)),",
         ..OPEN
     },
     Mutant {
