@@ -62,6 +62,8 @@ enum Verb {
     Asm,
     /// Spin, if it is installed, agrees with `poach check` about the reordering bound.
     Spin(verb::spin::Options),
+    /// The published tests and examples of crossbeam-deque and st3, and tests of what stands on the first, on the faces of `poach_deque`.
+    FaceSuite(verb::face_suite::Options),
     /// rayon's own tests on `compat/rayon-core` and on the original core.
     RayonSuite(verb::rayon_suite::Options),
     /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),
+        Verb::FaceSuite(options) => verb::face_suite::run(&options),
         Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
         Verb::RayonBench(options) => verb::rayon_bench::run(&options),
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),

@@ -1,4 +1,4 @@
-//! Packages as their registry has them, copied so that the drop-in for rayon-core can be put below them.
+//! Packages as their registry has them, copied so that a drop-in can be put below them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,30 +56,50 @@ pub(crate) fn copy(package: &Path, to: &Path, patched: bool) -> Result<()> {
             continue;
         }
         let name = entry.path().strip_prefix(package)?;
-        let mut bytes = read(entry.path())?;
+        let mut content = bytes(entry.path())?;
         if name == Path::new("Cargo.toml") {
             let core = workspace::root().join("compat/rayon-core");
-            bytes.extend_from_slice(b"\n[workspace]\n");
+            content.extend_from_slice(b"\n[workspace]\n");
             if patched {
                 // In single quotes TOML knows no escapes.
                 let patch = format!(
                     "\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n",
                     core.display()
                 );
-                bytes.extend_from_slice(patch.as_bytes());
+                content.extend_from_slice(patch.as_bytes());
             }
         }
         let copy = to.join(name);
         // Cargo builds anew what was written anew.
-        if !copy.exists() || read(&copy)? != bytes {
-            write(&copy, bytes)?;
+        if !copy.exists() || bytes(&copy)? != content {
+            write(&copy, content)?;
         }
     }
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn bytes(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("could not read {}", path.display()))
+}
+
+/// A file of text.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))
+}
+
+/// The documentation comments of a file, one after the other, as a page.
+pub(crate) fn documentation(source: &str) -> String {
+    let mut page = String::new();
+    for line in source.lines().map(str::trim_start) {
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match comment.filter(|comment| !comment.starts_with('/')) {
+            Some(comment) => page.push_str(comment.strip_prefix(' ').unwrap_or(comment)),
+            None if page.ends_with("\n\n") => continue,
+            None => {}
+        }
+        page.push('\n');
+    }
+    page
 }
 
 /// That the package in `directory` is built on the drop-in if it is to be `patched`, and else on the original.
@@ -99,4 +119,15 @@ pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(path, bytes))
         .with_context(|| format!("could not write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_of_a_file() {
+        let source = "//! A file.\n\nuse std::fmt;\n\n    /// A function:\n    ///\n    /// ```\n    /// f();\n    /// ```\n    fn f() {}\n//////\n";
+        assert_eq!(documentation(source), "A file.\n\nA function:\n\n```\nf();\n```\n\n");
+    }
 }

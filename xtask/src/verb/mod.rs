@@ -8,6 +8,7 @@ pub(crate) mod dependencies;
 pub(crate) mod docs;
 pub(crate) mod documents;
 pub(crate) mod emulated;
+pub(crate) mod face_suite;
 pub(crate) mod fmt;
 pub(crate) mod guide;
 pub(crate) mod lint;

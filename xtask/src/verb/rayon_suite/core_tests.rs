@@ -5,13 +5,12 @@
 //! copied. Three things that the unit tests take from inside the original are written here instead.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use walkdir::WalkDir;
 
-use crate::published::write;
+use crate::published::{documentation, read, write};
 use crate::workspace;
 
 /// Tests that ask the original's own registry whether its threads have ended. `handlers_of_the_threads` and `ten_thousand_pools_leave_nothing` of
@@ -121,34 +120,4 @@ pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The documentation comments of a file, one after the other, as a page.
-fn documentation(source: &str) -> String {
-    let mut page = String::new();
-    for line in source.lines().map(str::trim_start) {
-        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
-        match comment.filter(|comment| !comment.starts_with('/')) {
-            Some(comment) => page.push_str(comment.strip_prefix(' ').unwrap_or(comment)),
-            None if page.ends_with("\n\n") => continue,
-            None => {}
-        }
-        page.push('\n');
-    }
-    page
-}
-
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_documentation_of_a_file() {
-        let source = "//! A file.\n\nuse std::fmt;\n\n    /// A function:\n    ///\n    /// ```\n    /// f();\n    /// ```\n    fn f() {}\n//////\n";
-        assert_eq!(documentation(source), "A file.\n\nA function:\n\n```\nf();\n```\n\n");
-    }
 }
