@@ -16,6 +16,8 @@
 //! | `observe` | the variables `POACH_STATS` and `POACH_TRACE`, which report what any program does |
 
 mod builder;
+#[cfg(doctest)]
+mod compile_fail;
 mod deprecated;
 mod error;
 mod observe;

@@ -1,5 +1,7 @@
 //! The panic of a detached task without a handler, and one of the handler, end the process.
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::panic::panic_any;
 use std::process::Command;

@@ -1,6 +1,8 @@
 //! What the documentation of rayon-core promises, asked of whichever core this is built with: this package, and, by
 //! `compat/original`, the original.
 
+#![forbid(unsafe_code)]
+
 mod rig;
 
 use std::cell::Cell;

@@ -1,6 +1,8 @@
 //! What the documentation of rayon-core promises of handlers, names, call stacks and threads that a program starts itself, asked of
 //! whichever core this is built with, as `behaviour.rs` does.
 
+#![forbid(unsafe_code)]
+
 mod rig;
 
 use std::error::Error;

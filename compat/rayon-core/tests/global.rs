@@ -1,5 +1,7 @@
 //! The global pool, which a process makes once. Each test runs itself again in a process of its own.
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::error::Error;
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! Pools that are made and dropped leave nothing. Alone in its program, since it counts the threads.
 
+#![forbid(unsafe_code)]
+
 use std::thread;
 use std::time::{Duration, Instant};
 

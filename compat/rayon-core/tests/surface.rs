@@ -4,6 +4,8 @@
 //! Functions of programs call functions of the core with the bounds that its documentation states and no more, so a bound that is stricter
 //! than the original's does not compile; each has the original's type parameters, which programs may name.
 
+#![forbid(unsafe_code)]
+
 #![allow(deprecated, reason = "they are part of the surface")]
 
 use std::any::Any;

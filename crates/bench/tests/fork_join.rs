@@ -1,6 +1,8 @@
 //! Every program under every system, with 1, 2, 3 and 8 workers: its result is the one that an
 //! independent computation gives.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 
 use poach_bench::{Document, ForkJoin, Graphs, Plan, Session, Size, Suite, use_profile};

@@ -1,5 +1,7 @@
 //! A session: interleaving, failing, stopping, resuming, and what it refuses.
 
+#![forbid(unsafe_code)]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;

@@ -1,5 +1,7 @@
 //! Every mutant is caught, and no original is.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 
 use poach_mutants::mutants;

@@ -18,9 +18,20 @@ use super::{Finding, rules, walk};
 
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
-/// The libraries that users name.
-const LIBRARIES: [&str; 9] =
-    ["memory", "deque", "pool", "runtime", "explore", "measure", "scan", "coherent", "poach"];
+/// The libraries that users name. (`far` and `bench` are programs, with libraries that nobody else names.)
+const LIBRARIES: [&str; 11] = [
+    "crates/memory",
+    "crates/deque",
+    "crates/pool",
+    "crates/runtime",
+    "crates/explore",
+    "crates/measure",
+    "crates/scan",
+    "crates/coherent",
+    "crates/poach",
+    "capi",
+    "compat/rayon-core",
+];
 
 const KINDS: [&str; 6] = ["struct", "enum", "union", "trait", "macro", "fn"];
 
@@ -67,7 +78,7 @@ fn uses(tokens: &[Token]) -> Vec<(String, String)> {
 /// Appends each public item below `root` that nothing tries.
 pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     for library in LIBRARIES {
-        let home = root.join("crates").join(library);
+        let home = root.join(library);
         let tried = Tried::of(&home)?;
         let mut files = Vec::new();
         for (path, source) in sources(&home.join("src"))? {
@@ -259,7 +270,7 @@ fn items(tokens: &[Token]) -> Vec<Item> {
         let name = tokens.get(at + 1).map_or("", |name| name.text.as_str());
         let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
         if shown && is_name && !token.test && KINDS.contains(&text) {
-            let keeps_out = at > 0 && tokens[at - 1].text == "unsafe";
+            let keeps_out = is_unsafe(&tokens[..at]);
             if !keeps_out && (text != "struct" || has_public_fields(&tokens[at + 2..])) {
                 let of_type = within.is_some_and(|&(_, of_trait, _)| !of_trait);
                 let makes = text == "fn" && of_type && !has_receiver(&tokens[at + 2..]);
@@ -276,6 +287,15 @@ fn items(tokens: &[Token]) -> Vec<Item> {
         at += 1;
     }
     items
+}
+
+/// Whether `unsafe` stands before a function or a trait, given what stands before its keyword: `unsafe extern "C"`, too.
+fn is_unsafe(before: &[Token]) -> bool {
+    let mut before = before.iter().rev().peekable();
+    // A literal's text is left out.
+    before.next_if(|token| token.text.is_empty());
+    before.next_if(|token| token.text == "extern");
+    before.next().is_some_and(|token| token.text == "unsafe")
 }
 
 /// The name of the type that an `impl` is of, from the tokens behind the word.
@@ -381,6 +401,12 @@ mod tests {
         assert_eq!(found(source, "#![forbid(unsafe_code)] fn f() { B::new() }", ""), ["1 A::new"]);
         let both = "#![forbid(unsafe_code)] fn f() { A::new(); B::new() }";
         assert!(found(source, both, "").is_empty());
+    }
+
+    #[test]
+    fn what_is_unsafe_is_kept_from_safe_code() {
+        let source = "pub unsafe extern \"C\" fn f() {} pub unsafe fn g() {} pub unsafe trait T {} pub extern \"C\" fn h() {}";
+        assert_eq!(found(source, "", ""), ["1 h"]);
     }
 
     #[test]
