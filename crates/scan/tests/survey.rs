@@ -183,7 +183,8 @@ fn owners_have_names_where_they_are_known() {
 fn all_reports_share_a_walk_and_are_written_as_text_and_as_json() {
     let tree = grown();
     // Windows has no name with the first of these.
-    let name = if cfg!(windows) { "odd \u{9b}[31m" } else { "odd \u{1b}[31m" };
+    let name =
+        if cfg!(windows) { "odd\u{202e} \u{9b}[31m" } else { "odd\u{202e}\u{9b} \u{1b}[31m" };
     fs::write(tree.path().join(name), vec![1; 1 << 20]).expect("a file");
     let sections = reports(tree.path(), &Report::ALL, &settings(), Engine::default());
     assert_eq!(sections.iter().map(|it| it.report).collect::<Vec<_>>(), Report::ALL);
@@ -196,6 +197,8 @@ fn all_reports_share_a_walk_and_are_written_as_text_and_as_json() {
     let mut out = Vec::new();
     json(&sections, &mut out).expect("a vector can be written to");
     let document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    let plain = |it: char| it == '\n' || !it.is_control() && it != '\u{202e}';
+    assert!(std::str::from_utf8(&out).expect("JSON is UTF-8").chars().all(plain));
     assert_eq!(document["schema"], 1);
     for report in Report::ALL {
         assert!(document["reports"][report.name()]["rows"].is_array(), "{report}");

@@ -59,16 +59,25 @@ impl Formatter for InPage {
 }
 
 /// The document's members a line each, and the elements of its lists a line each.
-#[derive(Default)]
 pub(crate) struct Lines {
     depth: usize,
     /// Whether the list or object that was begun last is empty so far.
     empty: bool,
+    /// What lies deeper stands on the line of the element that it belongs to.
+    apart: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines::apart(2)
+    }
 }
 
 impl Lines {
-    /// What lies deeper stands on the line of the element that it belongs to.
-    const APART: usize = 2;
+    /// With lines of their own for what lies so deep, in 4 at most.
+    pub(crate) fn apart(apart: usize) -> Lines {
+        Lines { depth: 0, empty: false, apart }
+    }
 
     fn begin(&mut self, out: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
         self.depth += 1;
@@ -81,7 +90,7 @@ impl Lines {
         if !first {
             out.write_all(b",")?;
         }
-        if self.depth <= Lines::APART {
+        if self.depth <= self.apart {
             self.line(out)
         } else if first {
             Ok(())
@@ -91,7 +100,7 @@ impl Lines {
     }
 
     fn end(&mut self, out: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
-        let apart = self.depth <= Lines::APART && !self.empty;
+        let apart = self.depth <= self.apart && !self.empty;
         self.depth -= 1;
         self.empty = false;
         if apart {
@@ -101,7 +110,7 @@ impl Lines {
     }
 
     fn line(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        out.write_all(&b"\n    "[..=self.depth * 2])
+        out.write_all(&b"\n        "[..=self.depth * 2])
     }
 }
 
@@ -171,5 +180,11 @@ mod tests {
         let expected = "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    {\"d\": [1, 2], \"e\": {\"f\": 1}},\n    {}\n  ],\n  \"g\": 1\n}";
         assert_eq!(written(&value, true), expected);
         assert_eq!(written(&value, false).lines().count(), 1);
+        let mut out = Vec::new();
+        let deep = json!({"a": {"b": {"c": [{"d": 1}]}}});
+        deep.serialize(&mut Serializer::with_formatter(&mut out, Lines::apart(4)))
+            .expect("a vector");
+        let expected = "{\n  \"a\": {\n    \"b\": {\n      \"c\": [\n        {\"d\": 1}\n      ]\n    }\n  }\n}";
+        assert_eq!(String::from_utf8(out).expect("UTF-8"), expected);
     }
 }

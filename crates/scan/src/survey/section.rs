@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap as _, SerializeStruct as _, Serializer}
 use unicode_width::UnicodeWidthStr;
 
 use super::{Report, Told};
-use crate::document::lossless;
+use crate::document::{Lines, lossless};
 use crate::duplicates;
 use crate::report::{Look, count, escape};
 
@@ -281,7 +281,9 @@ fn json_to(sections: &[Section], mut out: &mut dyn Write) -> io::Result<()> {
     }
     let out = &mut out;
     let document = Document { schema: SCHEMA, reports: Reports(sections) };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    // Down to the rows of a report, a line each.
+    let mut json = serde_json::Serializer::with_formatter(&mut *out, Lines::apart(4));
+    document.serialize(&mut json)?;
     out.write_all(b"\n")
 }
 
