@@ -285,6 +285,64 @@ fn the_line_of_progress_names_a_directory_and_is_cleared() {
     }
 }
 
+#[test]
+fn a_terminal_gets_no_control_character_of_a_name_or_an_argument() {
+    const ODD: &str = "odd\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let tree = place.path().join(ODD);
+    fs::create_dir(&tree).expect("a directory");
+    fs::write(tree.join(ODD), vec![1; 9000]).expect("a file");
+    fs::write(tree.join("equal"), vec![1; 9000]).expect("a file");
+    let snapshot = place.path().join("snapshot");
+    assert!(run(poach(&["scan", "--snapshot"]).arg(&snapshot).arg(&tree)).status.success());
+    fs::write(tree.join(format!("new{ODD}")), b"1").expect("a file");
+    let inside = tree.to_str().expect("UTF-8");
+    let (snapshot, absent) = (snapshot.to_str().expect("plain"), format!("{inside}/absent"));
+    let all =
+        "summary,largest-files,largest-directories,recent,stats,duplicates,empty-files,errors";
+    let cases: [&[&str]; 20] = [
+        &["-a", inside],
+        &["-a", "--full-paths", inside, &absent],
+        &["-a", "--json", inside],
+        &["-a", "--format", "csv", inside],
+        &["-a", "--format", "ndjson", inside],
+        &["--format", "html", inside],
+        &["--format", "ncdu", inside],
+        &["--format", "snapshot", inside],
+        &["--snapshot", "-", inside],
+        &["--report", all, inside],
+        &["--report", all, "--json", inside],
+        &["--diff", snapshot, inside],
+        &["--diff", snapshot, inside, "--json"],
+        &["-o", &absent, &absent],
+        &["--html", &format!("{absent}/page"), inside],
+        &["--exclude", "[\u{1b}[31m", inside],
+        &["--import", &absent],
+        &["--files0-from", &absent],
+        &["--config", &absent],
+        &["--depth", ODD],
+    ];
+    for words in cases {
+        let words = [&["scan"], words].concat();
+        let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+        let Some(shown) = on_a_terminal("80", &words) else { return };
+        // Of the program's own there are colours, and the line of progress that is cleared.
+        let mut rest = shown.as_str();
+        let mut plain = String::new();
+        while let Some((before, after)) = rest.split_once("\x1b[") {
+            plain.push_str(before);
+            let end = after.find(|it: char| !it.is_ascii_digit() && it != ';').expect("an end");
+            assert!(after[end..].starts_with(['m', 'K']), "{words:?}: {shown:?}");
+            assert!(!after.starts_with("31m\u{202e}"), "{words:?}: {shown:?}");
+            rest = &after[end + 1..];
+        }
+        plain.push_str(rest);
+        let odd = |it: char| it.is_control() && it != '\n' && it != '\r' || it == '\u{202e}';
+        assert!(!plain.chars().any(odd), "{words:?}: {shown:?}");
+        assert!(!plain.is_empty() || words.contains(&OsStr::new("-o")), "{words:?}");
+    }
+}
+
 /// Runs the browser on a terminal of its own, and types when it has drawn itself.
 fn browse(columns: u16, tree: &Path, keys: &str) -> Option<(Option<i32>, String)> {
     use std::io::Write as _;

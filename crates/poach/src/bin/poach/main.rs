@@ -76,12 +76,15 @@ fn main() -> ExitCode {
 /// If the latter make no sense. If the command line does not, the program ends here.
 fn with_defaults() -> anyhow::Result<Arguments> {
     let line: Vec<OsString> = std::env::args_os().collect();
-    let arguments = Arguments::parse_from(&line);
+    let parse = |words: &[OsString]| {
+        Arguments::try_parse_from(words).unwrap_or_else(|error| output::refuse(&error, words))
+    };
+    let arguments = parse(&line);
     match &arguments.verb {
         // The program's name and the verb's come before the verb's own words.
         Verb::Scan(scan) => {
             scan.heeded()?;
-            Ok(Arguments::parse_from(scan.config.apply(&Arguments::command(), &line, 2)?))
+            Ok(parse(&scan.config.apply(&Arguments::command(), &line, 2)?))
         }
         _ => Ok(arguments),
     }

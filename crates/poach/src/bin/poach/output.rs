@@ -1,11 +1,13 @@
 //! What every verb does with the terminal and its files: print, write, complain, end.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
+use poach_scan::report::escape;
 
 /// Ran, but something is amiss.
 pub(crate) const AMISS: u8 = 1;
@@ -25,7 +27,33 @@ pub(crate) fn print(text: &[u8]) -> Result<()> {
 
 /// Says on stderr what is amiss. Where stderr is closed there is nobody to tell.
 pub(crate) fn complain(verb: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "poach {verb}: {text}");
+    let _ = writeln!(io::stderr().lock(), "poach {verb}: {}", plain(text));
+}
+
+/// A text as a terminal may show it: what moves the cursor or turns writing around is escaped, but the end of a line.
+fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\\' => shown.push(character),
+            _ => shown.push_str(&escape(character.encode_utf8(&mut [0; 4]).as_bytes())),
+        }
+    }
+    shown
+}
+
+/// Ends the program for arguments that make no sense, or after the help that was asked for. Arguments that a terminal must
+/// not get as they are are shown without colour, and escaped.
+pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
+    let odd = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        plain(&text) != text || text.contains('\n')
+    };
+    if !error.use_stderr() || !arguments.iter().any(odd) {
+        error.exit();
+    }
+    let _ = write!(io::stderr().lock(), "{}", plain(&error.to_string()));
+    std::process::exit(USAGE.into())
 }
 
 /// Where a document goes.
@@ -114,7 +142,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
     let file = {
         let mut unfinished = unfinished();
-        let file = builder.tempfile_in(directory)?;
+        let file = builder.tempfile_in(directory).map_err(without_path)?;
         *unfinished = Some(file.path().to_owned());
         file
     };
@@ -127,6 +155,16 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     })();
     *unfinished() = None;
     written
+}
+
+/// The system's error alone: the file beside the one that is written, which it names, is nothing that the user knows.
+fn without_path(error: io::Error) -> io::Error {
+    let own =
+        error.get_ref().and_then(|it| it.source()).and_then(<dyn std::error::Error>::downcast_ref);
+    match own.and_then(io::Error::raw_os_error) {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => error,
+    }
 }
 
 /// A file that was not there gets the permissions of a new one, which are the user's to restrict (umask).

@@ -106,9 +106,20 @@ impl Documents {
         if stats && !matches!(self.format(), None | Some(Format::Json)) {
             return Some("--stats: they are shown as text or as JSON, and in no other --format");
         }
-        let binary = self.format() == Some(Format::Snapshot);
-        (binary && self.target().is_terminal())
-            .then_some("--format snapshot: it is no text for a terminal; give --output FILE")
+        let snapshot = self.snapshot.as_deref().is_some_and(|file| Target::of(file).is_terminal());
+        if snapshot {
+            return Some("--snapshot: it is no text for a terminal; give a FILE");
+        }
+        // ncdu has a name's bytes as they are, also those that a terminal would obey.
+        match self.format().filter(|_| self.target().is_terminal())? {
+            Format::Snapshot => {
+                Some("--format snapshot: it is no text for a terminal; give --output FILE")
+            }
+            Format::Ncdu => Some(
+                "--format ncdu: it is no text for a terminal; give --output FILE, or pipe it to `ncdu -f -`",
+            ),
+            _ => None,
+        }
     }
 
     /// Writes the document that is to be printed, if it is not text, and those that go to files.
