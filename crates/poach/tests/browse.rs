@@ -196,7 +196,7 @@ fn left(tree: &Path) -> [bool; 3] {
 fn help_resizing_and_the_mouse() {
     let tree = grown();
     let Some(mut session) = Session::begin((90, 30), &[], path(tree.path())) else { return };
-    session.press_for("?", "move to the trash, likewise");
+    session.press_for("?", "to the trash, likewise");
     session.press_for("?", "1 of 3");
     // The wheel goes down a row, a click enters the one that is marked.
     session.press_for("\x1b[<65;3;3M", "2 of 3");

@@ -3,6 +3,8 @@
 use poach_scan::report::Look;
 use poach_scan::survey::{Cell, Section, text};
 
+use super::state::in_sight;
+
 /// A report that was made.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -83,7 +85,7 @@ impl Page {
     /// Keeps the marked row in sight, below the line of the titles.
     pub(super) fn scroll(&mut self, page: usize) {
         let page = page.saturating_sub(1).max(1);
-        self.top = self.top.clamp((self.marked + 1).saturating_sub(page), self.marked);
+        self.top = in_sight(self.top, self.marked, self.section.rows.len(), page);
     }
 
     /// Marks the row at a line of the list. Whether it was marked before; nothing, if no row is there.

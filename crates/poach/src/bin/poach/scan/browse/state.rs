@@ -51,7 +51,8 @@ pub(super) enum Mode {
     Browse,
     /// A search is typed.
     Search,
-    Help,
+    /// The keys are told, from this line on.
+    Help(usize),
     Confirm(Question),
 }
 
@@ -341,9 +342,15 @@ impl Browser {
     /// Keeps the marked row in sight.
     pub(super) fn scroll(&mut self) {
         let page = self.page.max(1);
-        self.top = self.top.clamp((self.marked + 1).saturating_sub(page), self.marked);
+        self.top = in_sight(self.top, self.marked, self.rows.len(), page);
         if let Some(report) = &mut self.report {
             report.scroll(page);
         }
     }
+}
+
+/// The first row of a list that is shown: the marked row is in sight, and no line below the last one is empty that a row could have.
+pub(super) fn in_sight(top: usize, marked: usize, rows: usize, page: usize) -> usize {
+    let top = top.clamp((marked + 1).saturating_sub(page), marked);
+    top.min(rows.saturating_sub(page))
 }

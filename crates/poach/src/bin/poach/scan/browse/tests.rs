@@ -101,10 +101,11 @@ fn it_fits_any_terminal_and_shows_no_control_character() {
         browser.press(Key::Escape);
         browser.mode = Mode::Browse;
     }
-    // A list longer than the screen follows the mark.
+    // A list longer than the screen follows the mark, and is whole again where there is space for it.
     browser.press(Key::End);
     let lines = shown(&mut browser, 80, 3);
     assert!(!lines[1].contains("large"), "{lines:#?}");
+    assert!(shown(&mut browser, 80, 9)[1].contains("large"));
 }
 
 #[test]
@@ -185,6 +186,20 @@ fn a_question_that_is_longer_than_the_screen_is_gone_through() {
     }
     assert_eq!(shown(&mut browser, 60, 10)[1], "line 0");
     assert_eq!((browser.press(Key::Escape), &browser.mode), (Wish::None, &Mode::Browse));
+    // So are the keys, none of which is cut on a narrow terminal.
+    press(&mut browser, "?");
+    let first = shown(&mut browser, 40, 10);
+    assert!(
+        first[9].contains("more") && !first.iter().any(|line| line.contains('…')),
+        "{first:#?}"
+    );
+    press(&mut browser, "j");
+    assert_eq!(shown(&mut browser, 40, 10)[1], first[2]);
+    browser.press(Key::End);
+    let last = shown(&mut browser, 40, 10);
+    assert!(last[7].starts_with("mouse") && !last[9].contains("more"), "{last:#?}");
+    assert!(!last.iter().any(|line| line.contains('…')), "{last:#?}");
+    assert_eq!((browser.press(Key::Char('?')), &browser.mode), (Wish::None, &Mode::Browse));
 }
 
 #[test]

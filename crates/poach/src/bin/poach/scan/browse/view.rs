@@ -25,19 +25,20 @@ const WITH_BAR: u16 = 60;
 /// The fewest lines that leave room for the tabs.
 const WITH_TABS: u16 = 6;
 
-const HELP: [&str; 21] = [
-    "up down j k   a row    PgUp PgDn Home End",
+/// What the keys do, in lines of 40 columns.
+pub(super) const HELP: [&str; 21] = [
+    "up down j k   a row; PgUp PgDn Home End",
     "Enter right l into a directory",
     "left h        out of it",
-    "Tab S-Tab     the reports; Enter: go there",
+    "Tab S-Tab     a report; Enter: go there",
     "s n c t       order by size, name, count",
-    "              or time; again: turned around",
+    "              or time; again: reversed",
     "/             search in this directory",
     "space  *  U   choose a row, all, none",
     "d             delete, after a question",
-    "x             move to the trash, likewise",
+    "x             to the trash, likewise",
     "u             undo that",
-    "r             look at this directory again",
+    "r             read this directory again",
     "R             scan all of it again",
     "o  y          open it, copy its path",
     "Esc           stop what runs",
@@ -75,8 +76,10 @@ pub(super) fn draw(browser: &mut Browser, look: Look, canvas: &mut Canvas) {
     browser.places.first = list.y;
     browser.scroll();
     match &browser.mode {
-        Mode::Help => lines(&HELP.map(str::to_owned), list, canvas),
-        Mode::Confirm(question) => lines(&question.lines[question.top..], list, canvas),
+        Mode::Help(top) => lines(HELP.iter().skip(*top), list, canvas),
+        Mode::Confirm(question) => {
+            lines(question.lines.iter().skip(question.top), list, canvas);
+        }
         Mode::Browse | Mode::Search if browser.tab > 0 => report(browser, look, list, canvas),
         Mode::Browse | Mode::Search => rows(browser, look, whole, list, canvas),
     }
@@ -89,9 +92,9 @@ pub(super) fn draw(browser: &mut Browser, look: Look, canvas: &mut Canvas) {
     }
 }
 
-fn lines(lines: &[String], area: Area, canvas: &mut Canvas) {
-    for (line, y) in lines.iter().zip(area.y..area.bottom()) {
-        let line = cut(line, usize::from(area.width));
+fn lines(lines: impl Iterator<Item = impl AsRef<str>>, area: Area, canvas: &mut Canvas) {
+    for (line, y) in lines.zip(area.y..area.bottom()) {
+        let line = cut(line.as_ref(), usize::from(area.width));
         canvas.put(area.x, y, area.right(), &line, Style::PLAIN);
     }
 }
@@ -203,7 +206,10 @@ fn foot(browser: &Browser, width: usize) -> String {
     }
     let text = match &browser.mode {
         Mode::Search => format!("/{}", escape(browser.search.as_bytes())),
-        Mode::Help => "any key: back".to_owned(),
+        Mode::Help(top) => {
+            let more = if HELP.len() > top + browser.page { "   down: more" } else { "" };
+            format!("any other key: back{more}")
+        }
         Mode::Confirm(question) => {
             let act = match question.act {
                 Act::Delete => "delete",

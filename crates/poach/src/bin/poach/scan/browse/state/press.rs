@@ -7,6 +7,7 @@ use poach_scan::survey::Report;
 use super::{Browser, Key, Level, Mode, Wish};
 use crate::scan::browse::names::Names;
 use crate::scan::browse::row::Act;
+use crate::scan::browse::view::HELP;
 
 impl Browser {
     fn order_by(&mut self, order: Order) {
@@ -141,32 +142,25 @@ impl Browser {
                 self.type_search(key);
                 Wish::None
             }
-            Mode::Help => {
-                self.mode = Mode::Browse;
+            Mode::Help(top) => {
+                match scrolled(key, *top, HELP.len(), self.page) {
+                    Some(scrolled) => *top = scrolled,
+                    None => self.mode = Mode::Browse,
+                }
                 Wish::None
             }
             Mode::Confirm(question) => {
-                let page = self.page.max(1);
-                let last = question.lines.len().saturating_sub(page);
-                let top = match key {
-                    Key::Up | Key::Char('k') => question.top.saturating_sub(1),
-                    Key::Down | Key::Char('j') => question.top + 1,
-                    Key::PageUp => question.top.saturating_sub(page),
-                    Key::PageDown => question.top + page,
-                    Key::Home => 0,
-                    Key::End => last,
-                    Key::Click(..) => question.top,
-                    Key::Char('y') => {
+                match scrolled(key, question.top, question.lines.len(), self.page) {
+                    Some(top) => question.top = top,
+                    None if matches!(key, Key::Click(..)) => {}
+                    None => {
                         self.mode = Mode::Browse;
-                        return Wish::Carry;
-                    }
-                    _ => {
-                        self.mode = Mode::Browse;
+                        if key == Key::Char('y') {
+                            return Wish::Carry;
+                        }
                         "nothing was done".clone_into(&mut self.message);
-                        return Wish::None;
                     }
-                };
-                question.top = top.min(last);
+                }
                 Wish::None
             }
         }
@@ -207,7 +201,7 @@ impl Browser {
             Key::Char('c') => self.order_by(Order::Entries),
             Key::Char('t') => self.order_by(Order::Time),
             Key::Char('/') if self.tab == 0 => self.mode = Mode::Search,
-            Key::Char('?') => self.mode = Mode::Help,
+            Key::Char('?') => self.mode = Mode::Help(0),
             Key::Char('R') => return Wish::Rescan,
             Key::Char('r') => return Wish::Renew,
             Key::Char('d') => return Wish::Plan(Act::Delete),
@@ -267,4 +261,20 @@ impl Browser {
         self.marked = 0;
         self.list();
     }
+}
+
+/// The first line that is shown of a text that is longer than the screen, after a key; nothing, if the key does not go through it.
+fn scrolled(key: Key, top: usize, lines: usize, page: usize) -> Option<usize> {
+    let page = page.max(1);
+    let last = lines.saturating_sub(page);
+    let top = match key {
+        Key::Up | Key::Char('k') => top.saturating_sub(1),
+        Key::Down | Key::Char('j') => top + 1,
+        Key::PageUp => top.saturating_sub(page),
+        Key::PageDown => top + page,
+        Key::Home => 0,
+        Key::End => last,
+        _ => return None,
+    };
+    Some(top.min(last))
 }
