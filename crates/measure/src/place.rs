@@ -188,6 +188,7 @@ mod system {
 mod system {
     use super::CannotPlace;
 
+    #[expect(clippy::unnecessary_wraps, reason = "Linux may refuse to say")]
     pub(super) fn allowed() -> Result<Vec<usize>, CannotPlace> {
         let count = std::thread::available_parallelism().map_or(1, Into::into);
         Ok((0..count).collect())

@@ -196,5 +196,7 @@ fn path(bytes: Vec<u8>) -> PathBuf {
 
 #[cfg(not(unix))]
 fn path(bytes: Vec<u8>) -> PathBuf {
-    String::from_utf8_lossy(&bytes).into_owned().into()
+    use std::string::FromUtf8Error;
+    let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    String::from_utf8(bytes).unwrap_or_else(lossy).into()
 }

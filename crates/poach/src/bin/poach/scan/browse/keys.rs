@@ -69,6 +69,7 @@ fn has_event(readable: bool) -> io::Result<bool> {
 
 /// The console forgets nothing.
 #[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "a terminal may be gone when it is asked")]
 fn has_event(readable: bool) -> io::Result<bool> {
     Ok(readable)
 }
