@@ -150,6 +150,10 @@ fn arguments_that_make_no_sense_are_2_and_named() {
         assert!(said.contains(named), "{arguments:?}: {said}");
         assert!(output.stdout.is_empty());
     }
+    // Once is enough.
+    let output = poach(&["--exclude", "["], Path::new("."));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr).matches("unclosed").count(), 1, "{}", text(&output.stderr));
 }
 
 #[test]

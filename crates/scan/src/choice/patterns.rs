@@ -17,10 +17,10 @@ pub struct Patterns {
 #[non_exhaustive]
 pub enum PatternError {
     /// A glob.
-    #[error("{0}")]
+    #[error(transparent)]
     Glob(#[from] globset::Error),
     /// A regular expression.
-    #[error("{0}")]
+    #[error(transparent)]
     Regex(#[from] regex::Error),
 }
 
