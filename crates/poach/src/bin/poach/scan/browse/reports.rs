@@ -82,10 +82,12 @@ impl Page {
         self.marked = self.marked.saturating_add_signed(by).min(last);
     }
 
-    /// Keeps the marked row in sight, below the line of the titles.
+    /// Keeps the marked row in sight, below the line of the titles; with the last one what is said of those that are left out.
     pub(super) fn scroll(&mut self, page: usize) {
         let page = page.saturating_sub(1).max(1);
-        self.top = in_sight(self.top, self.marked, self.section.rows.len(), page);
+        let rows = self.section.rows.len();
+        let below = usize::from(self.section.left_out > 0 && self.marked + 1 == rows && page > 1);
+        self.top = in_sight(self.top, self.marked + below, rows + below, page);
     }
 
     /// Marks the row at a line of the list. Whether it was marked before; nothing, if no row is there.

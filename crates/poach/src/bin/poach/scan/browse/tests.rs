@@ -1,15 +1,22 @@
 use std::fs;
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path};
 use std::thread;
+
+use poach_scan::report::escape;
 
 use super::*;
 
+// Their paths are Unix's.
+#[cfg(unix)]
 mod screenshots;
+
+/// A name that no terminal should get. Windows has none with the character that begins the first.
+const ODD: &str = if cfg!(windows) { "b\u{9b}[31m" } else { "b\x1b[31m" };
 
 fn grown() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory for the test");
     fs::create_dir_all(tree.path().join("large/inner")).expect("directories");
-    fs::create_dir(tree.path().join("b\x1b[31m")).expect("a directory");
+    fs::create_dir(tree.path().join(ODD)).expect("a directory");
     for (name, size) in [("large/inner/x", 300_000), ("large/y", 9000), ("z", 50_000)] {
         fs::write(tree.path().join(name), vec![1; size]).expect("a file");
     }
@@ -45,7 +52,7 @@ fn names(browser: &Browser) -> Vec<&str> {
 fn one_goes_in_and_out_and_stands_where_one_stood() {
     let tree = grown();
     let mut browser = browser(tree.path());
-    assert_eq!(names(&browser), ["large", "z", "b\x1b[31m"]);
+    assert_eq!(names(&browser), ["large", "z", ODD]);
     press(&mut browser, "l");
     assert_eq!(names(&browser), ["inner", "y"]);
     press(&mut browser, "l");
@@ -67,7 +74,7 @@ fn the_order_changes_and_turns_and_a_search_keeps_what_matches() {
     let tree = grown();
     let mut browser = browser(tree.path());
     press(&mut browser, "n");
-    assert_eq!(names(&browser), ["b\x1b[31m", "large", "z"]);
+    assert_eq!(names(&browser), [ODD, "large", "z"]);
     assert_eq!(browser.rows[browser.marked].name, b"large", "the mark stays at its row");
     press(&mut browser, "n");
     assert_eq!(names(&browser)[0], "z");
@@ -90,8 +97,12 @@ fn it_fits_any_terminal_and_shows_no_control_character() {
     let tree = grown();
     let mut browser = browser(tree.path());
     let lines = shown(&mut browser, 40, 8);
-    assert!(lines[0].ends_with("KiB") && lines[1].contains("large/"), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.contains(r"b\e[31m/")), "{lines:#?}");
+    assert!(
+        lines[0].ends_with("KiB") && lines[1].contains(&format!("large{MAIN_SEPARATOR}")),
+        "{lines:#?}"
+    );
+    let odd = format!("{}{MAIN_SEPARATOR}", escape(ODD.as_bytes()));
+    assert!(odd.len() > ODD.len() && lines.iter().any(|line| line.contains(&odd)), "{lines:#?}");
     for (width, height) in [(0, 0), (1, 1), (1, 9), (20, 2), (40, 3), (200, 60)] {
         for keys in ["s", "?", " ", "/z", "\u{1b}"] {
             press(&mut browser, keys);
@@ -122,7 +133,14 @@ fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
     assert_eq!(names(&browser), ["y"]);
     fs::remove_dir_all(&a).expect("ours");
     browser.replace(scanned(&[&a, &b]));
-    assert!(browser.rows.iter().any(|row| row.name.ends_with(b"/z")), "{:?}", browser.rows);
+    assert!(
+        browser
+            .rows
+            .iter()
+            .any(|row| Path::new(&*String::from_utf8_lossy(&row.name)).ends_with("z")),
+        "{:?}",
+        browser.rows
+    );
 }
 
 #[cfg(unix)]
@@ -165,7 +183,7 @@ fn a_deletion_says_what_goes_and_wants_a_yes() {
     // The tree without it is the tree of a new walk.
     browser.scan.forget(&outcome.went[0]).expect("it was there");
     browser.changed();
-    assert_eq!(names(&browser), ["z", "b\x1b[31m"]);
+    assert_eq!(names(&browser), ["z", ODD]);
     assert!(plan(&mut browser, Act::Delete, &[]).is_none());
 }
 
@@ -254,7 +272,8 @@ fn a_tab_is_a_report_whose_rows_one_can_go_to_and_choose() {
     assert_eq!(browser.press(Key::Tab), Wish::Report(Report::LargestFiles));
     with_report(&mut browser, Report::LargestFiles);
     let lines = shown(&mut browser, 80, 12);
-    assert!(lines[1].contains("apparent") && lines[2].ends_with("/large/inner/x"), "{lines:#?}");
+    let deep = ["", "large", "inner", "x"].join(MAIN_SEPARATOR_STR);
+    assert!(lines[1].contains("apparent") && lines[2].ends_with(&deep), "{lines:#?}");
     press(&mut browser, " ");
     assert_eq!(browser.chosen.len(), 1);
     // A click at the line of the third file, and another.
@@ -271,6 +290,25 @@ fn a_tab_is_a_report_whose_rows_one_can_go_to_and_choose() {
     let wish = browser.press(Key::Click(columns.start, line));
     assert_eq!((wish, browser.tab), (Wish::Report(Report::ALL[tab - 1]), tab));
     assert_eq!((browser.press(Key::Escape), browser.tab), (Wish::None, 0));
+}
+
+#[test]
+fn a_tab_says_at_its_end_how_many_rows_were_left_out() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    browser.press(Key::BackTab);
+    browser.tab = 2;
+    with_report(&mut browser, Report::LargestFiles);
+    let page = browser.report.as_mut().expect("it was made");
+    page.section.left_out = 7;
+    let rows = page.section.rows.len();
+    assert!(rows >= 3, "{rows}");
+    let first = shown(&mut browser, 80, 6);
+    assert!(first[5].starts_with(&format!("1 of {rows}  ")), "{first:#?}");
+    assert!(!first.iter().any(|line| line.contains("7 more")), "{first:#?}");
+    browser.press(Key::End);
+    let last = shown(&mut browser, 80, 6);
+    assert!(last[3].contains("7 more") && last[5].starts_with(&format!("{rows} of ")), "{last:#?}");
 }
 
 #[cfg(unix)]

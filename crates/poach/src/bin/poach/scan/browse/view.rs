@@ -1,5 +1,7 @@
 //! What the browser looks like: a path, a list, the tabs, a line of keys.
 
+use std::path::MAIN_SEPARATOR_STR;
+
 use crossterm::style::Color;
 use poach_scan::Kind;
 use poach_scan::report::{Look, Measure, Order, count, cut, escape};
@@ -184,7 +186,7 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
         return spans;
     }
     let sign = match row.kind {
-        Kind::Directory => "/",
+        Kind::Directory => MAIN_SEPARATOR_STR,
         Kind::File => "",
         Kind::Symlink => "@",
         Kind::Other => "=",
@@ -223,7 +225,10 @@ fn foot(browser: &Browser, width: usize) -> String {
             format!("{}  ?: help  q: end", browser.progress)
         }
         Mode::Browse if browser.tab > 0 => {
-            "Enter: go there  Left: the tree  ?: help  q: end".to_owned()
+            let rows = browser.report.as_ref().map_or(0, |page| page.section.rows.len());
+            let marked = browser.report.as_ref().map_or(0, |page| page.marked + 1).min(rows);
+            let rows = count(rows as u64);
+            format!("{marked} of {rows}  Enter: go there  Left: the tree  ?: help  q: end")
         }
         Mode::Browse => {
             let place = format!(
