@@ -24,6 +24,8 @@ pub(crate) struct Platform {
     runner: (&'static str, &'static str),
     /// Directories of the crates whose tests run.
     crates: &'static [&'static str],
+    /// Of some packages only these programs of tests; the others are Linux's. `bin` are the unit tests of the package's program.
+    only: &'static [(&'static str, &'static [&'static str])],
     /// Programs of tests, or tests in one as `program::test`, that are left out; the reason.
     left_out: &'static [(&'static str, &'static str)],
     /// Whether the runner is named to the tests, which start themselves by it.
@@ -51,6 +53,7 @@ pub(crate) const AARCH64: Platform = Platform {
     linker: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     runner: ("qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
     crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
+    only: &[],
     left_out: &[
         THREADS_OF_ITS_OWN,
         ("poach-memory seccomp", NO_FILTERS),
@@ -79,6 +82,7 @@ pub(crate) const BIG_ENDIAN: Platform = Platform {
     linker: ("s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu libc6-dev-s390x-cross"),
     runner: ("qemu-s390x -L /usr/s390x-linux-gnu", "qemu-user"),
     crates: &["crates/memory", "crates/deque"],
+    only: &[],
     left_out: &[
         THREADS_OF_ITS_OWN,
         ("poach-memory seccomp", NO_FILTERS),
@@ -92,7 +96,15 @@ pub(crate) const WINE: Platform = Platform {
     target: "x86_64-pc-windows-gnu",
     linker: ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"),
     runner: ("wine", "wine wine64"),
-    crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
+    crates: &[
+        "crates/memory",
+        "crates/deque",
+        "crates/pool",
+        "crates/runtime",
+        "crates/scan",
+        "crates/poach",
+    ],
+    only: &[("poach", &["bin", "windows"])],
     left_out: &[
         MODELS,
         (
@@ -151,7 +163,7 @@ pub(crate) struct Options {
     /// Only this package.
     #[arg(long, short)]
     package: Option<String>,
-    /// Only this program of tests; `lib` is the package's own.
+    /// Only this program of tests; `lib` and `bin` are the package's own.
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
 }
@@ -182,6 +194,9 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
         let mut programs = vec!["lib"];
         let of_package = tests.iter().filter(|test| test.package == *package);
         programs.extend(of_package.map(|test| test.name.as_str()));
+        if let Some((_, only)) = platform.only.iter().find(|(name, _)| name == package) {
+            programs = only.to_vec();
+        }
         for program in programs {
             if options.test.as_deref().is_some_and(|only| only != program) {
                 continue;
@@ -194,7 +209,11 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
                 table.push((label, Row::LeftOut(reason)));
                 continue;
             }
-            let chosen = if program == "lib" { vec!["--lib"] } else { vec!["--test", program] };
+            let chosen = match program {
+                "lib" => vec!["--lib"],
+                "bin" => vec!["--bin", package],
+                _ => vec!["--test", program],
+            };
             let single = format!("{label}::");
             let skipped =
                 platform.left_out.iter().filter_map(|(name, _)| name.strip_prefix(&single));
