@@ -40,16 +40,32 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A number for a file's text: a mutant of another text is another mutant.
+/// A number for a file's code, without comments and tests: a mutant of other code is another mutant.
 pub(crate) fn fingerprint(source: &str) -> String {
     let mut hasher = DefaultHasher::new();
-    source.hash(&mut hasher);
+    super::code(source).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
+}
+
+/// What a line of the journal says.
+#[derive(Clone, Copy)]
+struct Entry {
+    outcome: Outcome,
+    passed: Passed,
+}
+
+/// Which tests a survivor has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Passed {
+    /// None took longer, in seconds.
+    pub(crate) longest: f64,
+    /// They were there at this time, in seconds since 1970.
+    pub(crate) at: f64,
 }
 
 pub(crate) struct Journal {
     file: File,
-    known: HashMap<(String, String), Outcome>,
+    known: HashMap<(String, String), Entry>,
 }
 
 impl Journal {
@@ -63,8 +79,10 @@ impl Journal {
             let outcomes =
                 [Outcome::Caught, Outcome::TimedOut, Outcome::NotRust, Outcome::Survived];
             let outcome = outcomes.into_iter().find(|outcome| outcome.word() == word("outcome"));
+            let seconds = |name: &str| row[name].as_f64().unwrap_or_default();
+            let passed = Passed { longest: seconds("longest"), at: seconds("at") };
             if let Some(outcome) = outcome {
-                known.insert((word("key"), word("source")), outcome);
+                known.insert((word("key"), word("source")), Entry { outcome, passed });
             }
         }
         if let Some(directory) = path.parent() {
@@ -78,13 +96,33 @@ impl Journal {
     }
 
     pub(crate) fn known(&self, key: &str, source: &str) -> Option<Outcome> {
+        self.entry(key, source).map(|entry| entry.outcome)
+    }
+
+    /// What it has passed, if it is a survivor.
+    pub(crate) fn passed(&self, key: &str, source: &str) -> Option<Passed> {
+        let entry = self.entry(key, source)?;
+        (entry.outcome == Outcome::Survived).then_some(entry.passed)
+    }
+
+    fn entry(&self, key: &str, source: &str) -> Option<Entry> {
         self.known.get(&(key.to_owned(), source.to_owned())).copied()
     }
 
-    pub(crate) fn note(&mut self, key: &str, source: &str, outcome: Outcome) -> Result<()> {
-        let row = json!({ "key": key, "source": source, "outcome": outcome.word() });
+    pub(crate) fn note(
+        &mut self,
+        key: &str,
+        source: &str,
+        outcome: Outcome,
+        passed: Passed,
+    ) -> Result<()> {
+        let mut row = json!({ "key": key, "source": source, "outcome": outcome.word() });
+        if outcome == Outcome::Survived {
+            row["longest"] = passed.longest.into();
+            row["at"] = passed.at.into();
+        }
         writeln!(self.file, "{row}").context("could not write to the journal")?;
-        self.known.insert((key.to_owned(), source.to_owned()), outcome);
+        self.known.insert((key.to_owned(), source.to_owned()), Entry { outcome, passed });
         Ok(())
     }
 }
@@ -122,8 +160,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/journal.jsonl");
         let mut journal = Journal::open(&path).unwrap();
-        journal.note("a", "1", Outcome::Caught).unwrap();
-        journal.note("b", "1", Outcome::Survived).unwrap();
+        let (none, passed) = (Passed::default(), Passed { longest: 0.5, at: 7.0 });
+        journal.note("a", "1", Outcome::Caught, none).unwrap();
+        journal.note("b", "1", Outcome::Survived, passed).unwrap();
         drop(journal);
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"key\":\"c\",\"sour");
@@ -132,9 +171,19 @@ mod tests {
         assert_eq!(journal.known("a", "1"), Some(Outcome::Caught));
         assert_eq!(journal.known("b", "1"), Some(Outcome::Survived));
         assert_eq!(journal.known("a", "2"), None);
-        journal.note("c", "1", Outcome::TimedOut).unwrap();
+        assert_eq!((journal.passed("a", "1"), journal.passed("b", "1")), (None, Some(passed)));
+        journal.note("c", "1", Outcome::TimedOut, none).unwrap();
         drop(journal);
         assert_eq!(Journal::open(&path).unwrap().known("c", "1"), Some(Outcome::TimedOut));
+    }
+
+    #[test]
+    fn comments_and_tests_are_no_code() {
+        let one = fingerprint("fn f() { a.b(); }");
+        let two = "//! what\n/// why\nfn f() {\n    a.b(); // how\n}\n#[cfg(test)]\nmod tests { fn g() {} }\n";
+        assert_eq!(one, fingerprint(two));
+        assert_ne!(one, fingerprint("fn f() { a.c(); }"));
+        assert_ne!(fingerprint("#[cold] fn f() {}"), fingerprint("fn f() {}"));
     }
 
     #[test]

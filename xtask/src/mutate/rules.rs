@@ -39,6 +39,39 @@ pub(crate) fn mutants(path: &str, source: &str) -> Result<Vec<Mutant>> {
     Ok(mutants.collect())
 }
 
+/// The tokens of a file that are code: no comments, and nothing for tests alone. The text itself if it is not Rust.
+pub(crate) fn code(source: &str) -> String {
+    fn kept(stream: TokenStream) -> TokenStream {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let (mut at, mut kept_tokens) = (0, Vec::new());
+        while at < tokens.len() {
+            // An inner attribute has a `!` before its brackets.
+            let inner = usize::from(mark(tokens.get(at + 1)) == '!');
+            if mark(tokens.get(at)) == '#'
+                && let Some(TokenTree::Group(group)) = tokens.get(at + 1 + inner)
+            {
+                let text = group.stream().to_string().replace(' ', "");
+                let for_tests = is_for_tests(&text);
+                if text.starts_with("doc=") || for_tests {
+                    at += 2 + inner;
+                    at += if for_tests { item_length(&tokens[at..]) } else { 0 };
+                    continue;
+                }
+            }
+            kept_tokens.push(match &tokens[at] {
+                TokenTree::Group(group) => {
+                    TokenTree::Group(Group::new(group.delimiter(), kept(group.stream())))
+                }
+                token => token.clone(),
+            });
+            at += 1;
+        }
+        kept_tokens.into_iter().collect()
+    }
+    TokenStream::from_str(source)
+        .map_or_else(|_| source.to_owned(), |stream| kept(stream).to_string())
+}
+
 struct Finder<'a> {
     source: &'a str,
     found: Vec<Found>,
@@ -63,6 +96,11 @@ fn mark(token: Option<&TokenTree>) -> char {
         Some(TokenTree::Punct(mark)) => mark.as_char(),
         _ => ' ',
     }
+}
+
+/// Whether an attribute, written without blanks, leaves its item to tests.
+fn is_for_tests(attribute: &str) -> bool {
+    ["cfg(test)", "cfg(all(test,", "cfg(doctest)"].iter().any(|it| attribute.contains(it))
 }
 
 fn is_block(token: &TokenTree) -> bool {
@@ -107,7 +145,7 @@ impl Finder<'_> {
             {
                 let text = group.stream().to_string().replace(' ', "");
                 at += 2;
-                if text.contains("cfg(test)") || text.contains("cfg(doctest)") {
+                if is_for_tests(&text) {
                     at += item_length(&tokens[at..]);
                 }
                 continue;
@@ -181,7 +219,11 @@ impl Finder<'_> {
             return;
         }
         let rest = &tokens[at + 1..];
-        let Some(length) = rest.iter().position(is_block) else { return };
+        // `unsafe { .. }` and `const { .. }` may be part of a condition.
+        let inner =
+            |at: usize| at > 0 && matches!(ident(rest.get(at - 1)).as_str(), "unsafe" | "const");
+        let length = (0..rest.len()).find(|at| is_block(&rest[*at]) && !inner(*at));
+        let Some(length) = length else { return };
         let condition = &rest[..length];
         if condition.is_empty() || condition.iter().any(|token| ident(Some(token)) == "let") {
             return;
@@ -243,8 +285,8 @@ impl Finder<'_> {
         let mut start = 0;
         for at in 0..tokens.len() {
             if is_block(&tokens[at]) {
-                // `if .. { }` and the like end a statement without a sign; a closure's block does not.
-                if mark(tokens.get(at + 1)) != ';' && mark(tokens.get(at + 1)) != '.' {
+                // `if .. { }` and the like end a statement without a sign; a closure's block and a pattern's do not.
+                if !matches!(mark(tokens.get(at + 1)), ';' | '.' | '=') {
                     (start, stores) = (at + 1, None);
                 }
                 continue;
@@ -384,6 +426,7 @@ mod tests {
         has(two, "stores swapped", &format!("{} -> {swapped}", two.replace('\n', " ")));
         assert!(of("a.store(1, Relaxed);\nlet x = 2;\nb.store(2, Relaxed);").len() == 2);
         assert!(of("let x = 1; return x;").is_empty());
+        assert!(of("let Self { x } = *self;").is_empty());
         assert!(of("debug_assert!(a < b); assert_eq!(a + 1, b);").is_empty());
     }
 
@@ -391,6 +434,7 @@ mod tests {
     fn conditions_are_negated_and_off_by_one() {
         has("if a.b() { c }", "negated", "a.b() -> !(a.b())");
         has("while a { c }", "negated", "a -> !(a)");
+        has("if unsafe { a } { c }", "negated", "unsafe { a } -> !(unsafe { a })");
         has("if a < b { c }", "comparison", "< -> <=");
         has("let x = a == b;", "comparison", "== -> !=");
         has("let x = a >= b;", "comparison", ">= -> >");
@@ -407,6 +451,8 @@ mod tests {
         let all = mutants("f.rs", source).expect("Rust");
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!(all[0].key, "f.rs: negated: fn g() { if a { b } }");
+        let source = "#[cfg(all(test, unix))]\nmod t { fn f() { a.b(); } }\nfn g() { d.e(); }\n";
+        assert_eq!(mutants("f.rs", source).expect("Rust").len(), 1);
         let source = "macro_rules! m { (a) => { b.c(); }; }\nfn g() { d.e(); }\n";
         let all = mutants("f.rs", source).expect("Rust");
         assert_eq!(all.len(), 1, "{all:?}");

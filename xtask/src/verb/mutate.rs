@@ -7,6 +7,7 @@
 //! not changed is not tried twice.
 
 mod together;
+mod trial;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::mutate::journal::{Journal, Outcome, equivalents, fingerprint};
+use crate::mutate::journal::{Journal, Outcome, Passed, equivalents, fingerprint};
 use crate::mutate::{Mutant, mutants};
 use crate::workspace;
 
@@ -50,7 +51,7 @@ pub(crate) struct Options {
     /// Try those that have survived once more: what tests are added for.
     #[arg(long)]
     again: bool,
-    /// Stop after so many minutes; the next run goes on from there.
+    /// Stop after so many minutes; the next run goes on from there. With 0, print what is known already.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
     /// Leave out tests that take longer than so many seconds.
@@ -76,7 +77,11 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 struct Case {
     path: String,
     source: String,
+    /// Of its code.
+    fingerprint: String,
     mutant: Mutant,
+    /// Whether it has an argument why nothing can notice it.
+    explained: bool,
     /// Whether it is to be tried, and not there for the build alone.
     asked: bool,
 }
@@ -89,13 +94,15 @@ impl Case {
 
     /// Whether there is anything to find out about it; a survivor counts if it is to be tried `again`.
     fn is_open(&self, journal: &Journal, again: bool) -> bool {
-        let known = journal.known(&self.mutant.key, &fingerprint(&self.source));
-        self.asked && (known.is_none() || again && known == Some(Outcome::Survived))
+        let known = journal.known(&self.mutant.key, &self.fingerprint);
+        let again = again && !self.explained && known == Some(Outcome::Survived);
+        self.asked && (known.is_none() || again)
     }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = workspace::root();
+    let same = equivalents(&std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap_or_default())?;
     let mut cases = Vec::new();
     let mut paths = files(&root)?;
     for path in &options.file {
@@ -107,11 +114,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let source = std::fs::read_to_string(root.join(&path))
             .with_context(|| format!("could not read {path}"))?;
         let asked = options.file.is_empty() || options.file.contains(&path);
+        let fingerprint = fingerprint(&source);
         for mutant in mutants(&path, &source)? {
-            cases.push(Case { path: path.clone(), source: source.clone(), mutant, asked });
+            let (path, source) = (path.clone(), source.clone());
+            let fingerprint = fingerprint.clone();
+            let explained = same.contains_key(&mutant.key);
+            cases.push(Case { path, source, fingerprint, mutant, explained, asked });
         }
     }
-    let same = equivalents(&std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap_or_default())?;
     let gone = same.keys().find(|key| !cases.iter().any(|case| case.mutant.key == **key));
     if let Some(key) = gone {
         bail!("{EQUIVALENTS} names a mutant that does not exist any more: {key}");
@@ -133,7 +143,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let scratch = workspace::target_directory()?.join("mutate");
     let mut journal = Journal::open(&scratch.join("journal.jsonl"))?;
     let timeout = Duration::from_secs(options.timeout);
-    if options.alone {
+    if options.minutes == Some(0) {
+        cases.retain(|case| case.asked);
+    } else if options.alone {
         judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
         cases.retain(|case| case.asked);
     } else {
@@ -265,7 +277,12 @@ fn judge(
                         let change = case.mutant.change(&case.source);
                         println!("{}/{count} {path}:{line}: {change}: {outcome}", place + 1);
                         let mut journal = journal.lock().expect("nobody panics with it");
-                        journal.note(&case.mutant.key, &fingerprint(&case.source), outcome)?;
+                        journal.note(
+                            &case.mutant.key,
+                            &case.fingerprint,
+                            outcome,
+                            Passed::default(),
+                        )?;
                     }
                 })
             })
@@ -333,8 +350,9 @@ fn report(
         let mut untried = 0;
         for case in cases.iter().filter(|case| case.path == path) {
             let key = &case.mutant.key;
-            match journal.known(key, &fingerprint(&case.source)) {
+            match journal.known(key, &case.fingerprint) {
                 Some(Outcome::NotRust) => continue,
+                None if case.explained => equal += 1,
                 None => untried += 1,
                 Some(Outcome::Caught) => caught += 1,
                 Some(Outcome::TimedOut) => late += 1,
@@ -384,7 +402,9 @@ mod tests {
             .map(|mutant| Case {
                 path: path.clone(),
                 source: source.to_owned(),
+                fingerprint: fingerprint(source),
                 mutant,
+                explained: false,
                 asked: true,
             })
             .collect();

@@ -1,23 +1,27 @@
 //! All mutants of the judged crates in one build, each tried by the tests that come to it.
 //!
-//! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then tried by those tests alone, the
-//! one that has caught the last mutant first and then the short ones first, until one fails. Each row of the model checker is a
+//! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then tried by those tests alone, until
+//! one fails ([`trial`](super::trial)). Each row of the model checker is a
 //! test like others. What was found out stands in the scratch directory: a later run builds nothing that has not changed, and
 //! runs no test again whose program is the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::{Case, Journal, Outcome, fingerprint, wait};
+use super::trial::Trials;
+use super::{Case, Journal, wait};
 use crate::mutate::Mutant;
+use crate::mutate::journal::Passed;
 use crate::mutate::together::{Woven, module, weave};
 use crate::published::write;
 use crate::workspace;
@@ -26,9 +30,6 @@ use crate::workspace;
 const ROUNDS: usize = 12;
 /// A test that takes longer tries no mutants.
 const LONGEST: Duration = Duration::from_secs(60);
-/// What a test may take beyond twenty times what it took before.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// Runs the checker's rows.
 const ROWS: &str = "rows";
 /// Its package.
@@ -56,38 +57,53 @@ impl Limits {
 
 /// One test, or one row of the checker.
 #[derive(Clone)]
-struct Test {
-    program: PathBuf,
-    package: String,
-    name: String,
-    took: Duration,
-    reaches: HashSet<usize>,
+pub(super) struct Test {
+    pub(super) program: PathBuf,
+    /// The program's content.
+    build: String,
+    pub(super) package: String,
+    pub(super) name: String,
+    pub(super) took: Duration,
+    /// When that was measured, in seconds since 1970.
+    pub(super) at: f64,
+    pub(super) reaches: HashSet<usize>,
     /// Whether it passes without a mutant, within the time that a test may take.
     good: bool,
 }
 
 impl Test {
-    fn command(&self, copy: &Path) -> Command {
+    /// Runs this test, and others of the same program.
+    pub(super) fn command(&self, copy: &Path, others: &[&Test]) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(copy.join("crates").join(self.package.trim_start_matches("poach-")));
         command.env("CARGO_MANIFEST_DIR", copy.join("crates").join(&self.package[6..]));
+        command.env("RUST_BACKTRACE", "0");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if self.package == CHECKER {
-            command.arg(&self.name);
-        } else {
-            command.args(["--exact", &self.name, "--test-threads=1"]);
+        if self.package != CHECKER {
+            command.args(["--exact", "--test-threads=1"]);
         }
+        command.arg(&self.name).args(others.iter().map(|test| &test.name));
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
     }
 
+    /// Whether it runs code in a memory that is a model: by its name (CONTRIBUTING.md, "Tests"), or one of a library's own.
+    pub(super) fn is_model(&self) -> bool {
+        let stem = self.program.file_name().unwrap_or_default().to_string_lossy();
+        let library = stem.starts_with(&self.package.replace('-', "_"));
+        self.package == CHECKER || stem.starts_with("model_") || library
+    }
+
     /// What tells this test from others and from itself when its program has changed.
     fn key(&self) -> String {
-        let changed = std::fs::metadata(&self.program).and_then(|it| it.modified()).ok();
-        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        format!("{} {:?} {}", self.program.display(), changed.unwrap_or_default(), self.name)
+        format!("{} {} {}", self.program.display(), self.build, self.name)
     }
+}
+
+/// The time, in seconds since 1970.
+pub(super) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 fn cargo(copy: &Path, target: &Path) -> Command {
@@ -226,11 +242,14 @@ fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
             list.args(["--list", "--format=terse"]);
         }
         let output = list.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&std::fs::read(&program)?);
+        let build = format!("{:016x}", hasher.finish());
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let name = line.strip_suffix(": test").unwrap_or(line).to_owned();
-            let (program, package) = (program.clone(), package.clone());
-            let (took, reaches) = (Duration::ZERO, HashSet::new());
-            tests.push(Test { program, package, name, took, reaches, good: false });
+            let (program, package, build) = (program.clone(), package.clone(), build.clone());
+            let (took, at, reaches) = (Duration::ZERO, 0.0, HashSet::new());
+            tests.push(Test { program, build, package, name, took, at, reaches, good: false });
         }
     }
     Ok(tests)
@@ -279,6 +298,7 @@ fn measured(
     for mut test in tests {
         let row = known.get(&test.key()).unwrap_or(&Value::Null);
         test.took = Duration::from_secs_f64(row["seconds"].as_f64().unwrap_or_default());
+        test.at = row["at"].as_f64().unwrap_or_default();
         let reaches = row["reaches"].as_array().into_iter().flatten();
         test.reaches = reaches.filter_map(|number| Some(number.as_u64()? as usize)).collect();
         test.good = row["good"] == true;
@@ -294,7 +314,7 @@ fn measured(
         let list = scratch.join(format!("reached-{job}"));
         let _ = std::fs::remove_file(&list);
         let started = Instant::now();
-        let mut command = test.command(copy);
+        let mut command = test.command(copy, &[]);
         command.env("POACH_MUTANTS_REACHED", &list);
         test.good = command
             .spawn()
@@ -302,8 +322,10 @@ fn measured(
         test.took = started.elapsed();
         let reached = std::fs::read_to_string(&list).unwrap_or_default();
         test.reaches = reached.lines().filter_map(|line| line.parse().ok()).collect();
+        test.at = now();
         let row = json!({
             "test": test.key(),
+            "at": test.at,
             "seconds": test.took.as_secs_f64(),
             "reaches": test.reaches,
             "good": test.good,
@@ -366,36 +388,26 @@ pub(super) fn judge(
         .map(|(place, case)| (place + 1, case))
         .filter(|(number, case)| !left_out.contains(number) && case.is_open(journal, limits.again))
         .collect();
+    // What has an argument comes last: nothing notices it, after all the tests have run.
     let rank = |case: &Case| limits.first.iter().position(|path| *path == case.path);
-    open.sort_by_key(|(_, case)| rank(case));
-    let (journal, last) = (Mutex::new(journal), Mutex::new(None));
+    open.sort_by_key(|(_, case)| (case.explained, rank(case)));
+    let trials = Trials::new(&copy, tests);
+    let (started, tried) = (Instant::now(), AtomicUsize::new(0));
+    let journal = Mutex::new(journal);
     each(&open, limits, |_, &(number, case)| {
-        let started = Instant::now();
-        let mut outcome = Outcome::Survived;
-        let mut by = String::new();
-        let first = *last.lock().expect("nobody panics with it");
-        let order = first.into_iter().chain((0..tests.len()).filter(|at| Some(*at) != first));
-        for at in order {
-            let test: &Test = &tests[at];
-            if !test.reaches.contains(&number) {
-                continue;
-            }
-            let mut command = test.command(&copy);
-            command.env("POACH_MUTANT", number.to_string());
-            let mut child = command.spawn().context("a test could not be started")?;
-            outcome = match wait(&mut child, test.took * 20 + GRACE)? {
-                Some(true) => continue,
-                Some(false) => Outcome::Caught,
-                None => Outcome::TimedOut,
-            };
-            by = format!(" by {} {}", test.package, test.name);
-            *last.lock().expect("nobody panics with it") = Some(at);
-            break;
-        }
+        let begun = Instant::now();
+        let (key, source) = (&case.mutant.key, &case.fingerprint);
+        let before = journal.lock().expect("nobody panics with it").passed(key, source);
+        let passed = Passed { longest: limits.longest.as_secs_f64(), at: now() };
+        let (outcome, by) = trials.attempt(number, case, before)?;
+        tried.fetch_add(1, Relaxed);
         let (path, line) = (&case.path, case.mutant.line);
-        let (change, seconds) = (case.mutant.change(&case.source), started.elapsed().as_secs_f64());
+        let (change, seconds) = (case.mutant.change(&case.source), begun.elapsed().as_secs_f64());
         println!("{number}/{} {path}:{line}: {change}: {outcome}{by}, {seconds:.1} s", cases.len());
         let mut journal = journal.lock().expect("nobody panics with it");
-        journal.note(&case.mutant.key, &fingerprint(&case.source), outcome)
-    })
+        journal.note(key, source, outcome, passed)
+    })?;
+    let (tried, minutes) = (tried.into_inner(), started.elapsed().as_secs_f64() / 60.0);
+    eprintln!("mutate: {tried} tried in {minutes:.1} minutes");
+    Ok(())
 }
