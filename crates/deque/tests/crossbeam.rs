@@ -37,6 +37,22 @@ fn thieves_take_the_oldest_from_either() {
 }
 
 #[test]
+fn a_batch_for_which_there_is_no_room_makes_a_ring_grow() {
+    for new in [Worker::new_fifo, Worker::new_lifo] {
+        for room in 0..20 {
+            let (worker, injector) = (filled(new(), 64 - room), Injector::new());
+            (101..=163).for_each(|task| injector.push(task));
+            assert_eq!(injector.steal_batch(&worker), Success(()));
+            let taken = 63 - injector.len();
+            let mut seen: Vec<_> = std::iter::from_fn(|| worker.pop()).collect();
+            seen.sort_unstable();
+            let all: Vec<_> = (1..=64 - room).chain(101..101 + taken as u32).collect();
+            assert_eq!(seen, all, "with room for {room}");
+        }
+    }
+}
+
+#[test]
 fn an_injector_is_first_in_first_out() {
     let injector = Injector::default();
     (1..=3).for_each(|task| injector.push(task));

@@ -86,3 +86,24 @@ fn thep_at_the_last_task() {
 fn thep_by_its_echo_alone() {
     play(|| Thep::<u64, _, Loom>::starting_at(Unbounded, 2, 0).unwrap(), LAST, 1, 1, true);
 }
+
+fn thep() -> Thep<u64, Full, Loom> {
+    Thep::starting_at(Full, 2, 0).unwrap()
+}
+
+/// The second thief may look before the second push, and come to the lock after the first thief.
+#[test]
+fn thep_with_two_thieves() {
+    play(thep, &[Do::Push, Do::Push], 2, 1, true);
+}
+
+/// The tail by which a thief takes a task may be one that a pop of the task above has left.
+#[test]
+fn thep_takes_the_task_below_one_that_was_popped() {
+    play(thep, MEET, 1, 1, true);
+}
+
+#[test]
+fn thep_by_its_echo_takes_the_task_below_one_that_was_popped() {
+    play(|| Thep::<u64, _, Loom>::starting_at(Unbounded, 2, 0).unwrap(), MEET, 1, 1, true);
+}

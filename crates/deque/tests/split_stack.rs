@@ -1,8 +1,10 @@
 //! The direct task stack, one thread at a time: order, limits, requests, and what is left when
 //! thieves have been there.
 
-use poach_deque::split::{Claim, Head, MAX_SLOTS, Popped, PushError, Stack, StackError, Status};
-use poach_memory::{Machine, Ordering};
+use poach_deque::split::{
+    Claim, Head, MAX_SLOTS, Popped, PushError, Pushed, Stack, StackError, Status,
+};
+use poach_memory::{Machine, Memory, Ordering};
 
 #[repr(align(8))]
 struct Descriptor;
@@ -113,6 +115,12 @@ fn a_request_is_met_at_the_next_push() {
     assert_eq!(stack.shared(), 0);
     assert_eq!(pop(head), Popped::Own);
     assert_eq!(stack.counts(), (1, 0));
+    // The next task that is stolen from it is not done before its thief says so.
+    let above = push(head, 7).unwrap();
+    // SAFETY: one thread, and the topmost head.
+    assert!(unsafe { above.share() });
+    let stolen = stack.steal().unwrap();
+    assert_eq!(stolen.slot().status().load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -173,6 +181,48 @@ fn a_request_with_nothing_to_share_waits_for_a_push() {
     let _ = above;
     push(head, 2).unwrap();
     assert_eq!(stack.shared(), 1);
+}
+
+/// Pushes so far that [`Head::push_at_limit`] would have to follow; the head of that task.
+fn push_to_limit(mut head: Head<Machine>) -> Head<Machine> {
+    let task = 7_u64;
+    loop {
+        // SAFETY: one thread; the callers pop nothing, and u64 is Copy.
+        match unsafe { head.push_below_limit(descriptor(), &raw const task) } {
+            Pushed::Above(above) => head = above,
+            Pushed::AtLimit => return head,
+            Pushed::Occupied => panic!("the topmost head's slot is free"),
+        }
+    }
+}
+
+/// A thief looks between the two halves of a push.
+#[test]
+fn a_thief_sees_the_task_of_a_push_under_way_but_none_that_will_be_refused() {
+    if !Machine::asymmetric() {
+        return;
+    }
+    let steal_all = |stack: &Stack<Machine>| while stack.steal().is_ok() {};
+    // At the last slot that is ready.
+    let stack = Stack::<Machine>::new(200, ()).unwrap();
+    let last = push_to_limit(bottom(&stack));
+    assert!(last.depth() > 0 && last.depth() < 199);
+    // SAFETY: one thread, and what is below is pushed.
+    assert!(unsafe { last.share() });
+    steal_all(&stack);
+    assert!(stack.has_private_tasks());
+    // SAFETY: it was pushed so far.
+    assert!(unsafe { last.push_at_limit() }.is_ok());
+    // In the slot beyond the last one.
+    let stack = Stack::<Machine>::new(1, ()).unwrap();
+    let one = push(bottom(&stack), 1).unwrap();
+    // SAFETY: one thread, and the topmost head.
+    assert!(unsafe { one.share() });
+    steal_all(&stack);
+    let spare = push_to_limit(one);
+    assert_eq!((spare.depth(), stack.has_private_tasks()), (1, false));
+    // SAFETY: it was pushed so far.
+    assert_eq!(unsafe { spare.push_at_limit() }.err(), Some(PushError::Full { slots: 1 }));
 }
 
 #[test]

@@ -98,6 +98,67 @@ macro_rules! flavours {
 
             /// It pushes, pops, and fills the queue: each task is in the queue or dropped, once.
             #[test]
+            fn an_extend_adds_what_there_is_room_for_and_shows_it_to_thieves() {
+                for before in 0..9 {
+                    for asked in 0..10 {
+                        let (worker, dest) = (Worker::new(8), Worker::new(8));
+                        (0..before).for_each(|task| worker.push(task).unwrap());
+                        let mut tasks = before..before + asked;
+                        worker.extend(&mut tasks);
+                        let all = (before + asked).min(8);
+                        assert_eq!(tasks.start, all, "{before} and then {asked}");
+                        assert_eq!(worker.spare_capacity(), 8 - all as usize);
+                        if all > 0 {
+                            assert_eq!(worker.stealer().steal(&dest, |count| count), Ok(all as usize));
+                            assert_eq!(rest(&dest), in_order((0..all).collect()));
+                        }
+                        assert_eq!(rest(&worker), []);
+                    }
+                }
+            }
+
+            #[test]
+            fn an_iterator_may_push_to_the_queue_that_it_extends() {
+                for pushes_at in 0..6 {
+                    let (worker, dest) = (Worker::new(16), Worker::new(16));
+                    let tasks = (0..6).inspect(|task| {
+                        if *task == pushes_at {
+                            worker.push(100).unwrap();
+                        }
+                    });
+                    worker.extend(tasks);
+                    assert_eq!(worker.stealer().steal(&dest, |count| count), Ok(7));
+                    let mut all = rest(&dest);
+                    all.sort_unstable();
+                    assert_eq!(all, [0, 1, 2, 3, 4, 5, 100]);
+                }
+                // What it has pushed takes room.
+                let worker = Worker::new(8);
+                let mut tasks = (0..20).inspect(|task| {
+                    if *task == 0 {
+                        worker.push(100).unwrap();
+                    }
+                });
+                worker.extend(&mut tasks);
+                assert_eq!((tasks.next(), worker.spare_capacity()), (Some(7), 0));
+            }
+
+            #[test]
+            fn an_extend_answers_a_thief_that_found_nothing() {
+                let (worker, dest) = (Worker::new(8), Worker::new(8));
+                let thief = worker.stealer();
+                for _ in 0..100 {
+                    worker.extend(0..4);
+                    assert_eq!(rest(&worker).len(), 4);
+                    assert_eq!(thief.steal(&dest, |count| count), Err(StealError::Empty));
+                    worker.extend(0..4);
+                    assert!(thief.steal(&dest, |count| count).is_ok());
+                    rest(&dest);
+                    rest(&worker);
+                }
+            }
+
+            #[test]
             fn an_iterator_may_use_the_queue_that_it_extends() {
                 for uses in [3, 2, 1] {
                     let (alive, worker) = (Arc::new(()), Worker::new(8));

@@ -57,3 +57,17 @@ pub(crate) fn check_capacity(capacity: usize) -> Result<(), CapacityError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_capacity_may_be_had_and_no_larger_one() {
+        assert_eq!(check_capacity(MAX_CAPACITY), Ok(()));
+        assert_eq!(
+            check_capacity(2 * MAX_CAPACITY),
+            Err(CapacityError::TooLarge(2 * MAX_CAPACITY))
+        );
+    }
+}

@@ -258,3 +258,47 @@ impl<M: Memory> Sharing<M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use poach_memory::Machine;
+
+    use super::*;
+
+    /// A request that is never raised.
+    struct Never;
+
+    impl SplitRequest for Never {
+        type Place = u32;
+
+        fn is_asked(&self) -> bool {
+            false
+        }
+
+        fn ask(&self) {}
+
+        fn ask_again(&self) {}
+
+        fn stop_pops(&self) {}
+
+        fn take_down(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn an_exposure_that_finds_nothing_any_more_is_in_vain_and_the_next_is_not() {
+        if !Machine::asymmetric() {
+            return;
+        }
+        let sharing = Sharing::<Machine>::new(0);
+        // The owner pops its task between the thief's first look and the second.
+        let tasks = Cell::new(1);
+        assert_eq!(sharing.expose(&Never, |_| tasks.replace(0)), Exposure::Vain);
+        assert!(sharing.has_private_tasks(|_| 1));
+        assert_eq!(sharing.expose(&Never, |_| 1), Exposure::Done);
+        assert_eq!(sharing.bounds.shared(), 1);
+    }
+}

@@ -30,7 +30,7 @@ mod system {
     const RESIDENT: usize = PAGE;
 
     /// No larger stack is kept: the largest that a pool makes of its own accord.
-    const LARGEST: usize = (64 << 20) + PAGE;
+    pub(super) const LARGEST: usize = (64 << 20) + PAGE;
 
     /// A stack that nobody uses.
     struct Spare {
@@ -196,6 +196,7 @@ pub(super) use system::{alloc, dealloc};
 mod tests {
     use std::alloc::Layout;
 
+    use super::system::LARGEST;
     use super::{alloc, dealloc};
 
     const ALIGN: usize = super::super::ALIGN;
@@ -222,6 +223,57 @@ mod tests {
         while before != again() {
             before = again();
         }
+    }
+
+    /// A stack whose first byte was written to.
+    fn written(layout: Layout) -> *mut u8 {
+        // SAFETY: a layout with a size.
+        let stack = unsafe { alloc(layout, false) };
+        assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+        // SAFETY: mapped just now.
+        unsafe { stack.write(7) };
+        stack
+    }
+
+    /// Makes and frees a stack of this size, and says whether the next one is the same memory.
+    fn is_kept(layout: Layout) -> bool {
+        let stack = written(layout);
+        // SAFETY: allocated just now; its first byte is used.
+        unsafe { dealloc(stack, layout, 1) };
+        // SAFETY: a layout with a size.
+        let again = unsafe { alloc(layout, false) };
+        // SAFETY: mapped just now, with zeros or as it was left.
+        let is_kept = unsafe { again.read() } == 7;
+        // SAFETY: allocated just now; its first byte is used.
+        unsafe { dealloc(again, layout, 1) };
+        is_kept
+    }
+
+    /// Other tests may keep the list locked just then, or have the place.
+    fn soon(act: impl Fn() -> bool) -> bool {
+        (0..1000).any(|_| act())
+    }
+
+    #[test]
+    fn a_stack_is_kept_unless_it_is_larger_than_those_of_pools() {
+        let of = |size| Layout::from_size_align(size, ALIGN).unwrap();
+        assert!(soon(|| is_kept(of(LARGEST))));
+        assert!(!(0..10).any(|_| is_kept(of(LARGEST + 1))));
+        // A stack of another size is none.
+        let (small, large) = (of(19 << 16), of(23 << 16));
+        assert!(soon(|| is_kept(small)));
+        let stack = written(large);
+        // SAFETY: the last byte of what was allocated just now.
+        unsafe { stack.wrapping_byte_add(large.size() - 1).write(7) };
+        // SAFETY: allocated just now, and used to its end.
+        unsafe { dealloc(stack, large, large.size()) };
+        // And where all places are taken by such, it takes one of theirs.
+        let many: Vec<_> = (0..32).map(|_| written(small)).collect();
+        for stack in many {
+            // SAFETY: allocated just now; its first byte is used.
+            unsafe { dealloc(stack, small, 1) };
+        }
+        assert!(soon(|| is_kept(of(29 << 16))));
     }
 
     #[test]

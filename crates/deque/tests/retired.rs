@@ -1,0 +1,110 @@
+//! Memory that is needed no more: a ring that was replaced by a larger one is freed once no thief can be at it, and not only with the
+//! queue; an injector uses the blocks again whose tasks are taken.
+
+#![cfg(not(miri))] // Its allocator counts, and Miri's own checks say more.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use poach_deque::{ChaseLev, Fifo, Full, Injector, Steal, crossbeam};
+use poach_memory::Machine;
+
+struct Counting;
+
+thread_local! {
+    /// What this thread has allocated and not freed.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    /// How often it has allocated.
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: the system's allocator; what is counted beside is of no interest to it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.set(LIVE.get() + 1);
+        ALLOCATED.set(ALLOCATED.get() + 1);
+        // SAFETY: by this function's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - 1);
+        // SAFETY: by this function's contract.
+        unsafe { System.dealloc(place, layout) };
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_ring_is_freed_when_all_that_was_in_it_is_taken() {
+    let queue = ChaseLev::<u64>::with_capacity(Full, 2).unwrap();
+    let thief = queue.thief();
+    let one_ring = LIVE.get();
+    (0..3).for_each(|task| queue.push(task));
+    assert_eq!(queue.capacity(), 4);
+    let two_rings = LIVE.get();
+    assert!(two_rings > one_ring);
+    // The task that was pushed with the larger ring is not one of those in the smaller.
+    assert_eq!((thief.steal(), thief.steal()), (Steal::Success(0), Steal::Success(1)));
+    queue.push(3);
+    assert_eq!(LIVE.get(), two_rings, "the owner looks only when it needs a slot");
+    queue.push(4);
+    assert_eq!((queue.capacity(), LIVE.get()), (4, one_ring));
+    // Several at once, of which none may be freed before.
+    (5..100).for_each(|task| queue.push(task));
+    assert_eq!(queue.capacity(), 128);
+    assert_eq!(LIVE.get() - one_ring, 5 * (two_rings - one_ring));
+    (2..100).for_each(|task| assert_eq!(thief.steal(), Steal::Success(task)));
+    (100..300).for_each(|task| {
+        queue.push(task);
+        assert_eq!(thief.steal(), Steal::Success(task));
+    });
+    assert_eq!((queue.capacity(), LIVE.get()), (128, one_ring));
+}
+
+/// How often this allocates when it is done again and again, after the first times.
+fn allocates_again(act: impl Fn()) -> usize {
+    (0..20).for_each(|_| act());
+    let before = ALLOCATED.get();
+    (0..100).for_each(|_| act());
+    ALLOCATED.get() - before
+}
+
+#[test]
+fn an_injector_uses_its_blocks_again() {
+    fn play<const SLOTS: usize>() {
+        let live = LIVE.get();
+        for ahead in [0, 3, 70] {
+            let injector = Injector::<u64, Machine, SLOTS>::new();
+            (0..ahead).for_each(|task| injector.push(task));
+            let again = allocates_again(|| {
+                (0..100).for_each(|task| injector.push(task));
+                (0..100).for_each(|_| assert!(injector.steal().is_success()));
+            });
+            assert_eq!(again, 0, "one by one, with {ahead} in it and {SLOTS} slots a block");
+        }
+        let injector = Injector::<u64, Machine, SLOTS>::new();
+        let mine = Fifo::<u64>::with_capacity(256).unwrap();
+        let again = allocates_again(|| {
+            (0..100).for_each(|task| injector.push(task));
+            while injector.steal_half(&mine).is_success() {}
+            while mine.pop().is_some() {}
+        });
+        assert_eq!(again, 0, "by halves, with {SLOTS} slots a block");
+        drop((injector, mine));
+        assert_eq!(LIVE.get(), live, "with {SLOTS} slots a block");
+    }
+    play::<1>();
+    play::<2>();
+    play::<64>();
+    let injector = crossbeam::Injector::new();
+    let worker = crossbeam::Worker::new_fifo();
+    let again = allocates_again(|| {
+        (0..100).for_each(|task| injector.push(task));
+        while injector.steal_batch(&worker).is_success() {}
+        assert_eq!(std::iter::from_fn(|| worker.pop()).count(), 100);
+    });
+    assert_eq!(again, 0, "in batches");
+}
