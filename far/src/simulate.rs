@@ -244,16 +244,6 @@ impl Transport for Port<'_> {
         old
     }
 
-    fn compare_swap(&mut self, rank: usize, word: Word, old: u64, new: u64) -> u64 {
-        self.one_sided(rank, 8);
-        let word = &mut self.network.words[rank][word as usize];
-        let seen = *word;
-        if seen == old {
-            *word = new;
-        }
-        seen
-    }
-
     fn get(&mut self, rank: usize, slot: usize) -> Vec<u8> {
         let bytes = self.network.slots[rank][slot].clone();
         self.one_sided(rank, bytes.len());

@@ -8,7 +8,7 @@ use crate::message::Message;
 /// The two words of each rank's window that others change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The ends of the shared part: the tail in the high half, the head in the low half.
+    /// The ends of the shared part.
     Ends,
     /// How many parcels have been copied out by those that have claimed them.
     Copied,
@@ -36,9 +36,6 @@ pub trait Transport {
 
     /// Adds to a word of a rank's window, atomically, modulo 2^64. Returns what it was.
     fn fetch_add(&mut self, rank: usize, word: Word, number: u64) -> u64;
-
-    /// Replaces a word of another rank's window, atomically, if it is `old`. Returns what it was.
-    fn compare_swap(&mut self, rank: usize, word: Word, old: u64, new: u64) -> u64;
 
     /// Copies a slot out of a rank's window.
     fn get(&mut self, rank: usize, slot: usize) -> Vec<u8>;

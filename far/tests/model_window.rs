@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_far::balance::Message;
-use poach_far::balance::window::{Owner, Taken, Theft};
+use poach_far::balance::window::{Owner, SLOTS, Taken, Theft};
 use poach_far::transport::{Transport, Word as Which};
-use poach_memory::Ordering::{AcqRel, Acquire, Relaxed};
+use poach_memory::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use poach_memory::{Memory, Word};
 
 type Shared = <Simulated as Memory>::Word;
@@ -30,7 +30,7 @@ struct Memories {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// A claim is a read, a comparison and a write.
+    /// A claim is a read and a write.
     TornClaim,
     /// Taking back is a read and a write.
     TornTakeBack,
@@ -40,6 +40,8 @@ enum Fault {
     NoWait,
     /// What was put into a slot may be seen later than the ends.
     NoFlush,
+    /// The owner is not told of a claim that came between its last look and its sharing.
+    UntoldLateClaim,
 }
 
 struct Network {
@@ -48,6 +50,8 @@ struct Network {
     fault: Fault,
     /// Parcels in the slots before this share, and of this one: for an owner that does not wait.
     claimed: u64,
+    /// The ends as this rank saw them last.
+    seen: u64,
 }
 
 /// The order of the operation that publishes the slots.
@@ -56,11 +60,11 @@ fn order(fault: Fault) -> poach_memory::Ordering {
 }
 
 fn tail(word: u64) -> u64 {
-    word >> 16 & 0xffff
+    word >> 48
 }
 
 fn head(word: u64) -> u64 {
-    word & 0xffff
+    word & ((1 << 48) - 1)
 }
 
 impl Transport for Network {
@@ -94,33 +98,31 @@ impl Transport for Network {
             (Which::Copied, Fault::CopiedBefore) if self.rank > 0 => 0,
             (Which::Copied, _) if number == 0 => window.copied.load(Acquire),
             (Which::Copied, _) => window.copied.fetch_add(number, AcqRel),
-            (Which::Ends, _) if number == 0 => window.ends.load(Acquire),
-            (Which::Ends, Fault::TornTakeBack) if number < 1 << 16 => {
-                let old = window.ends.load(Acquire);
-                window.ends.store(old.wrapping_add(number), poach_memory::Ordering::Release);
-                old
+            (Which::Ends, _) if number == 0 => {
+                self.seen = window.ends.load(Acquire);
+                self.seen
             }
-            (Which::Ends, fault) => window.ends.fetch_add(number, order(fault)),
+            (Which::Ends, fault) => {
+                let torn = match fault {
+                    Fault::TornClaim => self.rank > 0,
+                    Fault::TornTakeBack => self.rank == 0 && number <= SLOTS as u64,
+                    _ => false,
+                };
+                let old = if torn {
+                    let old = window.ends.load(Acquire);
+                    window.ends.store(old.wrapping_add(number), Release);
+                    old
+                } else {
+                    window.ends.fetch_add(number, order(fault))
+                };
+                if fault == Fault::CopiedBefore && self.rank > 0 {
+                    let claimed = number.min(tail(old).saturating_sub(head(old)));
+                    window.copied.fetch_add(claimed, AcqRel);
+                }
+                let shares = self.rank == 0 && number > SLOTS as u64;
+                if fault == Fault::UntoldLateClaim && shares { self.seen } else { old }
+            }
         }
-    }
-
-    fn compare_swap(&mut self, _: usize, _: Which, old: u64, new: u64) -> u64 {
-        let ends = &self.window.ends;
-        let seen = if self.fault == Fault::TornClaim {
-            let seen = ends.load(Acquire);
-            if seen == old {
-                ends.store(new, poach_memory::Ordering::Release);
-            }
-            seen
-        } else {
-            match ends.compare_exchange(old, new, order(self.fault), Relaxed) {
-                Ok(seen) | Err(seen) => seen,
-            }
-        };
-        if seen == old && self.fault == Fault::CopiedBefore {
-            self.window.copied.fetch_add(head(new) - head(old), AcqRel);
-        }
-        seen
     }
 
     fn get(&mut self, _: usize, slot: usize) -> Vec<u8> {
@@ -152,7 +154,8 @@ fn search(each: u64, thieves: &[usize], fault: Fault) -> Report {
             slots: (0..each).map(|_| Shared::new(0)).collect(),
         });
         let shared = Rc::new(RefCell::new(0));
-        let network = |rank| Network { window: Arc::clone(&window), rank, fault, claimed: 0 };
+        let network =
+            |rank| Network { window: Arc::clone(&window), rank, fault, claimed: 0, seen: 0 };
         let mut taken = Vec::new();
         let list = || Rc::new(RefCell::new(Vec::new()));
         let (own, mut net, how_many) = (list(), network(0), Rc::clone(&shared));
@@ -164,10 +167,11 @@ fn search(each: u64, thieves: &[usize], fault: Fault) -> Report {
                 if !owner.has_room(&mut net) {
                     continue;
                 }
-                owner.share(&mut net, &parcels(1 + round * each..1 + (round + 1) * each));
+                let late =
+                    owner.share(&mut net, &parcels(1 + round * each..1 + (round + 1) * each));
                 *how_many.borrow_mut() += each;
                 let back = owner.take_back(&mut net);
-                own.borrow_mut().extend(back.iter().map(|bytes| number(bytes)));
+                own.borrow_mut().extend(late.iter().chain(&back).map(|bytes| number(bytes)));
             }
         });
         for (at, &tries) in thieves.iter().enumerate() {
@@ -228,9 +232,11 @@ fn each_premise_is_needed() {
         (Fault::CopiedBefore, 2, &[1]),
         (Fault::NoWait, 2, &[1]),
         (Fault::NoFlush, 1, &[1]),
+        (Fault::UntoldLateClaim, 1, &[1]),
     ] {
         let report = search(each, thieves, fault);
         println!("{fault:?}: {}, {} executions", report.verdict.word(), report.executions);
-        assert!(matches!(report.verdict, Verdict::Violation(_)), "{fault:?}: {:?}", report.verdict);
+        let found = format!("{:?}", report.verdict);
+        assert!(found.contains("each parcel goes to one rank"), "{fault:?}: {found}");
     }
 }

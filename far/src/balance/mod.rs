@@ -380,7 +380,9 @@ impl Balancer {
         {
             let encoded = parcels.iter().map(|parcel| encode(self.rank, parcel));
             let encoded: Vec<_> = encoded.collect::<Result<_, _>>()?;
-            self.window.share(transport, &encoded);
+            for bytes in self.window.share(transport, &encoded) {
+                local.take(self.rank, decode(self.rank, self.rank, &bytes)?)?;
+            }
         }
         Ok(())
     }

@@ -222,13 +222,6 @@ impl Transport for Link {
         self.note(outcome).unwrap_or(0)
     }
 
-    fn compare_swap(&mut self, rank: usize, word: Word, old: u64, new: u64) -> u64 {
-        self.wait(rank);
-        let outcome = self.window().compare_swap(rank, word, old, new);
-        // Not what was expected: nothing was claimed.
-        self.note(outcome).unwrap_or(!old)
-    }
-
     fn get(&mut self, rank: usize, slot: usize) -> Vec<u8> {
         self.wait(rank);
         let outcome = self.window().get(rank, slot);

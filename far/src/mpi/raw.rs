@@ -217,6 +217,10 @@ unsafe impl Send for Window {}
 /// Where the slots begin: the two words have a cache line each.
 const SLOTS_AT: usize = 128;
 
+/// How often a rank looks for the end of an operation before it sleeps between two looks, and for how long.
+const LOOKS: u32 = 64;
+const NAP: Duration = Duration::from_micros(20);
+
 fn word_at(word: Word) -> ffi::MPI_Aint {
     match word {
         Word::Ends => 0,
@@ -253,12 +257,25 @@ impl Window {
         Ok(Window { raw, slot_bytes })
     }
 
-    /// Waits until what was begun on a rank's window is done.
-    fn flush(&mut self, rank: usize) -> Result<(), String> {
-        // Where it takes that rank's doing and that rank has no processor, MPI would wait in a loop on the processor that it could have.
-        thread::yield_now();
-        // SAFETY: One at a time; the window is locked by `lock_all`.
-        check(unsafe { ffi::MPI_Win_flush(rank as c_int, self.raw) }, "reach a window")
+    /// Waits until an operation on a rank's window is done.
+    ///
+    /// Where the network needs that rank's doing, it answers when it looks at the network next, some 50 us later; or some milliseconds later, if it has no
+    /// processor. So the thread sleeps between two looks, and leaves its processor to that rank.
+    fn complete(&mut self, mut request: ffi::MPI_Request) -> Result<(), String> {
+        for round in 0u32.. {
+            let mut done = 0;
+            // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
+            let code =
+                unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
+            check(code, "reach a window")?;
+            if done != 0 {
+                break;
+            }
+            if round >= LOOKS {
+                thread::sleep(NAP);
+            }
+        }
+        Ok(())
     }
 
     /// See [`Transport`](crate::transport::Transport).
@@ -269,62 +286,41 @@ impl Window {
         number: u64,
     ) -> Result<u64, String> {
         // SAFETY: constants of a running MPI (Initialised).
-        let (unsigned, sum) = unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM) };
+        let (unsigned, sum, mut request) =
+            unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, ffi::RSMPI_REQUEST_NULL) };
         let mut old = 0u64;
-        // SAFETY: One at a time; the window is locked; both places live until the flush; the word lies in the window.
+        // SAFETY: One at a time; the window is locked; both places live until the request is complete; the word lies in the window.
         let code = unsafe {
-            ffi::MPI_Fetch_and_op(
+            ffi::MPI_Rget_accumulate(
                 (&raw const number).cast(),
+                1,
+                unsigned,
                 (&raw mut old).cast(),
+                1,
                 unsigned,
                 rank as c_int,
                 word_at(word),
+                1,
+                unsigned,
                 sum,
                 self.raw,
+                &raw mut request,
             )
         };
         check(code, "reach a window")?;
-        self.flush(rank)?;
+        self.complete(request)?;
         Ok(old)
     }
 
     /// See [`Transport`](crate::transport::Transport).
-    pub(crate) fn compare_swap(
-        &mut self,
-        rank: usize,
-        word: Word,
-        old: u64,
-        new: u64,
-    ) -> Result<u64, String> {
-        // SAFETY: a constant of a running MPI (Initialised).
-        let unsigned = unsafe { ffi::RSMPI_UINT64_T };
-        let mut seen = 0u64;
-        // SAFETY: One at a time; the window is locked; the three places live until the flush; the word lies in the window.
-        let code = unsafe {
-            ffi::MPI_Compare_and_swap(
-                (&raw const new).cast(),
-                (&raw const old).cast(),
-                (&raw mut seen).cast(),
-                unsigned,
-                rank as c_int,
-                word_at(word),
-                self.raw,
-            )
-        };
-        check(code, "reach a window")?;
-        self.flush(rank)?;
-        Ok(seen)
-    }
-
-    /// See [`Transport`](crate::transport::Transport).
     pub(crate) fn get(&mut self, rank: usize, slot: usize) -> Result<Vec<u8>, String> {
-        // SAFETY: a constant of a running MPI (Initialised).
-        let byte = unsafe { ffi::RSMPI_UINT8_T };
+        // SAFETY: constants of a running MPI (Initialised).
+        let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
         let mut bytes = vec![0u8; self.slot_bytes];
-        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the flush; the slot lies
+        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the request is complete; the slot lies
         // in the window, since the caller has its number from the window's ends.
         let code = unsafe {
-            ffi::MPI_Get(
+            ffi::MPI_Rget(
                 bytes.as_mut_ptr().cast(),
                 self.slot_bytes as c_int,
                 byte,
@@ -333,10 +329,11 @@ impl Window {
                 self.slot_bytes as c_int,
                 byte,
                 self.raw,
+                &raw mut request,
             )
         };
         check(code, "read a window")?;
-        self.flush(rank)?;
+        self.complete(request)?;
         Ok(bytes)
     }
 
@@ -365,7 +362,8 @@ impl Window {
             )
         };
         check(code, "write to a window")?;
-        self.flush(rank)
+        // SAFETY: One at a time; the window is locked by `lock_all`.
+        check(unsafe { ffi::MPI_Win_flush(rank as c_int, self.raw) }, "write to a window")
     }
 
     /// Frees it. Collective: each rank must call it.
