@@ -42,7 +42,7 @@ impl Style {
     }
 
     /// The color, and whether it is bold, faint and reversed.
-    #[cfg(test)]
+    #[cfg(all(test, unix))]
     pub(super) fn parts(self) -> (Option<Color>, [bool; 3]) {
         (self.color, [self.bold, self.faint, self.reversed])
     }
@@ -109,7 +109,7 @@ impl Canvas {
     }
 
     /// Each line as texts and how they look.
-    #[cfg(test)]
+    #[cfg(all(test, unix))]
     pub(super) fn spans(&self) -> Vec<Vec<Span>> {
         let span = |cell: &Cell| (cell.text.clone(), cell.style);
         let lines = self.cells.chunks(usize::from(self.width));
