@@ -5,7 +5,6 @@
 //! than the original's does not compile; each has the original's type parameters, which programs may name.
 
 #![forbid(unsafe_code)]
-
 #![allow(deprecated, reason = "they are part of the surface")]
 
 use std::any::Any;
