@@ -228,6 +228,27 @@ fn word_at(word: Word) -> ffi::MPI_Aint {
     }
 }
 
+/// Waits until an operation on a rank's window is done. Its caller has that window by `&mut`.
+///
+/// Where the network needs that rank's doing, it answers when it looks at the network next, some 50 us later; or some milliseconds later, if it has no
+/// processor. So the thread sleeps between two looks, and leaves its processor to that rank.
+fn complete(mut request: ffi::MPI_Request) -> Result<(), String> {
+    for round in 0u32.. {
+        let mut done = 0;
+        // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
+        let code =
+            unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
+        check(code, "reach a window")?;
+        if done != 0 {
+            break;
+        }
+        if round >= LOOKS {
+            thread::sleep(NAP);
+        }
+    }
+    Ok(())
+}
+
 impl Window {
     /// Makes one on all ranks of a communicator. Collective: each rank must call it, with the same numbers.
     pub(crate) fn new(port: &mut Port, slots: usize, slot_bytes: usize) -> Result<Window, String> {
@@ -255,27 +276,6 @@ impl Window {
         // SAFETY: One at a time; the window is locked by `lock_all`. It makes the zeros seen by operations of others.
         check(unsafe { ffi::MPI_Win_sync(raw) }, "open a window")?;
         Ok(Window { raw, slot_bytes })
-    }
-
-    /// Waits until an operation on a rank's window is done.
-    ///
-    /// Where the network needs that rank's doing, it answers when it looks at the network next, some 50 us later; or some milliseconds later, if it has no
-    /// processor. So the thread sleeps between two looks, and leaves its processor to that rank.
-    fn complete(&mut self, mut request: ffi::MPI_Request) -> Result<(), String> {
-        for round in 0u32.. {
-            let mut done = 0;
-            // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
-            let code =
-                unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
-            check(code, "reach a window")?;
-            if done != 0 {
-                break;
-            }
-            if round >= LOOKS {
-                thread::sleep(NAP);
-            }
-        }
-        Ok(())
     }
 
     /// See [`Transport`](crate::transport::Transport).
@@ -308,7 +308,7 @@ impl Window {
             )
         };
         check(code, "reach a window")?;
-        self.complete(request)?;
+        complete(request)?;
         Ok(old)
     }
 
@@ -333,7 +333,7 @@ impl Window {
             )
         };
         check(code, "read a window")?;
-        self.complete(request)?;
+        complete(request)?;
         Ok(bytes)
     }
 
