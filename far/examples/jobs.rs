@@ -4,6 +4,8 @@
 //! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | forks | forks-tasks | panic-encoding | nest | several | panic | large | full | stop | kill | long | window
 //! ```
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::process::{Command, ExitCode};
 use std::thread;

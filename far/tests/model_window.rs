@@ -164,7 +164,7 @@ fn search(each: u64, thieves: &[usize], fault: Fault) -> Report {
             let mut owner = Owner::default();
             for round in 0..2 {
                 net.claimed = owner.claimed();
-                if !owner.has_room(&mut net) {
+                if !owner.may_share(&mut net) {
                     continue;
                 }
                 let late =

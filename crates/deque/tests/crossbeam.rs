@@ -37,17 +37,17 @@ fn thieves_take_the_oldest_from_either() {
 }
 
 #[test]
-fn a_batch_for_which_there_is_no_room_makes_a_ring_grow() {
+fn a_batch_that_is_larger_than_the_free_slots_makes_a_ring_grow() {
     for new in [Worker::new_fifo, Worker::new_lifo] {
-        for room in 0..20 {
-            let (worker, injector) = (filled(new(), 64 - room), Injector::new());
+        for free in 0..20 {
+            let (worker, injector) = (filled(new(), 64 - free), Injector::new());
             (101..=163).for_each(|task| injector.push(task));
             assert_eq!(injector.steal_batch(&worker), Success(()));
             let taken = 63 - injector.len();
             let mut seen: Vec<_> = std::iter::from_fn(|| worker.pop()).collect();
             seen.sort_unstable();
-            let all: Vec<_> = (1..=64 - room).chain(101..101 + taken as u32).collect();
-            assert_eq!(seen, all, "with room for {room}");
+            let all: Vec<_> = (1..=64 - free).chain(101..101 + taken as u32).collect();
+            assert_eq!(seen, all, "with {free} free slots");
         }
     }
 }

@@ -132,7 +132,7 @@ macro_rules! flavours {
                     all.sort_unstable();
                     assert_eq!(all, [0, 1, 2, 3, 4, 5, 100]);
                 }
-                // What it has pushed takes room.
+                // What it has pushed takes slots.
                 let worker = Worker::new(8);
                 let mut tasks = (0..20).inspect(|task| {
                     if *task == 0 {

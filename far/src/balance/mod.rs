@@ -375,7 +375,7 @@ impl Balancer {
         }
         if self.has_window()
             && !local.is_hungry()
-            && self.window.has_room(transport)
+            && self.window.may_share(transport)
             && let Given::Parcels(parcels) = local.give(SLOTS, self.policy.parcel_bytes)?
         {
             let encoded = parcels.iter().map(|parcel| encode(self.rank, parcel));

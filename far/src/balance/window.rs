@@ -81,13 +81,13 @@ impl Owner {
     }
 
     /// Whether parcels may be shared now (step 1).
-    pub fn has_room(&mut self, transport: &mut impl Transport) -> bool {
+    pub fn may_share(&mut self, transport: &mut impl Transport) -> bool {
         let (own, ends) = (transport.rank(), self.look(transport));
         ends.len() == 0
             && transport.fetch_add(own, Word::Copied, 0) + self.taken_back == self.shared
     }
 
-    /// Shares parcels (step 1), at most [`SLOTS`]. Only just after there [was room](Owner::has_room). Returns those that late claims keep
+    /// Shares parcels (step 1), at most [`SLOTS`]. Only just after there [they may be](Owner::may_share). Returns those that late claims keep
     /// from being shared.
     #[must_use]
     pub fn share(&mut self, transport: &mut impl Transport, parcels: &[Vec<u8>]) -> Vec<Vec<u8>> {

@@ -6,7 +6,8 @@
 //!   [`Link`](super::Link) that holds it is a field of the `World` before the one that finalises).
 //! - **One at a time**: MPI was initialised with `MPI_THREAD_SERIALIZED` at least, and each call is made through `&mut`, so
 //!   no two threads are in MPI at a time through a port.
-//! - **Kept**: the buffer of a pending send is a box that is not touched before the request is complete.
+//! - **Kept**: what a pending operation reads and writes is on the heap, and is neither touched nor freed before the request is complete; where MPI
+//!   fails, it is never freed.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -46,6 +47,19 @@ fn check(code: c_int, doing: &str) -> Result<(), String> {
     } else {
         Err(format!("MPI cannot {doing}: error {code}"))
     }
+}
+
+/// Whether an operation is complete, as of now.
+///
+/// # Safety
+///
+/// MPI is initialised, no other call of it is made meanwhile, and the request is of an operation that was begun and was not complete.
+unsafe fn is_complete(request: &mut ffi::MPI_Request, doing: &str) -> Result<bool, String> {
+    let mut done = 0;
+    // SAFETY: the caller's promise; no status is asked for.
+    let code = unsafe { ffi::MPI_Test(request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
+    check(code, doing)?;
+    Ok(done != 0)
 }
 
 impl Port {
@@ -90,13 +104,15 @@ impl Port {
         check(code, "begin to hear from all ranks")?;
         let began = Instant::now();
         for round in 0u32.. {
-            let mut done = 0;
-            // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
-            let code =
-                unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
-            check(code, "hear from all ranks")?;
-            if done != 0 {
-                return Ok(Some(all));
+            // SAFETY: Initialised, One at a time; the request is not complete.
+            match unsafe { is_complete(&mut request, "hear from all ranks") } {
+                Ok(true) => return Ok(Some(all)),
+                Ok(false) => {}
+                Err(error) => {
+                    // Kept: see below.
+                    std::mem::forget((own, all));
+                    return Err(error);
+                }
             }
             if patience.is_some_and(|patience| began.elapsed() > patience) {
                 // Kept, for as long as the program runs: MPI may still write there.
@@ -147,16 +163,15 @@ impl Port {
     fn reap(&mut self) -> Result<(), String> {
         let mut outcome = Ok(());
         self.pending.retain_mut(|pending| {
-            let mut done = 0;
-            // SAFETY: Initialised, One at a time; the request is one of `MPI_Isend`'s that was not complete; no status is asked
-            // for.
-            let code = unsafe {
-                ffi::MPI_Test(&raw mut pending.request, &raw mut done, ffi::RSMPI_STATUS_IGNORE)
-            };
-            if let Err(error) = check(code, "finish a send") {
-                outcome = Err(error);
-            }
-            done == 0
+            // SAFETY: Initialised, One at a time; the request is one of `MPI_Isend`'s that was not complete.
+            let complete = unsafe { is_complete(&mut pending.request, "finish a send") };
+            complete.map_or_else(
+                |error| {
+                    outcome = Err(error);
+                    true
+                },
+                |complete| !complete,
+            )
         });
         outcome
     }
@@ -228,25 +243,31 @@ fn word_at(word: Word) -> ffi::MPI_Aint {
     }
 }
 
-/// Waits until an operation on a rank's window is done. Its caller has that window by `&mut`.
+/// Waits until an operation on a rank's window is done, and returns the places that it reads and writes. If MPI fails they are kept for as long as the
+/// program runs, since it may still write there.
 ///
 /// Where the network needs that rank's doing, it answers when it looks at the network next, some 50 us later; or some milliseconds later, if it has no
 /// processor. So the thread sleeps between two looks, and leaves its processor to that rank.
-fn complete(mut request: ffi::MPI_Request) -> Result<(), String> {
+///
+/// # Safety
+///
+/// As of [`is_complete`]; and the operation accesses no other memory of this program than that of `places`, which is on the heap.
+unsafe fn complete<P>(mut request: ffi::MPI_Request, places: P, doing: &str) -> Result<P, String> {
     for round in 0u32.. {
-        let mut done = 0;
-        // SAFETY: Initialised, One at a time; the request is not complete; no status is asked for.
-        let code =
-            unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
-        check(code, "reach a window")?;
-        if done != 0 {
-            break;
+        // SAFETY: the caller's promise.
+        match unsafe { is_complete(&mut request, doing) } {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(error) => {
+                std::mem::forget(places);
+                return Err(error);
+            }
         }
         if round >= LOOKS {
             thread::sleep(NAP);
         }
     }
-    Ok(())
+    Ok(places)
 }
 
 impl Window {
@@ -288,14 +309,14 @@ impl Window {
         // SAFETY: constants of a running MPI (Initialised).
         let (unsigned, sum, mut request) =
             unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, ffi::RSMPI_REQUEST_NULL) };
-        let mut old = 0u64;
-        // SAFETY: One at a time; the window is locked; both places live until the request is complete; the word lies in the window.
+        let mut places = Box::new((number, 0u64));
+        // SAFETY: One at a time; the window is locked; both places live until the request is complete (Kept); the word lies in the window.
         let code = unsafe {
             ffi::MPI_Rget_accumulate(
-                (&raw const number).cast(),
+                (&raw const places.0).cast(),
                 1,
                 unsigned,
-                (&raw mut old).cast(),
+                (&raw mut places.1).cast(),
                 1,
                 unsigned,
                 rank as c_int,
@@ -308,8 +329,9 @@ impl Window {
             )
         };
         check(code, "reach a window")?;
-        complete(request)?;
-        Ok(old)
+        // SAFETY: Initialised, One at a time; the request was begun just now, with these places.
+        let places = unsafe { complete(request, places, "reach a window") }?;
+        Ok(places.1)
     }
 
     /// See [`Transport`](crate::transport::Transport).
@@ -317,7 +339,7 @@ impl Window {
         // SAFETY: constants of a running MPI (Initialised).
         let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
         let mut bytes = vec![0u8; self.slot_bytes];
-        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the request is complete; the slot lies
+        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the request is complete (Kept); the slot lies
         // in the window, since the caller has its number from the window's ends.
         let code = unsafe {
             ffi::MPI_Rget(
@@ -333,8 +355,8 @@ impl Window {
             )
         };
         check(code, "read a window")?;
-        complete(request)?;
-        Ok(bytes)
+        // SAFETY: Initialised, One at a time; the request was begun just now, with these bytes.
+        unsafe { complete(request, bytes, "read a window") }
     }
 
     /// See [`Transport`](crate::transport::Transport); `rank` is this rank.

@@ -18,7 +18,7 @@ use super::{Finding, rules, walk};
 
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
-/// The libraries that users name. (`far` and `bench` are programs, with libraries that nobody else names.)
+/// The libraries that users name, without `far`: 63 of its items are named by no such test yet.
 const LIBRARIES: [&str; 11] = [
     "crates/memory",
     "crates/deque",
