@@ -8,6 +8,7 @@ mod absence;
 mod links;
 mod mutate;
 mod published;
+mod readme;
 mod run;
 mod verb;
 mod workspace;
@@ -30,8 +31,8 @@ enum Verb {
     Fmt,
     /// Clippy reports nothing, and the invariants of ARCHITECTURE.md hold.
     Lint,
-    /// The documentation builds without warnings, and no page has a broken link.
-    Docs,
+    /// The documentation builds without warnings, no page has a broken link, and API pages have their READMEs.
+    Docs(verb::docs::Options),
     /// Licences of all dependencies that ship, packages in two versions, dependencies that nothing uses.
     Dependencies,
     /// ncdu and Chromium, which are installed, read the documents of `poach scan`.
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Fmt => verb::fmt::run(),
         Verb::Lint => verb::lint::run(),
-        Verb::Docs => verb::docs::run(),
+        Verb::Docs(options) => verb::docs::run(&options),
         Verb::Dependencies => verb::dependencies::run(),
         Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),

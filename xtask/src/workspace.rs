@@ -46,6 +46,15 @@ pub(crate) fn copy_if(root: &Path, copy: &Path, wanted: impl Fn(&str) -> bool) -
 /// The packages of the workspace.
 pub(crate) struct Workspace(Metadata);
 
+/// A library that may be published.
+#[derive(Debug)]
+pub(crate) struct Library {
+    /// The package that it belongs to.
+    pub(crate) name: String,
+    /// The package's directory.
+    pub(crate) directory: PathBuf,
+}
+
 /// One integration test, a file of a package's `tests` directory.
 #[derive(Debug)]
 pub(crate) struct Test {
@@ -93,6 +102,18 @@ impl Workspace {
         self.packages()
             .filter(|package| may_be_published(package))
             .map(|package| package.name.to_string())
+            .collect()
+    }
+
+    /// The libraries that may be published.
+    pub(crate) fn published_libraries(&self) -> Vec<Library> {
+        self.packages()
+            .filter(|package| may_be_published(package))
+            .filter(|package| package.targets.iter().any(cargo_metadata::Target::is_lib))
+            .map(|package| Library {
+                name: package.name.to_string(),
+                directory: package.manifest_path.with_file_name("").into(),
+            })
             .collect()
     }
 

@@ -33,6 +33,7 @@
 //! assert_eq!(document.rows[0].samples.len(), 3);
 //! # anyhow::Ok(())
 //! ```
+#![doc = include_str!("readme.md")]
 
 mod deque;
 pub mod figure;

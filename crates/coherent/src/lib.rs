@@ -69,6 +69,7 @@
 //! `poach-explore`'s machine has no time: it enumerates orders, keeps every access undoable, and bounds threads (8), words and
 //! operations (250). This one runs one order, millions of accesses of it, on up to 1,024 processors. All that they would share is
 //! the coroutines, which are the crate `corosensei` in both.
+#![doc = include_str!("readme.md")]
 
 mod describe;
 mod engine;

@@ -40,14 +40,12 @@
 //! | an owner begins a long task | call [`Split::share`], or [`Split::poll`] now and then during the task | thieves must expose its tasks, with a process-wide barrier each time |
 //!
 //! An owner that shares because of a request does not wake anyone. A [`Context`](split::Context) is told of it, and may wake a sleeper.
+#![doc = include_str!("readme.md")]
 
 pub mod biased;
 pub mod chase_lev;
 #[cfg(doctest)]
 mod compile_fail;
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-mod readme {}
 pub mod crossbeam;
 pub mod fifo;
 mod handles;

@@ -43,7 +43,7 @@
 //! What it does not see: under TSO the reorderings that TSO does not have ([`Consistency::C11`] and the loom models
 //! of each queue are for those); under C11 load buffering; and a [`poach_memory::Cell`]'s content, which it does
 //! not buffer but checks for accesses that no store and load put in order.
-
+#![doc = include_str!("readme.md")]
 #![deny(unsafe_code)]
 
 pub mod counterexample;

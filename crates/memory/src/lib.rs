@@ -12,18 +12,7 @@
 //! A queue also takes a fence policy, [`StoreLoad`], which says how the owner's store of its index
 //! stays ahead of its load of the thieves' index. The policy is a parameter of an algorithm, never
 //! an algorithm of its own: see [`order`].
-//!
-//! ```
-//! use poach_memory::{Machine, Memory, Ordering, Word};
-//!
-//! fn increment<M: Memory>(word: &M::Word) -> u64 {
-//!     word.fetch_add(1, Ordering::Relaxed)
-//! }
-//!
-//! let word = <Machine as Memory>::Word::new(41);
-//! assert_eq!(increment::<Machine>(&word), 41);
-//! assert_eq!(word.load(Ordering::Relaxed), 42);
-//! ```
+#![doc = include_str!("readme.md")]
 
 // WebAssembly has such words beside addresses of 32 bits.
 #[cfg(not(any(target_pointer_width = "64", target_family = "wasm")))]

@@ -35,7 +35,7 @@
 //! Functions that are called outside of any pool use the [global pool](global). Its first use creates it, with one worker for each
 //! processor, or as many as the environment variable `POACH_THREADS` says.
 //!
-//! # Coming from another library
+//! # The names of other libraries
 //!
 //! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
 //! |---|---|---|---|---|---|
@@ -57,6 +57,7 @@
 //! The crate's `examples/` has a program for each.
 //!
 //! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called on a thread of the executor keeps that thread until it ends.
+#![doc = include_str!("readme.md")]
 
 pub use poach_runtime::{
     BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
@@ -80,6 +81,5 @@ pub use poach_deque as deque;
 pub use poach_pool as pool;
 
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
 #[doc = include_str!("../../../README.md")]
-mod readmes {}
+mod readme {}

@@ -74,14 +74,12 @@
 //! | [`bag::ConcBag`] | ConcBag | one compare-and-swap, from any producer's list |
 //! | [`ms_queue::WsMsq`] | WS-MSQ | a Michael-Scott queue for each consumer |
 //! | [`stack::WsLifo`] | WS-LIFO | a Treiber stack for each consumer |
+#![doc = include_str!("readme.md")]
 
 mod admission;
 pub mod bag;
 #[cfg(doctest)]
 mod compile_fail;
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-mod readme {}
 mod consumer;
 mod error;
 mod extent;

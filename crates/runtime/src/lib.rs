@@ -45,13 +45,11 @@
 //! | nap, rest | a sleep with a time limit; a pause of a thief whose steals were not worth their cost |
 //! | wait | what a worker does until the other half of its join, its scope or its handle's task has ended: see [`Waiting`] |
 //! | registry | what the workers of a pool share |
+#![doc = include_str!("readme.md")]
 
 mod api;
 #[cfg(doctest)]
 mod compile_fail;
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-mod readme {}
 mod job;
 mod observe;
 pub mod on_queue;

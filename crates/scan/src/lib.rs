@@ -22,6 +22,7 @@
 //! 4,294,967,294 directories; 1,024 threads; as many entries as memory holds, at 24 bytes and its
 //! name for one that is kept and 64 for a directory. The depth of a tree has no limit on Linux: no path is built, no call
 //! recurses, and the number of directories that are open at a time is bounded.
+#![doc = include_str!("readme.md")]
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

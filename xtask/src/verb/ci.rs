@@ -8,7 +8,7 @@ pub(crate) fn run() -> Result<()> {
     fmt::run()?;
     lint::run()?;
     dependencies::run()?;
-    docs::run()?;
+    docs::run(&docs::Options::default())?;
     cross::run()?;
     oldest::run()?;
     minimal::run()

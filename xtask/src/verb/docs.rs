@@ -1,11 +1,22 @@
-//! `cargo xtask docs`: the documentation builds, and no link is broken.
+//! `cargo xtask docs`: the documentation builds, no link is broken, and the API pages have the READMEs of today.
 
 use anyhow::{Result, bail};
+use clap::Args;
 
 use crate::run::Step;
-use crate::{links, workspace};
+use crate::{links, readme, workspace};
 
-pub(crate) fn run() -> Result<()> {
+#[derive(Debug, Default, Args)]
+pub(crate) struct Options {
+    /// Write `src/readme.md` of each library, the README as the API page has it, where it differs.
+    #[arg(long)]
+    write: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let copies = readme::check(&workspace::root(), options.write)?;
+    eprintln!("docs: {copies} API pages have their README");
+
     let report = links::check(&workspace::root())?;
     for broken in &report.broken {
         eprintln!("{broken}");
