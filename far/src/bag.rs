@@ -107,6 +107,9 @@ impl<T: Serialize + DeserializeOwned> Bag<T> {
         parcels: usize,
         bytes: usize,
     ) -> Result<Vec<Parcel>, Failure> {
+        if parcels == 0 {
+            return Ok(Vec::new());
+        }
         let each = most.div_ceil(parcels);
         let mut given: Vec<Parcel> = Vec::new();
         let mut count = 0;

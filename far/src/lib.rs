@@ -3,6 +3,8 @@
 pub mod bag;
 pub mod balance;
 mod call;
+#[cfg(doctest)]
+mod compile_fail;
 mod divide;
 mod job;
 mod message;

@@ -329,7 +329,12 @@ pub struct Simulation<P: Program> {
 
 impl<P: Program> Simulation<P> {
     /// Of so many ranks, all on one node.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
     pub fn new(ranks: usize, machine: Machine, policy: Policy, program: P) -> Self {
+        assert!(ranks > 0, "a simulation takes a rank");
         Simulation {
             machine,
             policy,
@@ -341,6 +346,10 @@ impl<P: Program> Simulation<P> {
     }
 
     /// With so many ranks on each node.
+    ///
+    /// # Panics
+    ///
+    /// If that is none.
     #[must_use]
     pub fn ranks_per_node(mut self, ranks: usize) -> Self {
         self.nodes = (0..self.nodes.len()).map(|rank| rank / ranks).collect();

@@ -103,7 +103,7 @@ struct Heart {
 }
 
 impl Balancer {
-    /// The part of `rank`; `nodes` tells which node each rank is on.
+    /// The part of `rank`; `nodes` tells which node each rank is on. Panics if the rank is not among them.
     pub fn new(policy: Policy, rank: usize, nodes: &[usize]) -> Balancer {
         let ranks = nodes.len();
         let lifelines = victims::lifelines(rank, ranks).into_iter().map(|to| (to, false));
@@ -176,7 +176,7 @@ impl Balancer {
         self.send(transport, to, Message::Returned { call, result });
     }
 
-    /// What this rank saves, which [`Local::save`] has not given at once.
+    /// What this rank saves, which [`Local::save`] has not given at once. Panics if it was not asked for.
     pub fn saved_here(
         &mut self,
         transport: &mut impl Transport,
@@ -203,7 +203,7 @@ impl Balancer {
         self.progress = Progress::Failed(failure);
     }
 
-    /// Reads, answers, steals. See the module.
+    /// Reads, answers, steals. See the module. Panics if a message arrives that no balancer sends, such as tasks by a lifeline that there is not.
     pub fn poll(&mut self, transport: &mut impl Transport, local: &mut impl Local) {
         if let Err(failure) = self.try_poll(transport, local) {
             self.fail(transport, failure);

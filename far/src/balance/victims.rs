@@ -12,6 +12,10 @@ pub struct Victims {
 
 impl Victims {
     /// The victims of `rank`; `nodes` tells which node each rank is on.
+    ///
+    /// # Panics
+    ///
+    /// If the rank is not among them.
     pub fn new(rank: usize, nodes: &[usize], seed: u64) -> Victims {
         let others = (0..nodes.len()).filter(|&other| other != rank);
         let (near, far) = others.partition(|&other| nodes[other] == nodes[rank]);

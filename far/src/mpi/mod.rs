@@ -14,9 +14,6 @@ use crate::transport::{Transport, Word};
 use delays::Delays;
 use raw::{Port, Window};
 
-/// Bytes that an encoded parcel takes beside its tasks, at most: two numbers of postcard's.
-const PARCEL_HEAD: usize = 16;
-
 /// How long a rank that has no window waits for the others.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -87,7 +84,7 @@ impl Link {
         if stealing == Stealing::Window && self.ranks > 1 {
             window = match self.window.take() {
                 Some(window) => self.clear(window).map(Some),
-                None => Window::new(&mut self.port, SLOTS, parcel_bytes + PARCEL_HEAD).map(Some),
+                None => Window::new(&mut self.port, SLOTS, parcel_bytes).map(Some),
             };
         }
         // Open MPI's `osc_sm` leaves the other ranks in the making of a window that one of them cannot have, for ever. So that one waits for
@@ -103,7 +100,8 @@ impl Link {
             // A window that not all ranks have is never freed, since they would have to do so together.
             return Err(without(first, "it has no window".to_owned()));
         }
-        self.window = window;
+        // A window of earlier jobs stays for later ones, and is freed in the end, whatever this job has asked for.
+        self.window = window.or(self.window.take());
         Ok(())
     }
 

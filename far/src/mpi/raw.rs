@@ -62,6 +62,13 @@ unsafe fn is_complete(request: &mut ffi::MPI_Request, doing: &str) -> Result<boo
     Ok(done != 0)
 }
 
+impl Drop for Port {
+    /// Keeps what MPI may still read (Kept): sends are left only where it has failed, or where nobody has waited for their end.
+    fn drop(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.pending));
+    }
+}
+
 impl Port {
     /// On a communicator that nothing else uses. Errors of it are returned from now on, and do not end the program.
     pub(crate) fn new(comm: SimpleCommunicator) -> Port {
@@ -223,6 +230,8 @@ impl Port {
 /// A window: two words and some slots on each rank, in one passive epoch from its making to its end.
 pub(crate) struct Window {
     raw: ffi::MPI_Win,
+    slots: usize,
+    /// Those of all slots can be counted by a [`ffi::MPI_Aint`], and those of one by a [`c_int`].
     slot_bytes: usize,
 }
 
@@ -231,6 +240,17 @@ unsafe impl Send for Window {}
 
 /// Where the slots begin: the two words have a cache line each.
 const SLOTS_AT: usize = 128;
+
+/// Bytes that an encoded parcel takes beside its tasks, at most: two numbers of postcard's.
+const PARCEL_HEAD: usize = 16;
+
+/// How many bytes a slot for parcels of so many has, and a window of so many slots; none if MPI cannot count them.
+fn sizes(slots: usize, parcel_bytes: usize) -> Option<(usize, usize, ffi::MPI_Aint)> {
+    let slot = parcel_bytes.checked_add(PARCEL_HEAD)?;
+    c_int::try_from(slot).ok()?;
+    let bytes = slots.checked_mul(slot)?.checked_add(SLOTS_AT)?;
+    Some((slot, bytes, bytes.try_into().ok()?))
+}
 
 /// How often a rank looks for the end of an operation before it sleeps between two looks, and for how long.
 const LOOKS: u32 = 64;
@@ -271,16 +291,22 @@ unsafe fn complete<P>(mut request: ffi::MPI_Request, places: P, doing: &str) -> 
 }
 
 impl Window {
-    /// Makes one on all ranks of a communicator. Collective: each rank must call it, with the same numbers.
-    pub(crate) fn new(port: &mut Port, slots: usize, slot_bytes: usize) -> Result<Window, String> {
-        let bytes = SLOTS_AT + slots * slot_bytes;
+    /// Makes one on all ranks of a communicator, for parcels of so many bytes. Collective: each rank must call it, with the same numbers.
+    pub(crate) fn new(
+        port: &mut Port,
+        slots: usize,
+        parcel_bytes: usize,
+    ) -> Result<Window, String> {
+        let (slot_bytes, bytes, size) = sizes(slots, parcel_bytes).ok_or_else(|| {
+            format!("a window for parcels of {parcel_bytes} bytes is too large for MPI")
+        })?;
         // SAFETY: constants of a running MPI (Initialised).
         let (info, mut raw) = unsafe { (ffi::RSMPI_INFO_NULL, ffi::RSMPI_WIN_NULL) };
         let mut base: *mut c_void = ptr::null_mut();
         // SAFETY: Initialised, One at a time; MPI writes the address of `bytes` bytes to `base` and the handle to `raw`.
         let code = unsafe {
             ffi::MPI_Win_allocate(
-                bytes as ffi::MPI_Aint,
+                size,
                 1,
                 info,
                 port.comm.as_raw(),
@@ -296,7 +322,13 @@ impl Window {
         check(unsafe { ffi::MPI_Win_lock_all(0, raw) }, "open a window")?;
         // SAFETY: One at a time; the window is locked by `lock_all`. It makes the zeros seen by operations of others.
         check(unsafe { ffi::MPI_Win_sync(raw) }, "open a window")?;
-        Ok(Window { raw, slot_bytes })
+        Ok(Window { raw, slots, slot_bytes })
+    }
+
+    /// Where a slot begins, which lies in the window with all of its bytes: their number was no overflow when the window was made.
+    fn slot_at(&self, slot: usize) -> ffi::MPI_Aint {
+        assert!(slot < self.slots, "slot {slot} of {}", self.slots);
+        (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint
     }
 
     /// See [`Transport`](crate::transport::Transport).
@@ -338,16 +370,17 @@ impl Window {
     pub(crate) fn get(&mut self, rank: usize, slot: usize) -> Result<Vec<u8>, String> {
         // SAFETY: constants of a running MPI (Initialised).
         let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
+        let at = self.slot_at(slot);
         let mut bytes = vec![0u8; self.slot_bytes];
         // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the request is complete (Kept); the slot lies
-        // in the window, since the caller has its number from the window's ends.
+        // in the window (`slot_at`).
         let code = unsafe {
             ffi::MPI_Rget(
                 bytes.as_mut_ptr().cast(),
                 self.slot_bytes as c_int,
                 byte,
                 rank as c_int,
-                (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint,
+                at,
                 self.slot_bytes as c_int,
                 byte,
                 self.raw,
@@ -367,17 +400,18 @@ impl Window {
             bytes.len(),
             self.slot_bytes
         );
+        let at = self.slot_at(slot);
         // SAFETY: a constant of a running MPI (Initialised).
         let byte = unsafe { ffi::RSMPI_UINT8_T };
         // SAFETY: One at a time; the window is locked; `bytes` lives until the flush, and fits into the slot, which lies in
-        // the window.
+        // the window (`slot_at`).
         let code = unsafe {
             ffi::MPI_Put(
                 bytes.as_ptr().cast(),
                 bytes.len() as c_int,
                 byte,
                 rank as c_int,
-                (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint,
+                at,
                 bytes.len() as c_int,
                 byte,
                 self.raw,

@@ -1,5 +1,6 @@
 //! How a world is to be made.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use mpi::Threading;
@@ -108,6 +109,7 @@ impl Builder {
             broken: false,
             threads: 0,
             _universe: universe,
+            _thread: PhantomData,
         };
         debug_assert_eq!(world.ranks(), ranks);
         let about = (env!("CARGO_PKG_VERSION"), format!("{self:?}"));

@@ -38,7 +38,7 @@ pub use job_builder::{JobBuilder, Status};
 pub(crate) use rank::Nested;
 pub use supervise::{Ended, Lost, Role, supervise};
 
-/// The ranks of an MPI job. One a process; its drop finalises MPI, and waits for all ranks.
+/// The ranks of an MPI job. One a process; its drop finalises MPI, and waits for all ranks. It stays on the thread that has made it.
 ///
 /// All methods that say so are collective: each rank calls them, in the same order.
 pub struct World {
@@ -54,6 +54,9 @@ pub struct World {
     threads: usize,
     /// Finalises MPI when it is dropped: after `link`, whose communicator is freed before.
     _universe: Universe,
+    /// Not `Send`: MPI is finalised by the thread that has initialised it. Not `Sync`: one thread at a time may call MPI, which
+    /// [`abort`](World::abort) does by `&self`.
+    _thread: PhantomData<*const ()>,
 }
 
 impl fmt::Debug for World {

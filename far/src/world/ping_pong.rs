@@ -31,7 +31,7 @@ impl World {
     /// elsewhere. Collective.
     ///
     /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is left of half the way there and
-    /// back, and a twentieth of that at least; G is what each byte of a message of `bytes` adds; g is what a message of a burst takes the slower of the two.
+    /// back, and a twentieth of that at least; G is what each byte of a message of `bytes`, more than 8, adds; g is what a message of a burst takes the slower of the two.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl World {
             return Ok(None);
         }
         let [short, long] = ways[..] else { unreachable!("two sizes were sent") };
-        let byte = ((long - short) / (bytes - 8) as f64).max(0.0);
+        let byte = ((long - short) / bytes.saturating_sub(8).max(1) as f64).max(0.0);
         let (send, receive) = (median(sends), median(receives));
         let latency = (short - send - receive).max(LEAST * short);
         let overhead = (short - latency) / 2.0;

@@ -18,8 +18,10 @@ use super::{Finding, rules, walk};
 
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
-/// The libraries that users name, without `far`: 63 of its items are named by no such test yet.
-const LIBRARIES: [&str; 11] = [
+/// The libraries that users name. Not `mutants`, which is not published (`publish = false`). Nor `bench`, which is published for the feature `bench`
+/// of the program alone: nobody else names it, and 37 of its items are named by no such test yet.
+const LIBRARIES: [&str; 12] = [
+    "far",
     "crates/memory",
     "crates/deque",
     "crates/pool",
