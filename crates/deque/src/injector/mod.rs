@@ -112,8 +112,8 @@ const BLOCK: usize = 64;
 /// its barrier takes. A push has a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
 
-/// The longest wait, in pauses, of a push after others were faster. The first is one pause.
-const LONGEST: u32 = 64;
+/// The longest wait, in pauses, of a push after others were faster; the first is one pause. After that it gives its processor away.
+const LONGEST: u32 = 2;
 
 /// The slot whose push makes the next block: late enough that thieves have given memory back, early enough for its cache lines to come.
 const AHEAD: usize = 8;
@@ -219,13 +219,17 @@ fn index_of(head: u64) -> u64 {
     head / 2
 }
 
-/// Another push was faster.
+/// Another push was faster. After some pauses this thread gives its processor away, since thieves or other pushers may have none.
 #[cold]
 fn back_off<M: Memory>(pauses: &mut u32) {
+    if *pauses > LONGEST {
+        M::give_way();
+        return;
+    }
     for _ in 0..*pauses {
         M::pause();
     }
-    *pauses = (2 * *pauses).min(LONGEST);
+    *pauses *= 2;
 }
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
@@ -322,7 +326,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             let place = match self.place_of(index) {
                 Ok(Some(place)) => place,
                 Ok(None) => {
-                    // Relaxed, here and below: as above.
+                    // Others were faster. Relaxed, here and below: as above.
+                    back_off::<M>(&mut pauses);
                     index = self.tickets.load(Ordering::Relaxed);
                     continue;
                 }
@@ -401,7 +406,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Err(unsafe { task.assume_init() })
     }
 
-    /// The place of the block of `index`, made if need be: `None` if that block has been given back.
+    /// The place of the block of `index`, made if need be: `None` if there are tickets of a later block, so that `index` is no longer
+    /// to be had.
     #[inline(always)]
     fn place_of(&self, index: u64) -> Result<Option<Place>, NoMemory> {
         let number = Chain::<T, M, SLOTS>::number(index);
@@ -410,14 +416,16 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if hint.distance_to(number) == 0 { Ok(Some(hint)) } else { self.walk(hint, number) }
     }
 
-    /// Goes along the chain to block `number`, and leaves a hint there.
+    /// Goes along the chain to block `number`, and leaves a hint there. A hint names the block of an index that was read from `tickets`. So if it
+    /// is ahead of `number`, the index of that was taken after it was read; to go there from the oldest block would take as long as the
+    /// queue has blocks.
     #[cold]
     #[inline(never)]
     fn walk(&self, hint: Place, number: u64) -> Result<Option<Place>, NoMemory> {
-        let mut at = hint;
         if hint.distance_to(number) < 0 {
-            at = self.oldest();
+            return Ok(None);
         }
+        let mut at = hint;
         loop {
             match at.distance_to(number) {
                 0 => break,
@@ -469,10 +477,10 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Whether there is no task, and no push that has begun.
     pub fn is_empty(&self) -> bool {
         // SeqCst, both: see "Emptiness". The head first: it does not pass the tail, so if they are equal there was
-        // nothing when the tail was read.
+        // nothing when the tail was read. Neither reaches 2^63, so they are compared as they are.
         let head = index_of(self.head.index.load(Ordering::SeqCst));
         let tail = self.tickets.load(Ordering::SeqCst);
-        tail.wrapping_sub(head) as i64 <= 0
+        tail <= head
     }
 }
 
