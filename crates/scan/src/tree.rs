@@ -114,8 +114,8 @@ impl Arena {
     pub(crate) fn bytes(&self) -> u64 {
         let facts = if self.keep_facts { size_of::<Facts>() } else { 0 };
         let entries = self.entries.len() * (size_of::<Entry>() + facts);
-        // Its listing, what becomes of that, a sum of three words and a count.
-        let directory = size_of::<Listing>() + size_of::<Directory>() + 28 + facts;
+        // Its listing, what becomes of that, and a count.
+        let directory = size_of::<Listing>() + size_of::<Directory>() + 4 + facts;
         (2 * (entries + self.names.len() + self.listings.len() * directory)) as u64
     }
 

@@ -287,3 +287,25 @@ fn a_file_that_another_program_has_for_itself_is_counted() {
         assert!(root.apparent_bytes() >= 5000);
     }
 }
+
+#[test]
+fn an_entry_goes_only_if_it_is_the_one_that_was_identified() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    for name in ["a", "b"] {
+        fs::write(path(name), name).expect("a file");
+    }
+    let parent = Windows.open_path(tree.path()).expect("a directory");
+    let (a, meta) = Windows::identify(&Windows, &parent, c"a").expect("it is there");
+    assert_eq!((meta.kind, meta.apparent), (Kind::File, 1));
+    let (b, _) = Windows::identify(&Windows, &parent, c"b").expect("it is there");
+    assert!(!a.is_same_file(&b) && a.is_on_same_volume(&b) && a != b);
+    let own = Windows::identity_of(&Windows, &parent).expect("a directory");
+    assert!(!own.is_same_file(&a));
+    assert!(!Windows::remove(&Windows, &parent, c"a", &b).expect("it can be opened"));
+    assert!(path("a").exists());
+    assert!(Windows::remove(&Windows, &parent, c"a", &a).expect("it is ours"));
+    assert!(!path("a").exists() && path("b").exists());
+    assert!(Windows::remove(&Windows, &parent, c"a", &a).is_err());
+    assert!(Windows::remove(&Windows, &parent, c"b:stream", &b).is_err(), "no name of an entry");
+}

@@ -95,9 +95,15 @@ impl Order {
 impl Extent {
     /// What is shown of what is in a directory, in no particular order.
     pub(crate) fn inside<'t>(&self, directory: &Node<'t>) -> Vec<Node<'t>> {
+        let mut inside = Vec::new();
+        self.each_inside(directory, |node| inside.push(node));
+        inside
+    }
+
+    fn each_inside<'t>(&self, directory: &Node<'t>, tell: impl FnMut(Node<'t>)) {
         let files = (!self.directories_only).then(|| directory.files());
         let inside = directory.directories().chain(files.into_iter().flatten());
-        inside.filter(|node| self.measure.of(node) >= self.at_least).collect()
+        inside.filter(|node| self.measure.of(node) >= self.at_least).for_each(tell);
     }
 }
 
@@ -137,7 +143,8 @@ impl Hidden {
 /// given paths that are left out.
 ///
 /// A directory is at least as large as all that is in it, so the largest entries form a tree and are
-/// found from the top: time n log n in what the shown directories hold, whatever lies below them.
+/// found from the top: time n log n in what the shown directories hold, whatever lies below them. Memory: of each shown
+/// directory as many entries as may be shown, however many it holds.
 pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden) {
     let selects = scan.options.choice.as_ref().is_some_and(|choice| choice.selects());
     let mut found: Vec<Row<'t>> = Vec::new();
@@ -167,23 +174,49 @@ pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden
         }
         let mut hidden = Hidden::default();
         if extent.depth.is_none_or(|limit| depth < limit) {
-            let mut inside = extent.inside(&node);
-            if selects {
-                // Directories in which nothing was selected would hide those that hold something.
-                let holds = |node: &Node<'_>| extent.measure.of(node) > 0;
-                inside.retain(|node| node.kind() != Kind::Directory || holds(node));
-            }
-            inside.sort_by_cached_key(|node| (Reverse(extent.measure.of(node)), node.name()));
-            for node in inside {
-                let value = extent.measure.of(&node);
-                hidden.add(value);
-                heap.push((value, Reverse(met.len())));
+            // No more of it can be shown than there is room for.
+            let room = extent.top.map(|top| top.saturating_add(roots) - found.len());
+            for node in largest(&node, extent, selects, room, &mut hidden) {
+                heap.push((extent.measure.of(&node), Reverse(met.len())));
                 met.push((node, depth + 1, Some(row)));
             }
         }
         found.push(Row { node, value, depth, parent, last: false, hidden });
     }
     (in_order(found, extent), left_out)
+}
+
+/// What is in a directory, the largest first and then by name, so much of it as there is room for; `hidden` counts all of it.
+/// `selects`: directories in which nothing was selected would hide those that hold something.
+fn largest<'t>(
+    directory: &Node<'t>,
+    extent: &Extent,
+    selects: bool,
+    room: Option<usize>,
+    hidden: &mut Hidden,
+) -> Vec<Node<'t>> {
+    let measure = |node: &Node<'_>| extent.measure.of(node);
+    let by_size = |a: &Node<'_>, b: &Node<'_>| {
+        Reverse(measure(a)).cmp(&Reverse(measure(b))).then_with(|| a.name().cmp(b.name()))
+    };
+    // Twice as many wait to be sorted out, so that this takes constant time for each.
+    let mut inside = Vec::new();
+    extent.each_inside(directory, |node| {
+        if selects && node.kind() == Kind::Directory && measure(&node) == 0 {
+            return;
+        }
+        hidden.add(measure(&node));
+        inside.push(node);
+        if let Some(room) = room
+            && inside.len() / 2 > room
+        {
+            inside.select_nth_unstable_by(room, by_size);
+            inside.truncate(room);
+        }
+    });
+    inside.sort_unstable_by(by_size);
+    inside.truncate(room.unwrap_or(usize::MAX));
+    inside
 }
 
 /// The given paths to show, in their order: if they are more than the limit, the largest.

@@ -11,6 +11,8 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(test)]
+mod allocated;
 #[cfg(target_os = "linux")]
 mod linux;
 mod portable;
@@ -21,7 +23,7 @@ mod windows;
 pub use linux::Linux;
 pub use portable::Portable;
 #[cfg(windows)]
-pub use windows::Windows;
+pub use windows::{Identity, Windows};
 
 /// What [`scan`](crate::scan) runs on in this build.
 #[cfg(all(target_os = "linux", not(feature = "portable")))]

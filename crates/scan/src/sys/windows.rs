@@ -39,6 +39,9 @@ use super::{Found, Kind, Meta, Sys, portable};
 
 mod handle;
 mod names;
+mod remove;
+
+pub use remove::Identity;
 
 use handle::{SHARE, ask, identity, open};
 

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-use super::{ABSENT, Arena, Bases, Directory, Facts, Id, Place, SPENT, SUMMED, Tree, UNREAD};
+use super::{
+    ABSENT, Arena, Bases, Directory, Entry, Facts, Id, Listing, Place, SPENT, SUMMED, Tree, UNREAD,
+};
 use crate::sys::Meta;
 use crate::walk::Summed;
 
@@ -107,20 +109,21 @@ pub(crate) fn build(
     assert!(count < ABSENT as usize, "a tree holds at most 4,294,967,294 directories");
 
     let mut directories = Vec::with_capacity(count);
-    let mut sums = Vec::with_capacity(count);
-    for arena in &mut arenas {
-        for listing in std::mem::take(&mut arena.listings) {
+    for number in 0..arenas.len() {
+        for listing in std::mem::take(&mut arenas[number].listings) {
+            let Listing { entry, parent, first, kept, leaves, apparent, disk } = listing;
+            // What it holds itself: its entry is where it is summed up.
+            let own = &mut arenas[entry.arena()].entries[entry.index()];
+            (own.apparent, own.disk) = (apparent, disk);
             directories.push(Directory {
-                entry: listing.entry,
-                first: Id::new(arena.number, listing.first),
-                kept: listing.kept,
-                parent: bases.directory(listing.parent),
+                entry,
+                first: Id::new(arenas[number].number, first),
+                kept,
+                parent: bases.directory(parent),
                 child: ABSENT,
                 sibling: ABSENT,
-                entries: 0,
+                entries: leaves.into(),
             });
-            let entries = u64::from(listing.leaves);
-            sums.push(Sum { apparent: listing.apparent, disk: listing.disk, entries });
         }
     }
 
@@ -136,21 +139,21 @@ pub(crate) fn build(
     };
     let outermost = graft(&mut tree, roots, &mut aliases);
     for &(listing, Summed { apparent, disk, entries }) in summed {
-        let directory = tree.bases.directory(listing) as usize;
-        sums[directory].add(Sum { apparent, disk, entries });
-        let entry = tree.directories[directory].entry;
+        let directory = tree.bases.directory(listing);
+        add(&mut tree, directory, Sum { apparent, disk, entries });
+        let entry = tree.directories[directory as usize].entry;
         tree.arenas[entry.arena()].entries[entry.index()].name |= SUMMED;
     }
-    settle(&mut tree, &mut links, |_, parent, sum| {
+    settle(&mut tree, &mut links, |tree, parent, sum| {
         // A root's own entry bears its size already.
-        if let Some(above) = sums.get_mut(parent as usize) {
-            above.add(sum);
+        if parent != ABSENT {
+            add(tree, parent, sum);
         }
     });
     links.sort_unstable_by_key(|link| link.entry);
     tree.links = links;
     place_facts(&mut tree);
-    sum_up(&mut tree, &mut sums);
+    sum_up(&mut tree);
 
     let by_itself = |(root, outermost): &(&Root, &bool)| root.given && **outermost;
     for (root, _) in roots.iter().zip(&outermost).filter(by_itself) {
@@ -191,8 +194,10 @@ fn graft(tree: &mut Tree, roots: &[Root], aliases: &mut [Alias]) -> Vec<bool> {
             let directory = &mut tree.directories[grafted as usize];
             directory.parent = parent;
             let before = std::mem::replace(&mut directory.entry, alias.entry);
-            let unread = tree.entry(before).name & UNREAD;
-            tree.arenas[alias.entry.arena()].entries[alias.entry.index()].name |= unread;
+            let Entry { name, apparent, disk } = *tree.entry(before);
+            let entry = &mut tree.arenas[alias.entry.arena()].entries[alias.entry.index()];
+            entry.name |= name & UNREAD;
+            (entry.apparent, entry.disk) = (apparent, disk);
             outermost[alias.root] = false;
         }
     }
@@ -241,8 +246,25 @@ fn place_facts(tree: &mut Tree) {
     }
 }
 
+/// What a directory holds, so far as it is summed up.
+fn sum(tree: &Tree, directory: u32) -> Sum {
+    let Directory { entry, entries, .. } = tree.directories[directory as usize];
+    let Entry { apparent, disk, .. } = *tree.entry(entry);
+    Sum { apparent, disk, entries }
+}
+
+/// Adds to what a directory holds, but not to the ones above it.
+fn add(tree: &mut Tree, directory: u32, more: Sum) {
+    let mut now = sum(tree, directory);
+    now.add(more);
+    let directory = &mut tree.directories[directory as usize];
+    directory.entries = now.entries;
+    let entry = &mut tree.arenas[directory.entry.arena()].entries[directory.entry.index()];
+    (entry.apparent, entry.disk) = (now.apparent, now.disk);
+}
+
 /// Adds each directory to its parent, the deepest first, and links siblings.
-fn sum_up(tree: &mut Tree, sums: &mut [Sum]) {
+fn sum_up(tree: &mut Tree) {
     let mut unsummed = vec![0_u32; tree.directories.len()];
     for index in 0..tree.directories.len() {
         let parent = tree.directories[index].parent;
@@ -255,23 +277,19 @@ fn sum_up(tree: &mut Tree, sums: &mut [Sum]) {
     }
     for index in 0..tree.directories.len() {
         // From each directory without directories upwards, until one that still waits for another.
-        let mut done = index;
+        let mut done = index as u32;
         if tree.directories[index].child != ABSENT {
             continue;
         }
         loop {
-            let sum = sums[done];
-            let directory = &mut tree.directories[done];
-            directory.entries = sum.entries;
-            let entry = &mut tree.arenas[directory.entry.arena()].entries[directory.entry.index()];
-            (entry.apparent, entry.disk) = (sum.apparent, sum.disk);
-            if directory.parent == ABSENT {
+            let below = sum(tree, done);
+            done = tree.directories[done as usize].parent;
+            if done == ABSENT {
                 break;
             }
-            done = directory.parent as usize;
-            sums[done].add(Sum { entries: sum.entries + 1, ..sum });
-            unsummed[done] -= 1;
-            if unsummed[done] > 0 {
+            add(tree, done, Sum { entries: below.entries + 1, ..below });
+            unsummed[done as usize] -= 1;
+            if unsummed[done as usize] > 0 {
                 break;
             }
         }

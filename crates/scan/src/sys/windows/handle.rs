@@ -1,4 +1,4 @@
-//! The calls that safe code cannot make: opening by a name in a directory, and asking of a handle.
+//! The calls that safe code cannot make: opening by a name in a directory, asking of a handle, and deleting by one.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,11 +9,17 @@ use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
 use windows_sys::Wdk::Storage::FileSystem::{
     FILE_OPEN, FILE_OPEN_FOR_BACKUP_INTENT, FILE_SYNCHRONOUS_IO_NONALERT, NtCreateFile,
 };
-use windows_sys::Win32::Foundation::{RtlNtStatusToDosError, UNICODE_STRING};
+use windows_sys::Win32::Foundation::{
+    ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER,
+    ERROR_NOT_SUPPORTED, RtlNtStatusToDosError, UNICODE_STRING,
+};
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ,
-    FILE_SHARE_WRITE, FileIdInfo, GetFileInformationByHandle, GetFileInformationByHandleEx,
-    SYNCHRONIZE,
+    BY_HANDLE_FILE_INFORMATION, FILE_DISPOSITION_FLAG_DELETE,
+    FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE, FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
+    FILE_DISPOSITION_INFO, FILE_DISPOSITION_INFO_EX, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, FileDispositionInfo, FileDispositionInfoEx, FileIdInfo,
+    GetFileInformationByHandle, GetFileInformationByHandleEx, SYNCHRONIZE,
+    SetFileInformationByHandle,
 };
 use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
@@ -103,4 +109,48 @@ pub(super) fn identity(handle: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
     }
     let number = u64::from(known.nFileIndexHigh) << 32 | u64::from(known.nFileIndexLow);
     Ok((known.dwVolumeSerialNumber.into(), number))
+}
+
+/// Deletes what a handle, opened with the right to delete, is of: its name is gone at once. Where the system or the file system
+/// cannot do that, the name goes when every handle of it has been closed, and a file that is marked as read-only is refused.
+pub(super) fn delete(handle: BorrowedHandle<'_>) -> io::Result<()> {
+    const CANNOT: [u32; 4] = [
+        ERROR_INVALID_FUNCTION,
+        ERROR_INVALID_PARAMETER,
+        ERROR_NOT_SUPPORTED,
+        ERROR_CALL_NOT_IMPLEMENTED,
+    ];
+    let flags = FILE_DISPOSITION_FLAG_DELETE
+        | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS
+        | FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
+    let at_once = FILE_DISPOSITION_INFO_EX { Flags: flags };
+    // SAFETY: the handle is open as long as it is borrowed, and `at_once` is the record that its class wants and as long as is
+    // said. The call only reads it.
+    let done = unsafe {
+        SetFileInformationByHandle(
+            handle.as_raw_handle(),
+            FileDispositionInfoEx,
+            (&raw const at_once).cast(),
+            size_of_val(&at_once) as u32,
+        )
+    };
+    if done != 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if !CANNOT.iter().any(|&number| error.raw_os_error() == Some(number as i32)) {
+        return Err(error);
+    }
+    let on_close = FILE_DISPOSITION_INFO { DeleteFile: true };
+    // SAFETY: the handle is open as long as it is borrowed, and `on_close` is the record that its class wants and as long as is
+    // said. The call only reads it.
+    let done = unsafe {
+        SetFileInformationByHandle(
+            handle.as_raw_handle(),
+            FileDispositionInfo,
+            (&raw const on_close).cast(),
+            size_of_val(&on_close) as u32,
+        )
+    };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

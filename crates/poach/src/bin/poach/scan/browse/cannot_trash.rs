@@ -1,11 +1,13 @@
 //! The trash, where there is none that this program knows: nothing is moved there.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::item::Item;
+use super::item::{Handle, Item};
 use super::names::Names;
+
+/// Whether there is a trash.
+pub(super) const IS_THERE: bool = false;
 
 /// Something in the trash: never anything.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ impl Trashed {
     /// # Errors
     ///
     /// Always.
-    pub(super) fn put(_: &Arc<OwnedFd>, _: &Item, _: &Names) -> io::Result<Trashed> {
+    pub(super) fn put(_: &Arc<Handle>, _: &Item, _: &Names) -> io::Result<Trashed> {
         Err(io::Error::other("on this system nothing is moved to the trash from here"))
     }
 

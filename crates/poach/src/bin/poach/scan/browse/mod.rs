@@ -16,15 +16,15 @@ use poach_scan::sys::Native;
 use poach_scan::{Control, Options, Scan};
 
 mod canvas;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod item;
 mod keys;
 mod live;
 mod names;
 mod outside;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod remove;
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 #[path = "cannot_remove.rs"]
 mod remove;
 mod reports;
@@ -33,7 +33,7 @@ mod screen;
 mod state;
 #[cfg(target_os = "linux")]
 mod trash;
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(all(any(unix, windows), not(target_os = "linux")))]
 #[path = "cannot_trash.rs"]
 mod trash;
 mod view;
@@ -427,7 +427,8 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
         }
     };
     let question = match plan.act {
-        Act::Delete => "Delete this for good?",
+        Act::Delete if cfg!(target_os = "linux") => "Delete this for good?",
+        Act::Delete => "Delete this for good? (On this system nothing is moved to a trash.)",
         Act::Trash => "Move this to the trash?",
     };
     let mut lines = vec![

@@ -8,17 +8,16 @@
 //!
 //! A file that is deleted because another one is equal to it is compared with that, byte by byte, right before.
 //!
-//! Between the last look at a name and its deletion a moment is left in which a file can take another's place: no system
-//! call deletes a file by what it is. A directory is held open from the look on. What is moved to the trash is looked at once
-//! more when it is there, and brought back if it is not what was meant.
+//! On Unix a moment is left, between the last look at a name and its deletion, in which a file can take another's place: no system
+//! call deletes a file by what it is. A directory is held open from the look on. Windows does delete by a handle, so what was
+//! compared is what goes. What is moved to the trash is looked at once more when it is there, and brought back if it is not what
+//! was meant.
 //!
 //! One handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything goes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
-use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,11 +26,11 @@ use poach_scan::Control;
 use poach_scan::duplicates::same_content;
 use poach_scan::report::escape;
 use poach_scan::sys::Native;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-use super::item::{DIRECTORY, Identity, Item, changed, open, stat};
+use super::item::{self, Handle, Item, changed, open};
 use super::names::{Names, joined};
 use super::row::Act;
+use super::trash;
 pub(super) use super::trash::Trashed;
 
 /// How many levels may lie below an entry that is to go.
@@ -62,7 +61,7 @@ pub(super) struct Plan {
 struct Chosen {
     names: Names,
     /// The directory that the entry is in.
-    within: Arc<OwnedFd>,
+    within: Arc<Handle>,
     item: Item,
     twin: Option<Twin>,
 }
@@ -70,7 +69,7 @@ struct Chosen {
 /// A file that stays.
 #[derive(Debug)]
 struct Twin {
-    within: Arc<OwnedFd>,
+    within: Arc<Handle>,
     name: CString,
     names: Names,
 }
@@ -95,15 +94,18 @@ impl Plan {
     ///
     /// The system's own, or that something is not to be deleted.
     pub(super) fn new(act: Act, targets: &[Target], control: &Control) -> io::Result<Plan> {
+        if act == Act::Trash && !trash::IS_THERE {
+            return Err(io::Error::other("on this system nothing is moved to the trash from here"));
+        }
         let mut plan = Plan { chosen: Vec::new(), act, files: 0, directories: 0, bytes: 0 };
         let mut opened = Opened::default();
         for Target { root, names, twin } in targets {
-            let (within, name) = opened.open(root, names)?;
-            let item = plan.list(&within, name, control, 0)?;
+            let (within, name, is_link) = opened.open(root, names)?;
+            let item = plan.list(&within, name, is_link, control, 0)?;
             let twin = match twin {
                 None => None,
                 Some((root, names)) => {
-                    let (within, name) = opened.open(root, names)?;
+                    let (within, name, _) = opened.open(root, names)?;
                     Some(Twin { within, name, names: names.clone() })
                 }
             };
@@ -112,43 +114,45 @@ impl Plan {
         Ok(plan)
     }
 
+    /// `is_link`: its directory's list says so.
     fn list(
         &mut self,
-        within: &OwnedFd,
+        within: &Handle,
         name: CString,
+        is_link: bool,
         control: &Control,
         depth: usize,
     ) -> io::Result<Item> {
         if control.is_stopped() {
             return Err(stopped());
         }
-        let stat = stat(within, &name)?;
-        let identity = Identity::of(&stat);
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        let seen = item::see(within, &name)?;
+        let identity = seen.identity;
+        if !seen.is_directory {
             self.files += 1;
-            if stat.st_nlink == 1 {
-                self.bytes += stat.st_blocks as u64 * 512;
+            if seen.names == 1 {
+                self.bytes += seen.bytes;
             }
             return Ok(Item { name, identity, inside: None });
+        }
+        if is_link {
+            let name = escape(name.to_bytes());
+            return Err(io::Error::other(format!("{name} is a link, which this system follows")));
         }
         if depth == DEEPEST {
             return Err(io::Error::other(format!("more than {DEEPEST} levels lie in it")));
         }
         let directory = open(within, &name, identity)?;
-        if rustix::fs::fstat(within)?.st_dev != stat.st_dev {
+        if !item::identity_of(within)?.is_on_same_volume(&identity) {
             return Err(io::Error::other("another file system is mounted in it"));
         }
         self.directories += 1;
-        self.bytes += stat.st_blocks as u64 * 512;
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&directory)? {
-            let name = entry?.file_name().to_owned();
-            if !matches!(name.to_bytes(), b"." | b"..") {
-                names.push(name);
-            }
-        }
+        self.bytes += seen.bytes;
+        let mut names = item::list(&directory)?;
         names.sort();
-        let inside = names.into_iter().map(|name| self.list(&directory, name, control, depth + 1));
+        let inside = names
+            .into_iter()
+            .map(|(name, is_link)| self.list(&directory, name, is_link, control, depth + 1));
         let inside = Some(inside.collect::<io::Result<_>>()?);
         Ok(Item { name, identity, inside })
     }
@@ -214,22 +218,13 @@ impl Chosen {
     /// Whether the file is equal to the one that stays, if there is one.
     fn compare(&self, control: &Control) -> io::Result<()> {
         let Some(twin) = &self.twin else { return Ok(()) };
-        let open = |within: &OwnedFd, name: &CString| -> io::Result<(File, Identity)> {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = rustix::fs::openat(within, name, flags, Mode::empty())?;
-            let stat = rustix::fs::fstat(&file)?;
-            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-                return Err(changed(name));
-            }
-            Ok((file.into(), Identity::of(&stat)))
-        };
-        let (file, identity) = open(&self.within, &self.item.name)?;
-        let (other, stays) = open(&twin.within, &twin.name)?;
+        let (file, identity) = item::open_file(&self.within, &self.item.name)?;
+        let (other, stays) = item::open_file(&twin.within, &twin.name)?;
         if identity != self.item.identity {
             return Err(changed(&self.item.name));
         }
         // Another name of the same file, or the same name by another way, is no copy.
-        if (identity.device, identity.inode) == (stays.device, stays.inode) {
+        if identity.is_same_file(&stays) {
             let twin = shown(&twin.names);
             return Err(io::Error::other(format!("it is the same file as {twin}")));
         }
@@ -241,46 +236,40 @@ impl Chosen {
     }
 }
 
-/// Directories that were opened to delete from, each once.
+/// Directories that were opened to delete from, each once, and the names in them that are links by their lists.
 #[derive(Default)]
-struct Opened(HashMap<Names, Arc<OwnedFd>>);
+struct Opened(HashMap<Names, (Arc<Handle>, HashSet<CString>)>);
 
 impl Opened {
-    /// The directory that the last of some names is in, and that name.
-    fn open(&mut self, root: &Path, names: &Names) -> io::Result<(Arc<OwnedFd>, CString)> {
+    /// The directory that the last of some names is in, that name, and whether it is a link by that directory's list.
+    fn open(&mut self, root: &Path, names: &Names) -> io::Result<(Arc<Handle>, CString, bool)> {
         let Some((last, above)) = names.split_last().filter(|(_, above)| !above.is_empty()) else {
             return Err(io::Error::other("a path that was given is not deleted from here"));
         };
-        let within = if let Some(within) = self.0.get(above) {
-            Arc::clone(within)
-        } else {
-            let flags = DIRECTORY.difference(OFlags::NOFOLLOW);
-            let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
-            let open = |within: OwnedFd, name: &Vec<u8>| {
-                rustix::fs::openat(&within, &name[..], DIRECTORY, Mode::empty())
-            };
-            let within = Arc::new(above[1..].iter().try_fold(root, open)?);
-            self.0.insert(above.to_vec(), Arc::clone(&within));
-            within
-        };
-        Ok((within, CString::new(&last[..])?))
+        if !self.0.contains_key(above) {
+            let root = item::open_given(root)?;
+            let within = above[1..]
+                .iter()
+                .try_fold(root, |within, name| item::open_in(&within, &CString::new(&name[..])?))?;
+            let links = item::links_in(&within)?;
+            self.0.insert(above.to_vec(), (Arc::new(within), links));
+        }
+        let (within, links) = &self.0[above];
+        let last = CString::new(&last[..])?;
+        let is_link = links.contains(&last);
+        Ok((Arc::clone(within), last, is_link))
     }
 }
 
-fn remove(within: &OwnedFd, item: &Item, control: &Control, gone: &AtomicU64) -> io::Result<()> {
-    let flags = match &item.inside {
-        Some(inside) => {
-            let directory = open(within, &item.name, item.identity)?;
-            inside.iter().try_for_each(|item| remove(&directory, item, control, gone))?;
-            AtFlags::REMOVEDIR
-        }
-        None => AtFlags::empty(),
-    };
+fn remove(within: &Handle, item: &Item, control: &Control, gone: &AtomicU64) -> io::Result<()> {
+    if let Some(inside) = &item.inside {
+        let directory = open(within, &item.name, item.identity)?;
+        inside.iter().try_for_each(|item| remove(&directory, item, control, gone))?;
+    }
     if control.is_stopped() {
         return Err(stopped());
     }
-    item.is_at(within, &item.name)?;
-    rustix::fs::unlinkat(within, &item.name, flags)?;
+    item::remove(within, item)?;
     gone.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }

@@ -143,19 +143,16 @@ fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
     );
 }
 
-#[cfg(unix)]
 fn target_paths(tree: &Path) -> [PathBuf; 1] {
     [tree.to_owned()]
 }
 
 /// Plans what is marked, and asks.
-#[cfg(unix)]
 fn plan(browser: &mut Browser, act: Act, paths: &[PathBuf]) -> Option<Plan> {
     let targets = targets(browser, paths).ok()?;
     ask(browser, Plan::new(act, &targets, &Control::new()), Look::default())
 }
 
-#[cfg(unix)]
 #[test]
 fn a_deletion_says_what_goes_and_wants_a_yes() {
     let tree = grown();
@@ -164,7 +161,8 @@ fn a_deletion_says_what_goes_and_wants_a_yes() {
     assert_eq!(press(&mut browser, "d"), Wish::Plan(Act::Delete));
     let planned = plan(&mut browser, Act::Delete, &paths).expect("a plan");
     let lines = shown(&mut browser, 80, 14).join("\n");
-    for part in ["/large/", "2 files", "2 directories", "    inner/", "      x", "    y"] {
+    let large = format!("{MAIN_SEPARATOR}large/");
+    for part in [&large[..], "2 files", "2 directories", "    inner/", "      x", "    y"] {
         assert!(lines.contains(part), "{part}: {lines}");
     }
     assert_eq!(press(&mut browser, "n"), Wish::None);
@@ -311,7 +309,6 @@ fn a_tab_says_at_its_end_how_many_rows_were_left_out() {
     assert!(last[3].contains("7 more") && last[5].starts_with(&format!("{rows} of ")), "{last:#?}");
 }
 
-#[cfg(unix)]
 #[test]
 fn of_equal_files_one_stays() {
     let tree = grown();
@@ -323,7 +320,9 @@ fn of_equal_files_one_stays() {
     browser.press(Key::BackTab);
     with_report(&mut browser, Report::Duplicates);
     let lines = shown(&mut browser, 100, 12);
-    assert!(lines[2].ends_with("/large/three") && lines[4].ends_with("/two"), "{lines:#?}");
+    let three = format!("{MAIN_SEPARATOR}large{MAIN_SEPARATOR}three");
+    let two = format!("{MAIN_SEPARATOR}two");
+    assert!(lines[2].ends_with(&three) && lines[4].ends_with(&two), "{lines:#?}");
     press(&mut browser, "  ");
     let found = targets(&browser, &paths).expect("one stays");
     assert!(found.iter().all(|target| {

@@ -22,6 +22,9 @@ use rustix::io::Errno;
 use super::item::{DIRECTORY, Identity, Item, stat};
 use super::names::Names;
 
+/// Whether there is a trash.
+pub(super) const IS_THERE: bool = true;
+
 /// How many entries of one name a trash takes.
 const MOST_OF_A_NAME: u32 = 10_000;
 
