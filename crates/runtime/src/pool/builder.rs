@@ -159,8 +159,8 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// The order in which a worker looks at the others for work. By default the nearest come first if
-    /// the workers are [pinned](Builder::pin), and the order is random if not.
+    /// The order in which a worker looks at the others for work. By default it is [`Victims::Nearest`] if
+    /// the workers are [pinned](Builder::pin), and [`Victims::Random`] if not.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = Some(victims);
         self

@@ -14,6 +14,7 @@
 //! | `spares` | spare workers for those that block |
 
 pub(crate) mod affinity;
+pub(crate) mod asked;
 pub(crate) mod deque_events;
 pub(crate) mod fifo;
 mod give_way;

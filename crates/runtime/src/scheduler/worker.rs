@@ -13,6 +13,7 @@ use crate::job::token::{Head, Worker};
 use crate::observe::track::Activity;
 use crate::observe::watch::Watch;
 use crate::scheduler::affinity::Mover;
+use crate::scheduler::asked::Asked;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::lookout::Lookout;
 use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
@@ -49,6 +50,7 @@ pub(crate) struct Local {
     guest: Option<usize>,
     backoff: StealBackoff,
     lookout: Lookout,
+    asked: Asked,
     random: Cell<u64>,
 }
 
@@ -75,6 +77,7 @@ impl Local {
         let (nesting_depth, backoff, lookout) =
             (NestingDepth::new(), StealBackoff::new(), Lookout::new());
         let guest = registry.guest(index);
+        let asked = Asked::nobody(registry.workers.len());
         Local {
             registry,
             index,
@@ -89,6 +92,7 @@ impl Local {
             guest,
             backoff,
             lookout,
+            asked,
             random,
         }
     }
@@ -290,10 +294,18 @@ impl Local {
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         let stolen = self.claimed(victim, |remote| {
             loop {
+                // Before the steal: an answer that comes after it moves the split from here.
+                let split = remote.forks.empty_at();
+                if self.asked.is_up(victim, split) {
+                    return None;
+                }
                 match remote.forks.steal() {
                     Ok(stolen) => return Some(stolen),
                     Err(Claim::Lost) => Machine::pause(),
-                    Err(_) => return None,
+                    Err(_) => {
+                        self.asked.asked(victim, split);
+                        return None;
+                    }
                 }
             }
         })?;

@@ -124,7 +124,7 @@ impl Sys for Flat {
 /// The most bytes for each file during a scan and its report, beside what is there in any case.
 fn bytes_a_file(keep_files: bool, keep_facts: bool, top: Option<usize>) -> f64 {
     let engine = Engine::Sequential;
-    let options = Options { keep_files, keep_facts, engine, ..Options::default() };
+    let options = Options { engine, keep_files, keep_facts, ..Options::default() };
     let before = NOW.get();
     MOST.set(before);
     let scan =

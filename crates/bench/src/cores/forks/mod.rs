@@ -9,7 +9,7 @@
 //! | `leapfrog` | Lace's: a victim at random, at once again if it has nothing | steals from the thief |
 //! | `transitive` | the same | from the thief, then from whom that waits for, and so on |
 //! | `random` | the same | from the thief, then from a victim at random |
-//! | `split` | Poach's: all others, nearer ones first, pauses between two rounds, and exposes private tasks after 16 of them | all down the chain of thieves, then as an idle worker |
+//! | `split` | Poach's: one of all others at random, then all, nearer ones first; asks a victim whose split has not moved in each fifth look alone; pauses between two rounds, and exposes private tasks after 16 of them | all down the chain of thieves, then as an idle worker |
 //!
 //! # What is the shipping source, and what is not
 //!
@@ -47,6 +47,8 @@ const SLOTS: usize = 1 << 17;
 const EAGER_LOOKS: u32 = 16;
 const LOOKS: u32 = 64;
 const PAUSES: u32 = 8;
+/// The runtime's: looks at a victim whose split has not moved before a worker asks it again.
+const LOOKS_UNASKED: u32 = 4;
 
 /// How a worker looks for work.
 #[derive(Clone, Copy, PartialEq)]
@@ -270,6 +272,8 @@ struct Worker<'p, T: Tree> {
     random: fastrand::Rng,
     /// Looks in a row that have found nothing.
     looks: u32,
+    /// By victim: where its split stood when it was asked, and looks since.
+    asked: Vec<(Option<u64>, u32)>,
 }
 
 impl<T: Tree> Pool<T> {
@@ -282,6 +286,7 @@ impl<T: Tree> Pool<T> {
             frames: Vec::new(),
             random: fastrand::Rng::with_seed(seed << 16 | number as u64),
             looks: 0,
+            asked: vec![(None, 0); self.follows.len()],
         };
         let mut next = (number == 0).then(|| self.tree.root());
         // Relaxed: whoever sees it late has nothing to lose by it.
@@ -403,24 +408,45 @@ impl<'p, T: Tree> Worker<'p, T> {
         if search == Search::Poach {
             return self.each_victim(Self::steal);
         }
-        let others = self.pool.follows.len() - 1;
-        let victim = (others > 0).then(|| self.random.usize(..others))?;
-        self.steal(victim + usize::from(victim >= self.number))
+        let victim = self.any_victim()?;
+        self.steal(victim)
     }
 
-    /// Asks victims in this worker's order, each group from anywhere on, until one has what is asked for.
+    /// One of all others, if there are any.
+    fn any_victim(&mut self) -> Option<usize> {
+        let others = self.pool.follows.len() - 1;
+        let victim = (others > 0).then(|| self.random.usize(..others))?;
+        Some(victim + usize::from(victim >= self.number))
+    }
+
+    /// Asks one victim of all, if they are not all equally near, then in this worker's order, each group from anywhere on, until one has what is asked for.
     fn each_victim<R>(&mut self, mut ask: impl FnMut(&mut Self, usize) -> Option<R>) -> Option<R> {
         let pool = self.pool;
+        let mut first = None;
+        if pool.order[self.number].len() > 1 {
+            let victim = self.any_victim()?;
+            if let Some(found) = ask(self, victim) {
+                return Some(found);
+            }
+            first = Some(victim);
+        }
         pool.order[self.number].iter().find_map(|group| {
             let start = self.random.usize(..group.len());
             let (before, after) = group.split_at(start);
-            after.iter().chain(before).find_map(|&victim| ask(self, victim))
+            let mut others = after.iter().chain(before).filter(|&&victim| Some(victim) != first);
+            others.find_map(|&victim| ask(self, victim))
         })
     }
 
     fn steal(&mut self, victim: usize) -> Option<Stolen<'p, T::Task>> {
-        let stolen = self.pool.stacks.steal(victim, self.number);
+        let stacks = &self.pool.stacks;
+        let remembers = self.pool.search == Search::Poach;
+        let split = if remembers { stacks.empty_at(victim) } else { None };
+        let (asked, looks) = &mut self.asked[victim];
+        let is_up = split.is_some() && *asked == split && *looks < LOOKS_UNASKED;
+        let stolen = if is_up { None } else { stacks.steal(victim, self.number) };
         if stolen.is_none() {
+            (*asked, *looks) = (split, if is_up { *looks + 1 } else { 0 });
             bump(&self.pool.counts.failed);
         }
         stolen

@@ -70,6 +70,11 @@ impl<T: Copy> Stacks<T> {
         Some(Stolen { slot, task })
     }
 
+    /// Where the split of `victim` stands, if it shares nothing.
+    pub(super) fn empty_at(&self, victim: usize) -> Option<u64> {
+        self.each[victim].empty_at()
+    }
+
     /// Makes private tasks of `victim` visible.
     pub(super) fn expose(&self, victim: usize) -> Exposure {
         self.each[victim].expose()
