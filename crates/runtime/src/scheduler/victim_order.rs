@@ -18,9 +18,9 @@
 //! Each worker has its victims in groups of equal distance. It tries one victim of all, at random; then all of the first group, beginning
 //! at random, then all of the second. Without an order there is one group, of which a random one is the first anyhow.
 //!
-//! The first victim is why not all idle workers of a group ask the same few near victims, whose tasks are small by then. On a simulated
-//! machine of 48 processors (`poach bench simulate --memory lace`) UTS takes a third less time with it than without, and as much as
-//! with a random order (`docs/notebook/runtime.md`).
+//! Without that first victim all idle workers of a group ask the same few near victims, whose tasks are small by then. On a simulated
+//! machine of 48 processors (`poach bench simulate --memory lace`) UTS takes 4 % less time with it, and a small tree a third
+//! (`docs/notebook/runtime.md`).
 
 use std::io;
 use std::thread;
