@@ -76,11 +76,78 @@ impl<M: Memory> Drop for Held<'_, M> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::{Cell, RefCell};
     use std::thread;
 
     use super::*;
     use poach_memory::Machine;
+
+    thread_local! {
+        static PAUSES: Cell<u32> = const { Cell::new(0) };
+        static GIVEN: Cell<u32> = const { Cell::new(0) };
+        static THEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
+
+    /// The machine's memory, which knows how often a thread has waited.
+    pub(crate) struct Told;
+
+    impl Told {
+        /// How often `act` pauses, and gives its time slice up.
+        pub(crate) fn waits(act: impl FnOnce()) -> (u32, u32) {
+            let before = (PAUSES.get(), GIVEN.get());
+            act();
+            (PAUSES.get() - before.0, GIVEN.get() - before.1)
+        }
+
+        /// Has `then` done at this thread's next pause.
+        pub(crate) fn at_a_pause(then: impl FnOnce() + 'static) {
+            THEN.set(Some(Box::new(then)));
+        }
+    }
+
+    // SAFETY: the machine's memory. What is done at a pause another thread might do.
+    unsafe impl Memory for Told {
+        type Word = <Machine as Memory>::Word;
+        type Pointer<T> = <Machine as Memory>::Pointer<T>;
+        type Cell<T> = <Machine as Memory>::Cell<T>;
+
+        fn full() {
+            Machine::full();
+        }
+
+        fn light() {
+            Machine::light();
+        }
+
+        fn heavy() {
+            Machine::heavy();
+        }
+
+        fn asymmetric() -> bool {
+            Machine::asymmetric()
+        }
+
+        fn pause() {
+            PAUSES.set(PAUSES.get() + 1);
+            if let Some(then) = THEN.take() {
+                then();
+            }
+        }
+
+        fn give_way() {
+            GIVEN.set(GIVEN.get() + 1);
+        }
+    }
+
+    #[test]
+    fn a_waiter_gives_way_each_so_many_rounds() {
+        let waits = Told::waits(|| {
+            let mut wait = Wait::<Told>::new();
+            (0..2 * ROUNDS + ROUNDS / 2).for_each(|_| wait.pause());
+        });
+        assert_eq!(waits, (2 * ROUNDS + ROUNDS / 2, 2));
+    }
 
     #[test]
     fn one_holder_at_a_time() {

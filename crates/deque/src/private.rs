@@ -305,3 +305,49 @@ impl<T, M: Memory> fmt::Debug for Thief<T, M> {
 }
 
 methods!(T; [T: Send, M: Memory] Private<T, M>; [T: Send, M: Memory] Thief<T, M>);
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::lock::tests::Told;
+
+    #[test]
+    fn a_task_that_no_thief_comes_for_is_dropped() {
+        let alive = Arc::new(());
+        let owner = Private::<Arc<()>>::new();
+        owner.shared.mailbox.store(ASKED, Ordering::Relaxed);
+        owner.push(Arc::clone(&alive));
+        assert_eq!(owner.shared.mailbox.load(Ordering::Relaxed), FULL);
+        drop(owner);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_thief_may_ask_again_whatever_the_answer_was() {
+        let owner = Rc::new(Private::<u32, Told>::default());
+        let thief = owner.thief();
+        let steal = |meanwhile: fn(&Private<u32, Told>)| {
+            let owner = Rc::clone(&owner);
+            Told::at_a_pause(move || meanwhile(&owner));
+            thief.steal()
+        };
+        owner.push(0);
+        assert_eq!(steal(|owner| owner.push(1)), Steal::Success(0));
+        assert_eq!(steal(|owner| owner.push(2)), Steal::Success(1));
+        assert_eq!(steal(|owner| assert_eq!(owner.pop(), Some(2))), Steal::Empty);
+        owner.push(3);
+        assert_eq!(steal(|owner| owner.push(4)), Steal::Success(3));
+    }
+
+    #[test]
+    fn a_thief_looks_so_many_times() {
+        let owner = Private::<u32, Told>::default();
+        owner.push(0);
+        let thief = owner.thief();
+        let waits = Told::waits(|| assert_eq!(thief.steal(), Steal::Retry));
+        assert_eq!(waits.0, PATIENCE);
+        assert_eq!(owner.shared.mailbox.load(Ordering::Relaxed), IDLE);
+    }
+}

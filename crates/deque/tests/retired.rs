@@ -72,6 +72,18 @@ fn allocates_again(act: impl Fn()) -> usize {
     ALLOCATED.get() - before
 }
 
+/// The first block is there; the next is made by the push to slot 8 of a block, and not before nor later.
+#[test]
+fn an_injector_makes_a_block_ahead_of_its_first_push() {
+    let injector: Injector<u64> = Injector::new();
+    let allocates = |pushes: usize| {
+        let before = ALLOCATED.get();
+        (0..pushes).for_each(|_| injector.push(0));
+        ALLOCATED.get() - before
+    };
+    assert_eq!([allocates(8), allocates(1), allocates(63)], [0, 1, 0]);
+}
+
 #[test]
 fn an_injector_uses_its_blocks_again() {
     fn play<const SLOTS: usize>() {

@@ -106,3 +106,17 @@ impl<M: Memory> Drop for Slots<M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poach_memory::Machine;
+
+    #[test]
+    fn they_grow_to_the_limit_and_not_beyond() {
+        let slots = Slots::<Machine>::new(2).unwrap();
+        assert!(slots.grow(0, 2, 4).is_ok());
+        assert!(slots.grow(0, 4, 4).is_err());
+        assert_eq!(slots.capacity(), 4);
+    }
+}

@@ -410,9 +410,67 @@ mod tests {
         chain.put_back(first);
         let third = chain.next(second, true).unwrap().unwrap();
         assert_eq!((third.id(), third.number()), (first.id(), 2));
+        assert!(chain.block(third).contest(2, 1) && !chain.block(third).contest(0, 1));
         // As long as it has no successor as block 2, its old link stands, and leads to the same place as ever.
         assert_eq!(chain.next(first, true), Ok(Some(second)));
         chain.next(third, true).unwrap().unwrap();
         assert_eq!(chain.next(first, true), Ok(None));
+    }
+
+    #[test]
+    fn there_are_no_more_blocks_than_ids() {
+        let (chain, _) = Chain::<(), Machine, 1>::new(1).unwrap();
+        chain.made.store(IDS - 1, Ordering::Relaxed);
+        assert_eq!(chain.obtain(7), Err(NoMemory));
+        chain.made.store(1, Ordering::Relaxed);
+    }
+
+    /// Address space for them alone: where a system refuses it, there is nothing to see.
+    #[cfg(not(miri))] // Its memory is real.
+    #[test]
+    fn no_more_memory_is_reserved_than_for_all_ids() {
+        assert!(Chain::<(), Machine, 1>::new(1 << 30).is_ok_and(|(_, first)| first.id() == 0));
+    }
+
+    #[cfg(not(miri))]
+    mod models {
+        use super::super::super::explore;
+        use super::*;
+        use poach_memory::Loom;
+        use std::collections::BTreeSet;
+        use std::sync::Arc;
+
+        type Modelled = Chain<u64, Loom, 1>;
+
+        /// Its memory is the next block's.
+        #[test]
+        fn who_links_second_finds_the_first() {
+            explore(|| {
+                let (chain, first) = Modelled::new(1).unwrap();
+                let chain = Arc::new(chain);
+                let other = Arc::clone(&chain);
+                let linked = loom::thread::spawn(move || other.next(first, true));
+                let second = chain.next(first, true).unwrap().unwrap();
+                assert!(chain.block(second).contest(1, 0));
+                assert_eq!(linked.join().unwrap(), Ok(Some(second)));
+                chain.next(second, true).unwrap().unwrap();
+                assert_eq!(chain.made.load(Ordering::Relaxed), 3);
+            });
+        }
+
+        #[test]
+        fn no_id_is_lost_or_had_twice() {
+            explore(|| {
+                let chain = Arc::new(Modelled::new(1).unwrap().0);
+                let given = [1, 2].map(|number| Place::new(number, chain.obtain(number).unwrap()));
+                let other = Arc::clone(&chain);
+                let giver = loom::thread::spawn(move || given.map(|place| other.put_back(place)));
+                let mut held = BTreeSet::from([0, chain.obtain(3).unwrap()]);
+                giver.join().unwrap();
+                let made = chain.made.load(Ordering::Relaxed);
+                held.extend((2..made).map(|number| chain.obtain(number).unwrap()));
+                assert_eq!((held.len() as u64, chain.made.load(Ordering::Relaxed)), (made, made));
+            });
+        }
     }
 }

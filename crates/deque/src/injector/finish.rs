@@ -64,3 +64,84 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         passed.is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use poach_memory::Machine;
+
+    use super::super::open;
+    use super::*;
+
+    #[test]
+    fn indices_may_be_finished_in_any_order() {
+        let injector = Injector::<u32, Machine, 4>::new();
+        (0..5).for_each(|task| injector.push(task));
+        assert!(injector.move_head(open(0), 4));
+        let block = injector.chain.block(injector.oldest());
+        injector.finish(block, 2, 2);
+        injector.finish(block, 1, 1);
+        assert!(!injector.give_back());
+        injector.finish(block, 0, 1);
+        assert!(injector.give_back());
+        assert_eq!(injector.oldest().number(), 1);
+    }
+
+    #[cfg(not(miri))]
+    mod models {
+        use std::sync::Arc;
+
+        use super::super::super::{Batch, explore};
+        use super::*;
+        use poach_memory::Loom;
+
+        type Modelled = Injector<u64, Loom, 1>;
+
+        /// Two tasks that the head has passed, and the places of their blocks.
+        fn claimed() -> (Arc<Modelled>, [Place; 2]) {
+            let injector = Arc::new(Modelled::new());
+            let places = [0, 1].map(|index| {
+                injector.push(index);
+                injector.place_of(index).unwrap().unwrap()
+            });
+            assert!(injector.move_head(open(0), 2));
+            (injector, places)
+        }
+
+        /// A thief marks its index, moves the word over the mark, or finishes it by a store.
+        #[test]
+        fn a_slot_is_written_again_after_the_last_read_of_it() {
+            explore(|| {
+                let (injector, places) = claimed();
+                let other = Arc::clone(&injector);
+                let thief = loom::thread::spawn(move || {
+                    let mut batch = Batch::new(&other, other.chain.block(places[1]), 1, 1);
+                    assert_eq!(batch.next(), Some(1));
+                    drop(batch);
+                    other.give_back();
+                });
+                injector.finish(injector.chain.block(places[0]), 0, 1);
+                (2..4).for_each(|task| injector.push(task));
+                thief.join().unwrap();
+                let left: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();
+                assert_eq!(left, [2, 3]);
+            });
+        }
+
+        #[test]
+        fn a_block_is_not_given_back_while_the_hint_names_it() {
+            explore(|| {
+                let (injector, places) = claimed();
+                injector.push(2);
+                for (place, index) in places.into_iter().zip(0..) {
+                    injector.finish(injector.chain.block(place), index, 1);
+                }
+                let other = Arc::clone(&injector);
+                let giver = loom::thread::spawn(move || other.give_back());
+                injector.give_back();
+                giver.join().unwrap();
+                let hint = Place::from(injector.head.hint.load(Ordering::Relaxed));
+                assert!(injector.oldest().distance_to(hint.number()) >= 0);
+            });
+        }
+    }
+}

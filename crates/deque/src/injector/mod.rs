@@ -510,9 +510,45 @@ impl<T, M: Memory, const SLOTS: usize> fmt::Debug for Injector<T, M, SLOTS> {
     }
 }
 
+/// Explores `body` with two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
+#[cfg(all(test, not(miri)))] // Miri cannot use loom's stacks.
+fn explore(body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(body);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patience_is_what_was_asked_for() {
+        assert_eq!(Injector::<u32>::new().with_patience(7).patience, 7);
+    }
+
+    /// It has read the tickets long ago: their block is another one by now.
+    #[test]
+    fn a_push_that_was_stopped_before_its_ticket_comes_after_the_others() {
+        let injector = Injector::<u32, Machine, 1>::new();
+        for task in 0..4 {
+            injector.push(task);
+            assert_eq!(injector.steal().success(), Some(task));
+        }
+        assert!(injector.oldest().number() > 0);
+        injector.push_slowly(7, 0).unwrap();
+        assert_eq!(injector.steal().success(), Some(7));
+    }
+
+    #[test]
+    fn pushes_find_the_hint_at_the_last_block() {
+        let injector = Injector::<u32, Machine, 2>::new();
+        for task in 0..9 {
+            injector.push(task);
+            let hint = Place::from(injector.rare.tail.load(Ordering::Relaxed));
+            assert_eq!(hint.number(), u64::from(task) / 2);
+        }
+    }
 
     /// A push that has taken ticket 0 and is stopped, and a thief that contests it and is stopped.
     fn contested_at_0(told: bool) -> (Injector<u32, Machine, 1>, Place) {
@@ -529,6 +565,7 @@ mod tests {
     fn a_thief_that_stops_between_its_steps_stops_nobody() {
         let (injector, place) = contested_at_0(true);
         assert_eq!(injector.put(0, place, 7), Err(7));
+        assert_eq!(injector.finished.load(Ordering::Relaxed), 1);
         injector.push(7);
         injector.push(8);
         let stolen: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();

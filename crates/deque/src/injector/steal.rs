@@ -312,3 +312,149 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::lock::tests::Told;
+    use poach_memory::Machine;
+
+    /// A push that has taken ticket 0 and is stopped, and one that has ended.
+    fn stopped_at_0<M: Memory>() -> (Arc<Injector<u64, M, 2>>, Place) {
+        let injector = Arc::new(Injector::<u64, M, 2>::new().with_patience(7));
+        let place = injector.place_of(0).unwrap().unwrap();
+        assert_eq!(injector.take_ticket(0), Ok(()));
+        injector.push(8);
+        (injector, place)
+    }
+
+    fn all<M: Memory, const SLOTS: usize>(injector: &Injector<u64, M, SLOTS>) -> Vec<u64> {
+        (0..9).filter_map(|_| injector.steal().success()).collect()
+    }
+
+    #[test]
+    fn a_push_that_stops_is_skipped() {
+        let (injector, place) = stopped_at_0::<Machine>();
+        assert_eq!(all(&injector), [8]);
+        assert_eq!(injector.put(0, place, 7), Err(7));
+    }
+
+    /// Nor a thief that has contested the index and has not told the push.
+    #[test]
+    fn a_push_and_a_thief_that_stop_are_skipped() {
+        let (injector, place) = stopped_at_0::<Machine>();
+        injector.head.index.store(contested(0), Ordering::Relaxed);
+        assert_eq!(all(&injector), [8]);
+        assert_eq!(injector.put(0, place, 7), Err(7));
+    }
+
+    #[test]
+    fn a_thief_waits_as_long_as_it_has_patience() {
+        let (injector, _) = stopped_at_0::<Told>();
+        let waits = Told::waits(|| assert_eq!(injector.steal(), Steal::Retry));
+        assert_eq!(waits, (injector.patience, 0));
+    }
+
+    #[test]
+    fn a_push_that_ends_meanwhile_is_not_skipped() {
+        let (injector, place) = stopped_at_0::<Told>();
+        let pusher = Arc::clone(&injector);
+        Told::at_a_pause(move || assert_eq!(pusher.put(0, place, 7), Ok(())));
+        assert_eq!(injector.steal(), Steal::Success(7));
+        assert_eq!(all(&injector), [8]);
+    }
+
+    #[cfg(not(miri))]
+    mod models {
+        use super::super::super::explore;
+        use super::*;
+        use poach_memory::Loom;
+
+        type Modelled<const SLOTS: usize> = Injector<u64, Loom, SLOTS>;
+
+        fn injector<const SLOTS: usize>() -> [Arc<Modelled<SLOTS>>; 2] {
+            let injector = Arc::new(Modelled::<SLOTS>::new().with_patience(0));
+            [Arc::clone(&injector), injector]
+        }
+
+        #[test]
+        fn a_task_is_skipped_only_if_its_push_takes_it_back() {
+            explore(|| {
+                let [injector, other] = injector::<1>();
+                let place = injector.place_of(0).unwrap().unwrap();
+                assert_eq!(injector.take_ticket(0), Ok(()));
+                let thief =
+                    loom::thread::spawn(move || other.skip(0, other.chain.block(place), place));
+                let pushed = injector.put(0, place, 7).is_ok();
+                thief.join().unwrap();
+                assert_eq!(all(&injector).len(), usize::from(pushed));
+            });
+        }
+
+        /// Neither by the thieves' word for it, nor by their hint, nor by the pushers'.
+        #[test]
+        fn a_block_that_is_found_is_seen_made() {
+            type Show = fn(&Modelled<1>, [Place; 2]);
+            let leads: Show = |injector, [first, second]| injector.lead(first, second);
+            let waits: Show = |injector, [_, second]| {
+                injector.wait_at(1, injector.chain.block(second), second);
+            };
+            for show in [leads, waits] {
+                explore(move || {
+                    let [injector, other] = injector::<1>();
+                    injector.push(0);
+                    let first = injector.place_of(0).unwrap().unwrap();
+                    assert_eq!(injector.steal(), Steal::Success(0));
+                    let pusher = loom::thread::spawn(move || {
+                        let second = other.place_of(1).unwrap().unwrap();
+                        other.push(1);
+                        show(&other, [first, second]);
+                    });
+                    let mut stolen: Vec<u64> = injector.steal().success().into_iter().collect();
+                    pusher.join().unwrap();
+                    stolen.extend(all(&injector));
+                    assert_eq!(stolen, [1]);
+                });
+            }
+            explore(|| {
+                let [injector, other] = injector::<1>();
+                injector.push(0);
+                let pusher = loom::thread::spawn(move || other.place_of(1).map(drop));
+                injector.push(1);
+                pusher.join().unwrap().unwrap();
+                assert_eq!(all(&injector), [0, 1]);
+            });
+        }
+
+        #[test]
+        fn the_head_does_not_pass_the_tickets() {
+            explore(|| {
+                let [injector, other] = injector::<2>();
+                let thief = loom::thread::spawn(move || {
+                    other.push(0);
+                    other.steal().success()
+                });
+                let stolen = [injector.steal().success(), thief.join().unwrap()];
+                assert_eq!(stolen.into_iter().flatten().count() + injector.len(), 1);
+                let head = index_of(injector.head.index.load(Ordering::Relaxed));
+                assert!(head <= injector.tickets.load(Ordering::Relaxed));
+            });
+        }
+
+        #[test]
+        fn all_tasks_of_a_claim_are_seen_written() {
+            explore(|| {
+                let [injector, other] = injector::<4>();
+                injector.push(0);
+                let pusher = loom::thread::spawn(move || (1..3).for_each(|task| other.push(task)));
+                let mut stolen: Vec<u64> =
+                    injector.claim(2).success().into_iter().flatten().collect();
+                pusher.join().unwrap();
+                stolen.extend(all(&injector));
+                assert_eq!(stolen, [0, 1, 2]);
+            });
+        }
+    }
+}

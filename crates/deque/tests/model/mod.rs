@@ -5,20 +5,13 @@
 //! process-wide barrier and no total store order, so these are the fenced forms of the queues, and THEP
 //! by its echo alone. The others are modelled over a simulated machine with bounded store buffers.
 
+mod explore;
+
 use std::collections::BTreeMap;
 
-use loom::model::Builder;
+pub(crate) use explore::explore;
 use loom::thread;
 use poach_deque::{Owner, Steal, Thief};
-
-/// Explores `body` with two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
-pub(crate) fn explore(body: impl Fn() + Sync + Send + 'static) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    // A thief of a private deque looks a thousand times before it gives up.
-    builder.max_branches = builder.max_branches.max(10_000);
-    builder.check(body);
-}
 
 /// What an owner does, in order.
 #[derive(Clone, Copy)]
