@@ -230,6 +230,10 @@ fn earlier_documents_are_still_read() {
     let runs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs");
     // A crate from a registry comes without them.
     for run in std::fs::read_dir(runs).into_iter().flatten().flatten() {
+        // `cargo xtask rayon-programs` has a form of its own, which its tests read.
+        if run.path().join("programs.json").exists() {
+            continue;
+        }
         let document = Document::load(&run.path().join("samples.json")).unwrap();
         assert!(!document.rows.is_empty(), "{}", run.path().display());
         let directory = tempfile::tempdir().unwrap();

@@ -290,4 +290,24 @@ mod tests {
         let error = run(&options).unwrap_err().to_string();
         assert!(error.contains("du") && error.contains("tokei"), "{error}");
     }
+
+    /// What the README's table of programs was made from: each has a sample of both cores a round.
+    #[test]
+    fn the_kept_samples_are_whole() {
+        for run in fs::read_dir(workspace::root().join("bench/runs")).unwrap().flatten() {
+            let Ok(text) = fs::read_to_string(run.path().join("programs.json")) else {
+                continue;
+            };
+            let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(document["cores"], json!(CORES.map(|(name, _)| name)));
+            let programs = document["programs"].as_array().unwrap();
+            assert!(!programs.is_empty(), "{}", run.path().display());
+            for program in programs {
+                let samples: Vec<[f64; 2]> =
+                    serde_json::from_value(program["samples"].clone()).unwrap();
+                assert!(samples.len() >= 10, "{}", program["package"]);
+                assert!(samples.as_flattened().iter().all(|&time| time > 0.0));
+            }
+        }
+    }
 }
