@@ -1,7 +1,7 @@
 //! Small jobs that go well, or go wrong in a way that one chooses: for the tests, and to try things out.
 //!
 //! ```text
-//! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | forks | forks-tasks | panic-encoding | nest | several | panic | large | full | stop | kill | long | window
+//! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | forks | forks-tasks | panic-encoding | nest | several | panic | panic-bomb | large | full | stop | kill | long | window
 //! ```
 
 #![forbid(unsafe_code)]
@@ -159,6 +159,15 @@ fn linked(
     result
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a payload that panics");
+    }
+}
+
 /// Does something to this process.
 fn signal(name: &str) {
     let own = std::process::id().to_string();
@@ -313,6 +322,7 @@ fn run(world: &mut World, what: &str) -> Result<(), Error> {
                 println!("{} {most}", leaves == 8 * 500 + 1);
             }
         }
+        "panic-bomb" => but(world, || std::panic::panic_any(Bomb))?,
         "panic" => but(world, || panic!("as it was told to"))?,
         "stop" => but(world, || signal("-STOP"))?,
         "kill" => but(world, || signal("-KILL"))?,

@@ -33,6 +33,11 @@ fn a_task_that_panics_ends_the_job_with_its_rank_and_message() {
 }
 
 #[test]
+fn a_task_whose_payload_panics_ends_the_job_too() {
+    fails(3, "panic-bomb", "jobs: rank 1: a task panicked");
+}
+
+#[test]
 fn limits_end_the_job_with_what_was_met() {
     fails(
         2,

@@ -14,7 +14,7 @@ const RANKS: [&str; 5] =
 /// Variables that tell how many ranks there are.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
 
-/// Set for a supervised rank, to the process of its supervisor.
+/// Set for a supervised rank, to the process of its supervisor and the number (inode) of the rank's end of their socket: `12:345`.
 const SUPERVISOR: &str = "POACH_FAR_SUPERVISOR";
 
 /// Whether there is a launcher. A program without one would be a world of one rank, which is hardly what its user wants.
@@ -32,20 +32,20 @@ pub(crate) fn ranks() -> Option<usize> {
     SIZES.iter().filter_map(|name| std::env::var(name).ok()?.parse().ok()).min()
 }
 
-/// Whether this process's parent supervises it.
-pub(crate) fn is_supervised() -> bool {
-    let supervisor = std::env::var(SUPERVISOR).ok().and_then(|number| number.parse().ok());
-    // A program that a rank starts has the variable, too, and another parent.
-    supervisor == Some(std::os::unix::process::parent_id())
+/// The supervisor's process and the socket's number, if this is a supervised rank, or a program that one has started.
+pub(crate) fn supervisor() -> Option<(u32, u64)> {
+    let set = std::env::var(SUPERVISOR).ok()?;
+    let (process, socket) = set.split_once(':')?;
+    Some((process.parse().ok()?, socket.parse().ok()?))
 }
 
-/// This very program once more, with its arguments, as a supervised rank.
-pub(crate) fn again() -> std::io::Result<Command> {
+/// This very program once more, with its arguments, as a supervised rank with this socket.
+pub(crate) fn again(socket: u64) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     let mut arguments = std::env::args_os();
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
-    command.args(arguments).env(SUPERVISOR, std::process::id().to_string());
+    command.args(arguments).env(SUPERVISOR, format!("{}:{socket}", std::process::id()));
     Ok(command)
 }

@@ -19,10 +19,12 @@
 //! script.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{ExitStatusExt as _, parent_id};
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -129,9 +131,7 @@ pub fn supervise(orphaned: impl FnOnce() + Send + 'static) -> std::io::Result<Ro
     if !launcher::started() {
         return Ok(Role::Rank);
     }
-    if launcher::is_supervised() {
-        let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        socket.set_read_timeout(Some(PULSE))?;
+    if let Some(socket) = of_supervisor()? {
         thread::Builder::new().name("pulse".to_owned()).spawn(move || {
             beat(socket);
             orphaned();
@@ -140,11 +140,27 @@ pub fn supervise(orphaned: impl FnOnce() + Send + 'static) -> std::io::Result<Ro
     }
     let (own, theirs) = UnixStream::pair()?;
     own.set_read_timeout(Some(PULSE))?;
-    let mut command = launcher::again()?;
-    let child = command.stdin(OwnedFd::from(theirs)).spawn()?;
+    let theirs = File::from(OwnedFd::from(theirs));
+    let mut command = launcher::again(theirs.metadata()?.ino())?;
+    let child = command.stdin(theirs).spawn()?;
     // It holds the child's end of the socket, too.
     drop(command);
     Ok(Role::Supervisor(watch(own, child)))
+}
+
+/// The socket to this process's supervisor, or to one that has ended since it started this process; none if this is no rank.
+fn of_supervisor() -> std::io::Result<Option<UnixStream>> {
+    let Some((supervisor, number)) = launcher::supervisor() else { return Ok(None) };
+    let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    if input.metadata()?.ino() != number {
+        return Ok(None);
+    }
+    let mut socket = UnixStream::from(OwnedFd::from(input));
+    socket.set_read_timeout(Some(PULSE))?;
+    // A program that a rank starts has the variable, too, perhaps the socket, and another parent. A rank whose supervisor is gone has another parent as
+    // well; there the socket was closed before that. Nothing is ever sent to a rank.
+    let is_rank = supervisor == parent_id() || matches!(socket.read(&mut [0]), Ok(0));
+    Ok(is_rank.then_some(socket))
 }
 
 /// Tells the supervisor that this process runs, until there is none.

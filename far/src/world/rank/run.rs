@@ -122,7 +122,13 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
             Ok(Ok(())) => {}
             Ok(Err(failure)) => rank.fail(failure),
             Err(payload) if payload.is::<Stopped>() => {}
-            Err(payload) => rank.fail(thrown(rank.number, payload)),
+            Err(payload) => match payload.downcast::<Failure>() {
+                Ok(failure) => rank.fail(*failure),
+                Err(payload) => {
+                    rank.fail(panicked(rank.number, &*payload));
+                    dispose(payload);
+                }
+            },
         }
     }
 
@@ -325,14 +331,17 @@ impl<J: Job> Runner<J> for Run<'_, '_, '_, J> {
     }
 }
 
-/// What a task threw.
-fn thrown(rank: usize, payload: Box<dyn Any + Send>) -> Failure {
-    let message = match payload.downcast::<Failure>() {
-        Ok(failure) => return *failure,
-        Err(payload) => match payload.downcast_ref::<&str>() {
-            Some(message) => (*message).to_owned(),
-            None => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
-        },
+/// A task that has panicked with this.
+fn panicked(rank: usize, payload: &(dyn Any + Send)) -> Failure {
+    let message = match payload.downcast_ref::<&str>() {
+        Some(message) => (*message).to_owned(),
+        None => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
     };
     Failure::Panicked { rank, message }
+}
+
+/// Drops what a task has panicked with. The destructor is the user's: if it panics, with what may panic when it is dropped, that is the end of it.
+fn dispose(payload: Box<dyn Any + Send>) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    dropped.unwrap_or_else(std::mem::forget);
 }
