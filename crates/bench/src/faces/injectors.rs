@@ -73,7 +73,7 @@ macro_rules! injectors {
                     "injector-is-empty",
                     Box::new(move || {
                         let injector = new();
-                        each(tasks, || (0..tasks).for_each(|_| see(injector.is_empty())))
+                        each(tasks, || look!(tasks, injector.is_empty()))
                     }),
                 );
                 add(

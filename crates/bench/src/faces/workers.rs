@@ -225,7 +225,7 @@ macro_rules! crossbeam {
                 Box::new(move || {
                     let worker = new();
                     worker.push(1);
-                    each(tasks, || (0..tasks).for_each(|_| see(worker.len())))
+                    each(tasks, || look!(tasks, worker.len()))
                 }),
             );
             add(
@@ -234,7 +234,7 @@ macro_rules! crossbeam {
                     let worker = new();
                     worker.push(1);
                     let thief = worker.stealer();
-                    each(tasks, || (0..tasks).for_each(|_| see(thief.is_empty())))
+                    each(tasks, || look!(tasks, thief.is_empty()))
                 }),
             );
             for (workload, batch) in [

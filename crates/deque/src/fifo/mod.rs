@@ -553,10 +553,9 @@ impl<T, M: Memory> Fifo<T, M> {
     /// The number of tasks.
     #[inline]
     pub fn len(&self) -> usize {
-        // Relaxed, both: the owner knows its own indices. `taken` is not above the index of `head` in an open queue, nor below in a closed one.
+        // Relaxed: the owner knows its own indices, and a thief may change this one at once.
         let head = self.shared.thieves.head.load(Ordering::Relaxed);
-        let taken = self.shared.owner.taken.load(Ordering::Relaxed);
-        self.tail().wrapping_sub(taken.max(index_of(head))) as usize
+        above(self.tail(), self.shared.front(head)) as usize
     }
 
     /// Whether there is no task; see [`len`](Fifo::len).
