@@ -1,10 +1,11 @@
 //! What the measured queues are promised about this machine, in one place: bounds, processors, and no fence at all.
 
 use std::num::NonZeroU64;
+use std::sync::OnceLock;
 
+use anyhow::{Context as _, Result};
 use poach_deque::{CapacityError, ChaseLev};
 use poach_memory::displace::CannotDisplace;
-use poach_memory::profile::ProfileError;
 use poach_memory::{Delta, Displaced, Profile, Unfenced};
 
 /// The bound that is known of this processor, or an ample one, for a client that makes `stores` stores between two
@@ -18,14 +19,43 @@ pub(crate) fn delta(stores: u64) -> Delta {
     documented.unwrap_or_else(|_| unsafe { Delta::ample(stores) })
 }
 
-/// The bound of a profile, with the queue making the store between two pops.
+/// The bound of this processor's profile.
+static MEASURED: OnceLock<Delta> = OnceLock::new();
+
+/// Has the systems whose names end in `-measured` take the bound of `profile`; without one there are
+/// none of them. For the whole process, and the first call counts.
 ///
 /// # Errors
 ///
 /// If it is another processor's.
-pub(crate) fn measured(profile: &Profile) -> Result<Delta, ProfileError> {
-    // SAFETY: the user has measured it on this machine, and asks for it.
-    unsafe { Delta::measured(profile, 0) }
+///
+/// # Safety
+///
+/// The profile was measured on this machine: under a bound that is too small two threads run one task. Anybody can write a profile.
+///
+/// ```compile_fail,E0133
+/// use poach_memory::Profile;
+/// use poach_memory::delta::Processor;
+///
+/// let here = Processor::here().unwrap();
+/// // A bound that nobody has measured.
+/// poach_bench::use_profile(&Profile::new(here, 1, 2).unwrap()).unwrap();
+/// ```
+pub unsafe fn use_profile(profile: &Profile) -> Result<()> {
+    // SAFETY: the caller says that it was measured here. The queue makes the store between two pops.
+    let delta = unsafe { Delta::measured(profile, 0) };
+    let delta = delta.context("the profile cannot be used here")?;
+    MEASURED.get_or_init(|| delta);
+    Ok(())
+}
+
+/// The bound of the profile that was given.
+///
+/// # Errors
+///
+/// If there is none.
+pub(crate) fn measured() -> Result<Delta> {
+    MEASURED.get().copied().context("no profile of this processor is given")
 }
 
 /// The bound `pops` for owners that make as many stores between two pops as it needs here.
@@ -71,4 +101,39 @@ pub(crate) fn displaced(processor: usize) -> Result<Displaced, CannotDisplace> {
     // SAFETY: the protocol of the pinned shapes binds each consumer to the processor of its seat before it consumes, and
     // no other shape uses the policy.
     unsafe { Displaced::onto(processor) }
+}
+
+#[cfg(test)]
+mod tests {
+    use poach_memory::delta::{Bound, Processor};
+
+    use super::*;
+    use crate::{ForkJoin, Plan, Session, Size};
+
+    #[test]
+    fn every_program_is_right_by_the_bound_of_a_profile() {
+        // As `poach measure` would write it here, if this processor's bound is known.
+        let Some(here) = Processor::here() else { return };
+        let Some(entry) = here.documented() else { return };
+        let Bound::Seen(bound) = entry.bound else { return };
+        let profile = Profile::new(here, entry.capacity, bound).unwrap();
+        // SAFETY: the bound is the documented one, which `delta` takes as well.
+        unsafe { use_profile(&profile) }.unwrap();
+        let plan = Plan {
+            size: Size::Tiny,
+            workers: vec![1, 2, 3, 8],
+            systems: vec!["ff-the-measured".into()],
+            rounds: 3,
+            budget: None,
+            thread_stack: 1 << 30,
+            ..Plan::full()
+        };
+        let cases = plan.cases(&ForkJoin).unwrap().len();
+        assert_eq!(cases % 4, 0);
+        let session = Session::new(plan);
+        session.run(&ForkJoin, &|_| {}).unwrap();
+        let document = session.document();
+        assert_eq!((document.failures.len(), document.rows.len()), (0, cases));
+        assert!(cases > 0 && document.rows.iter().all(|row| row.samples.len() == 3));
+    }
 }

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use poach_bench::{Document, ForkJoin, Graphs, Plan, Session, Size, Suite, use_profile};
-use poach_memory::delta::{Bound, Processor};
-use poach_memory::{Machine, Memory as _, Profile};
+use poach_bench::{Document, ForkJoin, Graphs, Plan, Session, Size, Suite};
+use poach_memory::{Machine, Memory as _};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
@@ -49,14 +48,6 @@ fn each_on_each(document: &Document, suite: &str, programs: &[&str], systems: &[
     assert_eq!(there(|row| &row.system), systems);
 }
 
-/// A profile as `poach measure` would write it here, if this processor's bound is known.
-fn profile() -> Option<Profile> {
-    let here = Processor::here()?;
-    let entry = here.documented()?;
-    let Bound::Seen(bound) = entry.bound else { return None };
-    Some(Profile::new(here, entry.capacity, bound).unwrap())
-}
-
 #[test]
 fn every_program_is_right_under_every_system() {
     let mut systems = vec![
@@ -78,10 +69,6 @@ fn every_program_is_right_under_every_system() {
     }
     if Machine::total_store_order() && Machine::asymmetric() {
         systems.push("resolved");
-    }
-    if let Some(profile) = profile() {
-        use_profile(&profile).unwrap();
-        systems.push("ff-the-measured");
     }
     let programs = [
         "fib",

@@ -13,7 +13,6 @@ mod systems;
 mod task;
 
 pub(crate) use patterns::{Both, for_each, sum};
-pub use systems::use_profile;
 pub(crate) use systems::{Chili, PoachJoin, Rayon, Sequential, Split, System, delta};
 use systems::{Kind, OnQueue};
 pub(crate) use task::{Fork, Task};

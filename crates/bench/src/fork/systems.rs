@@ -1,13 +1,11 @@
 //! What a fork-join program can run on.
 
 use std::num::{NonZero, NonZeroU64};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
 use poach_memory::delta::{Bound, Processor, largest_known};
-use poach_memory::profile::Profile;
 use poach_memory::{
     Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded, Unfenced,
 };
@@ -316,25 +314,6 @@ impl<Q: Queue> Fork for Spaced<'_, Q> {
     }
 }
 
-/// The bound of this processor's profile.
-static MEASURED: OnceLock<Delta> = OnceLock::new();
-
-/// Has the systems whose names end in `-measured` take the bound of `profile`; without one there are
-/// none of them. For the whole process, and the first call counts.
-///
-/// # Errors
-///
-/// If it is another processor's.
-pub fn use_profile(profile: &Profile) -> Result<()> {
-    let delta = promise::measured(profile).context("the profile cannot be used here")?;
-    MEASURED.get_or_init(|| delta);
-    Ok(())
-}
-
-fn measured() -> Result<Delta> {
-    MEASURED.get().copied().context("no profile of this processor is given")
-}
-
 macro_rules! kinds {
     ($($kind:ident = $name:literal: $queue:ty, $make:expr $(, spaced: $spaced:literal)?;)*) => {$(
         #[doc = concat!("The queue `", $name, "`.")]
@@ -356,7 +335,7 @@ kinds! {
     MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
     TheKind = "the": The<Job>, The::new();
     FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta())?);
-    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(measured()?)?);
+    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(promise::measured()?)?);
     FfTheFourKind = "ff-the-4": FfThe<Job>, The::with_policy(spaced()?), spaced: true;
     UnfencedTheKind = "unfenced-the": The<Job, Unfenced>, The::with_policy(promise::alone());
     AsymmetricTheKind = "asymmetric-the": The<Job, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());

@@ -436,7 +436,11 @@ fn caught<T>(part: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        bail!("it panicked: {}", text.unwrap_or("with something that is no text"))
+        let text = text.unwrap_or("with something that is no text").to_owned();
+        // What it panicked with is the case's, and so is the destructor of that.
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        dropped.unwrap_or_else(std::mem::forget);
+        bail!("it panicked: {text}")
     })
 }
 

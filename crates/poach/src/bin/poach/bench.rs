@@ -310,7 +310,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
     if let Some(path) = &arguments.profile {
         let read = || -> Result<()> {
             let bytes = std::fs::read(path)?;
-            poach_bench::use_profile(&String::from_utf8_lossy(&bytes).parse()?)
+            super::promise::use_profile(&String::from_utf8_lossy(&bytes).parse()?)
         };
         read().with_context(|| format!("--profile: {}", path.display()))?;
     }

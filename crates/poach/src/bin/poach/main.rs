@@ -18,6 +18,8 @@ mod check;
 mod doctor;
 mod measure;
 mod output;
+#[cfg(feature = "bench")]
+mod promise;
 mod scan;
 mod shell;
 mod signals;
