@@ -53,6 +53,8 @@ enum Verb {
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
     Loom(verb::loom::Options),
+    /// `poach check all --full`: each row of the model checker's matrix, searched furthest.
+    Check,
     /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
     Mutate(verb::mutate::Options),
     /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),
         Verb::Tsan => verb::tsan::run(),
+        Verb::Check => verb::check::run(),
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),

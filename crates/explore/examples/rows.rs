@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use poach_explore::queues::matrix::{Case, cases};
+use poach_explore::queues::matrix::{Case, Extent, cases};
 use poach_explore::queues::orderings::scenes;
 use poach_explore::{Config, Report, Verdict};
 
@@ -47,7 +47,7 @@ fn fits(case: &Case, report: &Report) -> bool {
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let mut counts = HashMap::new();
-    let rows = cases(true).into_iter().chain(scenes()).map(|case| {
+    let rows = cases(Extent::Quick).into_iter().chain(scenes()).map(|case| {
         let count = counts.entry(case.name).or_insert(0_u32);
         *count += 1;
         (format!("{}/{}", case.name, *count - 1), case)

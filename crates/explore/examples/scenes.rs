@@ -1,4 +1,4 @@
-//! The rows of `poach check all`, or those of some scenes, and the table of scenes: the largest clean row of each.
+//! The rows of `poach check all --full`, or those of some scenes, and the table of scenes: the largest clean row of each.
 //!
 //! ```console
 //! $ cargo run --release -p poach-explore --example scenes                 # all rows under TSO
@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use poach_explore::queues::matrix::{Case, cases};
+use poach_explore::queues::matrix::{Case, Extent, cases};
 use poach_explore::{Consistency, Report};
 
 /// What a line of the table says.
@@ -40,7 +40,8 @@ fn main() -> ExitCode {
     };
     let mut table = BTreeMap::<&str, Scene>::new();
     let (mut rows, mut good) = (0, 0);
-    for case in cases(has("--quick")).iter().filter(wanted) {
+    let extent = if has("--quick") { Extent::Quick } else { Extent::Full };
+    for case in cases(extent).iter().filter(wanted) {
         let report = case.run(&case.config());
         let fits = case.as_expected(&report);
         rows += 1;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use poach_explore::queues::matrix::{Case, cases};
+use poach_explore::queues::matrix::{Case, Extent, cases};
 use poach_explore::queues::orderings::scenes;
 use poach_explore::queues::plays::Play;
 use poach_explore::{
@@ -158,7 +158,7 @@ fn every_play_has_a_scene() {
 
 #[test]
 fn requests_are_answered_under_both_memories() {
-    let requests = cases(true).into_iter().filter(|case| case.scene == "request");
+    let requests = cases(Extent::Quick).into_iter().filter(|case| case.scene == "request");
     let mut queues = Vec::new();
     for case in requests {
         let report = case.run(&case.config());

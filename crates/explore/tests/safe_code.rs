@@ -16,7 +16,7 @@ use poach_explore::history::{Call, History, Operation, Outcome};
 use poach_explore::litmus::{self, Found, Instruction, Litmus, Seen, X, Y};
 use poach_explore::loom::{self, model};
 use poach_explore::queues::alone::{Fate, Law, five_runs};
-use poach_explore::queues::matrix::{self, Case, Named, PolicyKind};
+use poach_explore::queues::matrix::{self, Case, Extent, Named, PolicyKind};
 use poach_explore::queues::{
     self, Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared, taken,
     thefts,
@@ -228,6 +228,9 @@ fn scenarios_of_any_numbers() {
     let case: Case = matrix::bounds(&(1..=1), &(1..=1)).swap_remove(0);
     let report = case.run(&case.config());
     assert!(case.as_expected(&report));
+    let rows =
+        [Extent::Quick, Extent::Usual, Extent::Full].map(|extent| matrix::cases(extent).len());
+    assert!(rows[0] < rows[1] && rows[1] < rows[2]);
     let laws: Vec<Law> = five_runs();
     assert!(laws.iter().all(|law| law.fate == law.expected && law.fate != Fate::Other));
 }

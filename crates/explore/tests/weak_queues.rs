@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use poach_deque::IdempotentFifo;
-use poach_explore::queues::matrix::cases;
+use poach_explore::queues::matrix::{Extent, cases};
 use poach_explore::queues::stack::{Exposes, Forks, RESULT, done, forks, late_request, wait_for};
 use poach_explore::queues::taken::{Taken, Then, singles};
 use poach_explore::queues::{Algorithm, Policy, Scenario, check};
@@ -17,8 +17,10 @@ use poach_memory::{Memory, Ordering::Relaxed, Word};
 
 #[test]
 fn the_rows_of_the_quick_matrix_are_as_expected() {
-    let rows: Vec<_> =
-        cases(true).into_iter().filter(|case| case.consistency == Consistency::C11).collect();
+    let rows: Vec<_> = cases(Extent::Quick)
+        .into_iter()
+        .filter(|case| case.consistency == Consistency::C11)
+        .collect();
     assert!(rows.len() >= 50, "{} rows", rows.len());
     for case in rows {
         let report = case.run(&case.config());

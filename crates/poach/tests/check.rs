@@ -97,6 +97,10 @@ fn arguments_without_sense_are_named() {
         (&["the", "--tasks", "2", "--scene", "brief"], "--tasks"),
         (&["the", "--thieves", "8"], "--thieves"),
         (&["injector", "--thieves", "7"], "--thieves"),
+        (&["injector", "--scene", "drain"], "--random"),
+        (&["injector", "--steals", "2"], "pushes with one steal"),
+        (&["injector", "--memory", "c11"], "--seconds 60"),
+        (&["all", "--quick", "--full"], "--full"),
         (&["the", "--thieves", "2", "--steals", "100"], "steals"),
         (&["the", "--store-buffer", "1000"], "--store-buffer"),
         (&["ff-cl", "--stores-between", "1000"], "--stores-between"),
@@ -138,6 +142,16 @@ fn the_quick_matrix_is_as_expected() {
         assert!(rows.iter().any(|row| row["algorithm"] == queue), "{queue}");
     }
     assert_eq!(found["laws"].as_array().unwrap().len(), 5);
+}
+
+/// The scene that ends is the default; the others are refused (above) unless they have a bound.
+#[test]
+fn the_injector_has_a_scene_of_its_own() {
+    let (code, found) = document(&["injector", "--random", "100", "--seed", "1"]);
+    assert_eq!((code, &found["runs"][0]["scene"]), (0, &"pushes".into()));
+    let (code, found) =
+        document(&["injector", "--scene", "drain", "--random", "100", "--seed", "1"]);
+    assert_eq!((code, &found["verdict"]), (0, &"incomplete".into()));
 }
 
 #[test]

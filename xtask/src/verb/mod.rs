@@ -2,6 +2,7 @@
 
 pub(crate) mod asm;
 pub(crate) mod capi;
+pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod cross;
 pub(crate) mod dependencies;

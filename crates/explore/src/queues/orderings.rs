@@ -6,13 +6,14 @@
 use super::Scenario;
 use super::Step::{Pop, PopAll, Push};
 use super::case::{Case, Named, PolicyKind, find};
+use super::matrix::Extent;
 use super::plays::Play;
 use super::weak::{row, rows};
 use crate::Coverage;
 
 /// All scenes, each of which is clean as far as it is searched.
 pub fn scenes() -> Vec<Case> {
-    let mut scenes = rows(false);
+    let mut scenes = rows(Extent::Full);
     scenes.retain(|case| case.expected.is_none());
     // (FF-CL and FF-THE without a bound: there a thief goes by `closed` alone.)
     for name in [

@@ -2,6 +2,7 @@
 //! policies that work there. Each thread keeps what it takes, and in the end each task must have been taken once.
 
 use super::case::{Case, Named, PolicyKind, TWICE, case, find};
+use super::matrix::Extent;
 use super::plays::Play;
 use super::{Scenario, Step};
 use crate::{Consistency, Coverage, Kind};
@@ -26,8 +27,9 @@ fn scenes(queue: Named, tasks: u32, steals: u32) -> [Case; 3] {
     ]
 }
 
-pub(super) fn rows(quick: bool) -> Vec<Case> {
+pub(super) fn rows(extent: Extent) -> Vec<Case> {
     use PolicyKind::{Asymmetric, Full, Unbounded, Unfenced};
+    let quick = extent == Extent::Quick;
     let with = |name, policy| Named { policy, ..find(name) };
     let mut rows = Vec::new();
     for name in ["chase-lev", "the"] {
@@ -77,8 +79,13 @@ pub(super) fn rows(quick: bool) -> Vec<Case> {
         rows.push(Case { play: Play::Halves, ..row(find(name), "halves", scenario, None) });
     }
     let pushes = Scenario { script: vec![Step::Push], ..Scenario::drain(0, 0, 1, 1) };
-    // Its executions with any number of preemptions do not end in minutes.
-    let coverage = Coverage::Preemptions(if quick { 1 } else { 2 });
+    // A push that has met another pauses, and each pause is a choice: those with two preemptions, and those with one, do not end in
+    // five minutes.
+    let coverage = Coverage::Executions(match extent {
+        Extent::Quick => 20_000,
+        Extent::Usual => 200_000,
+        Extent::Full => 4_000_000,
+    });
     rows.push(Case { coverage, ..row(find("injector"), "pushes", pushes, None) });
     let robbed = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 1, 1) };
     let policies = [(Full, None), (Asymmetric, None), (Unfenced, TWICE)];

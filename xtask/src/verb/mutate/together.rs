@@ -34,6 +34,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 const ROWS: &str = "rows";
 /// Its package.
 const CHECKER: &str = "poach-explore";
+/// What a package's code and tests are built with beside its default features: without them some of its files are no part of it.
+const FEATURES: [(&str, &str); 1] = [("poach-pool", "poach-pool/async")];
 
 /// How far a run goes.
 pub(super) struct Limits {
@@ -168,6 +170,7 @@ fn build(
         for package in packages(cases) {
             check.args(["-p", &package]);
         }
+        check.args(features(&packages(cases)));
         let (good, documents) = documents(&mut check)?;
         if good {
             eprintln!("mutate: {} of {} in one build", cases.len() - left_out.len(), cases.len());
@@ -213,6 +216,12 @@ fn packages(cases: &[Case]) -> BTreeSet<String> {
     cases.iter().map(|case| format!("poach-{}", case.directory())).collect()
 }
 
+/// The features of these packages.
+fn features(packages: &BTreeSet<String>) -> impl Iterator<Item = String> + '_ {
+    let of = FEATURES.iter().filter(|(package, _)| packages.contains(*package));
+    of.map(|(_, feature)| format!("--features={feature}"))
+}
+
 /// Builds the tests, and lists them.
 fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
     let packages = packages(cases);
@@ -221,6 +230,7 @@ fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
     for package in &packages {
         command.args(["-p", package]);
     }
+    command.args(features(&packages));
     let (good, mut built) = documents(&mut command)?;
     ensure!(good, "the tests do not compile");
     // The checker runs the queues and the pools, and nothing of the runtime.

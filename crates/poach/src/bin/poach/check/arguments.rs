@@ -12,7 +12,7 @@ use poach_explore::queues::matrix::PolicyKind;
   poach check ff-cl                                  Chase-Lev without its fence, delta as computed
   poach check ff-cl --store-buffer 2 --delta 1       delta one too small: a counterexample
   poach check ff-cl --delta 1 --svg race.svg         the same, drawn
-  poach check all --quick                            the matrix of queues, policies and bounds
+  poach check all                                    the matrix of queues, policies and bounds
   poach check litmus                                 the machine against the x86-TSO paper
   poach check chase-lev --memory c11                 under the memory model of C11, where orderings count
   poach check laws                                   a thief alone with a queue of one task
@@ -44,15 +44,15 @@ pub(crate) struct Arguments {
     /// policy].
     #[arg(long, value_name = "N")]
     pub(super) tasks: Option<u32>,
-    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it, brief].
+    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it, brief; of the injector pushes].
     #[arg(long, value_enum, value_name = "SCENE")]
     pub(super) scene: Option<SceneName>,
     /// Thieves.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub(super) thieves: u32,
-    /// How often each thief tries to steal.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(super) steals: u32,
+    /// How often each thief tries to steal [default: 2, in the scene pushes 1].
+    #[arg(long, value_name = "N")]
+    pub(super) steals: Option<u32>,
     /// The fence policy, if not the queue's own.
     #[arg(long, value_enum, value_name = "P")]
     pub(super) policy: Option<PolicyName>,
@@ -78,6 +78,9 @@ pub(crate) struct Arguments {
     /// With `all`: a smaller matrix, within half a minute.
     #[arg(long)]
     pub(super) quick: bool,
+    /// With `all`: search the injector's pushes further, in some minutes.
+    #[arg(long, conflicts_with = "quick")]
+    pub(super) full: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(super) json: bool,
@@ -144,6 +147,8 @@ pub(super) enum SceneName {
     Mixed,
     /// It pops one of two when a thief has come, and waits for the thief.
     Echo,
+    /// It pushes one into an empty queue, as does the injector's second pusher, and pops none.
+    Pushes,
 }
 
 impl SceneName {
@@ -153,6 +158,7 @@ impl SceneName {
             SceneName::Brief => "brief",
             SceneName::Mixed => "mixed",
             SceneName::Echo => "echo",
+            SceneName::Pushes => "pushes",
         }
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn run(path: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> 
         (arguments.replay.is_some(), "--replay"),
         (arguments.svg.is_some(), "--svg"),
         (arguments.quick, "--quick"),
+        (arguments.full, "--full"),
     ] {
         if given {
             return Err(refused(flag).into());

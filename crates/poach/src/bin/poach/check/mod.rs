@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use poach_explore::litmus::TESTS;
-use poach_explore::queues::matrix::{Case, QUEUES, cases, delta};
-use poach_explore::queues::{Policy, Scenario, alone, check};
+use poach_explore::queues::matrix::{Case, Extent, QUEUES, cases, delta};
+use poach_explore::queues::{Algorithm, Policy, Scenario, Step, alone, check};
 use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 
 pub(crate) use arguments::Arguments;
@@ -136,12 +136,12 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     if arguments.thieves > thieves {
         usage!("--thieves {} is more than a model can have: at most {thieves}", arguments.thieves);
     }
-    if arguments.thieves.saturating_mul(arguments.steals) > MOST_STEALS {
+    let steals = arguments.steals.unwrap_or(2);
+    if arguments.thieves.saturating_mul(steals) > MOST_STEALS {
         usage!(
-            "{} thieves that steal {} times each make a history too long to explain: at most \
+            "{} thieves that steal {steals} times each make a history too long to explain: at most \
              {MOST_STEALS} steals in all",
-            arguments.thieves,
-            arguments.steals
+            arguments.thieves
         );
     }
     if buffer > MOST_STORES {
@@ -150,13 +150,16 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     if let Some(stores) = arguments.stores_between.filter(|stores| *stores > MOST_STORES) {
         usage!("--stores-between {stores} is too many: at most {MOST_STORES}");
     }
-    let scenes = scenes(arguments, tasks, stores)?;
+    let scenes = scenes(arguments, queue.algorithm, tasks, stores)?;
     let config = config(arguments, stop)?;
     let policy = kind.with(delta);
     if matches!(config.strategy, Strategy::Exhaustive { preemptions: None, .. })
         && arguments.seconds.is_none()
     {
         for (scene, scenario) in &scenes {
+            if queue.algorithm == Algorithm::Injector {
+                refuse_waits(scene, scenario, weak)?;
+            }
             refuse_endless(
                 scene,
                 scenario,
@@ -203,14 +206,25 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
 }
 
 /// What the owner is made to do, one scene after the other.
-fn scenes(arguments: &Arguments, tasks: u32, stores: u32) -> Result<Vec<(&'static str, Scenario)>> {
-    let (thieves, steals) = (arguments.thieves, arguments.steals);
+fn scenes(
+    arguments: &Arguments,
+    algorithm: Algorithm,
+    tasks: u32,
+    stores: u32,
+) -> Result<Vec<(&'static str, Scenario)>> {
+    let thieves = arguments.thieves;
     let scene = |name: SceneName| {
+        let usual = if name == SceneName::Pushes { 1 } else { 2 };
+        let steals = arguments.steals.unwrap_or(usual);
         let scenario = match name {
             SceneName::Drain => Scenario::drain(tasks, stores, thieves, steals),
             SceneName::Brief => Scenario::brief(stores, thieves, steals),
             SceneName::Mixed => Scenario::mixed(stores, thieves, steals),
             SceneName::Echo => Scenario { stores, thieves, steals, ..Scenario::echo() },
+            SceneName::Pushes => {
+                let script = vec![Step::Push];
+                Scenario { script, ..Scenario::drain(0, stores, thieves, steals) }
+            }
         };
         (name.name(), scenario)
     };
@@ -222,8 +236,22 @@ fn scenes(arguments: &Arguments, tasks: u32, stores: u32) -> Result<Vec<(&'stati
         None if arguments.tasks.is_some() || arguments.replay.is_some() => {
             vec![scene(SceneName::Drain)]
         }
+        None if algorithm == Algorithm::Injector => vec![scene(SceneName::Pushes)],
         None => vec![scene(SceneName::Drain), scene(SceneName::Brief)],
     })
+}
+
+/// Refuses what is known not to end: each look of a thief of the injector's that waits, and each pause of its pushes, is a choice.
+fn refuse_waits(scene: &str, scenario: &Scenario, weak: bool) -> Result<()> {
+    let steals = scenario.thieves * scenario.steals;
+    if weak || scene != SceneName::Pushes.name() || steals > 1 {
+        usage!(
+            "the injector's scene {scene} with {steals} steals has more executions than end in minutes, which \
+             --preemptions does not change: take the scene pushes with one steal and --memory tso, some executions \
+             at random with --random 100000, or stop in time with --seconds 60"
+        );
+    }
+    Ok(())
 }
 
 /// A search that was asked to be partial, and found nothing.
@@ -324,7 +352,12 @@ fn write_svg(path: &Path, svg: &str) -> Result<()> {
 }
 
 fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
-    let cases = cases(arguments.quick);
+    let extent = match arguments {
+        Arguments { quick: true, .. } => Extent::Quick,
+        Arguments { full: true, .. } => Extent::Full,
+        _ => Extent::Usual,
+    };
+    let cases = cases(extent);
     // Two searches side by side: each has a thread of its own, with its own machine.
     let next = std::sync::atomic::AtomicUsize::new(0);
     let mut rows: Vec<(usize, CaseRow)> = std::thread::scope(|scope| {
@@ -354,7 +387,7 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
     let rows: Vec<CaseRow> = rows.into_iter().map(|row| row.1).collect();
     let laws = if stopped { Vec::new() } else { alone::five_runs() };
     let text = if arguments.json {
-        report::matrix_json(&rows, &laws, !stopped)?
+        report::matrix_json(&rows, &laws, extent, !stopped)?
     } else {
         report::matrix_text(&rows, &laws, cases.len())
     };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use poach_explore::litmus::{Found, Litmus};
 use poach_explore::queues::alone::Law;
-use poach_explore::queues::matrix::Case;
+use poach_explore::queues::matrix::{Case, Extent};
 use poach_explore::{Consistency, Kind, Report, Verdict};
 use serde_json::{Value, json};
 
@@ -249,8 +249,13 @@ pub(super) fn matrix_text(rows: &[CaseRow], laws: &[Law], all: usize) -> String 
     text
 }
 
-/// The matrix for programs.
-pub(super) fn matrix_json(rows: &[CaseRow], laws: &[Law], complete: bool) -> Result<String> {
+/// The matrix for programs: `complete` if every row of this extent has ended.
+pub(super) fn matrix_json(
+    rows: &[CaseRow],
+    laws: &[Law],
+    extent: Extent,
+    complete: bool,
+) -> Result<String> {
     let ok = rows.iter().all(|row| row.ok) && laws.iter().all(lawful);
     let verdict = if !ok {
         "violation"
@@ -263,6 +268,11 @@ pub(super) fn matrix_json(rows: &[CaseRow], laws: &[Law], complete: bool) -> Res
         "schema": SCHEMA,
         "verdict": verdict,
         "executions": rows.iter().filter_map(|row| row.value["executions"].as_u64()).sum::<u64>(),
+        "extent": match extent {
+            Extent::Quick => "quick",
+            Extent::Usual => "usual",
+            Extent::Full => "full",
+        },
         "complete": complete,
         "rows": rows.iter().map(|row| &row.value).collect::<Vec<_>>(),
         "laws": laws.iter().map(law_value).collect::<Vec<_>>(),
