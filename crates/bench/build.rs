@@ -63,7 +63,12 @@ fn main() {
 /// What the queues' and pools' sources call the words that they access, for the account of what costs most.
 fn name_words(root: &Path) {
     let mut all = Vec::new();
-    for directory in ["crates/deque/src", "crates/pool/src", "crates/bench/src/cores"] {
+    for directory in [
+        "crates/deque/src",
+        "crates/pool/src",
+        "crates/runtime/src/scheduler",
+        "crates/bench/src/cores",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
         let mut waiting = vec![root.join(directory)];
         while let Some(path) = waiting.pop() {

@@ -12,6 +12,9 @@ pub const MAX_PROCESSORS: usize = 1088;
 /// The longest time that a description may name, in nanoseconds: a tenth of a second.
 const LONGEST: f64 = 1e8;
 
+/// The most lines that are asked for ahead.
+const MAX_PREFETCH: usize = 64;
+
 /// The machines that are shipped, by name: this kind of machine, SALSA's and Lace's.
 pub const SHIPPED: [(&str, &str); 3] = [
     ("xeon", include_str!("../machines/xeon.json")),
@@ -38,6 +41,9 @@ pub struct Description {
     pub memory: MemoryCosts,
     /// The process-wide barrier.
     pub barrier: Barrier,
+    /// Threads that sleep.
+    #[serde(default)]
+    pub threads: Threads,
     /// Whether a modified line stays with its owner when it is read (MOESI), so that the next reader gets it from there.
     #[serde(default)]
     pub owned_state: bool,
@@ -55,6 +61,9 @@ pub struct ProcessorCosts {
     /// Lines that the buffer's stores ask for at once. 1: each store waits for the one before it.
     #[serde(default = "alone")]
     pub store_misses: usize,
+    /// Lines that are asked for ahead of a processor that goes from line to neighbouring line. 0: none.
+    #[serde(default)]
+    pub prefetch: usize,
     /// Lines in the private cache.
     pub cache_lines: usize,
     /// A load that hits.
@@ -106,6 +115,9 @@ pub struct MemoryCosts {
     /// The share of a transfer's latency that a request which had to queue for the line still takes.
     #[serde(default = "one")]
     pub queued: f64,
+    /// The share of a transfer's latency for which the cache that gives a line up still writes to it: until the request has come there.
+    #[serde(default)]
+    pub kept: f64,
 }
 
 fn alone() -> usize {
@@ -128,6 +140,23 @@ pub struct Barrier {
     pub answer: f64,
     /// What the interrupted processor loses.
     pub interrupt: f64,
+}
+
+/// Threads that sleep, in nanoseconds: for programs that simulate them by [`work`](crate::work).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Threads {
+    /// The call that wakes a thread, to its caller.
+    pub wake: f64,
+    /// From there until the thread runs.
+    pub woken: f64,
+}
+
+impl Default for Threads {
+    /// What Linux takes on processors of the last twenty years, to an order of magnitude.
+    fn default() -> Self {
+        Threads { wake: 5_000.0, woken: 50_000.0 }
+    }
 }
 
 /// Why a description is not one.
@@ -282,10 +311,13 @@ impl Description {
         for (name, value) in [("call", call), ("answer", answer), ("interrupt", interrupt)] {
             time(&format!("barrier.{name}"), value)?;
         }
+        time("threads.wake", self.threads.wake)?;
+        time("threads.woken", self.threads.woken)?;
         occupancy("barrier.each", each)?;
         occupancy("memory.line", self.memory.line)?;
         occupancy("memory.copy", self.memory.copy)?;
         share("memory.queued", self.memory.queued, 1.0)?;
+        share("memory.kept", self.memory.kept, 0.99)?;
         share("jitter", self.jitter, 0.5)
     }
 
@@ -304,6 +336,10 @@ impl Description {
             time(&format!("processor.{name}"), value)?;
         }
         size("processor.store_buffer", costs.store_buffer, 1 << 10)?;
+        if costs.prefetch > MAX_PREFETCH {
+            let (name, most) = ("processor.prefetch", MAX_PREFETCH as f64);
+            return Err(DescriptionError::Share { name, value: costs.prefetch as f64, most });
+        }
         size("processor.store_misses", costs.store_misses, 1 << 10)?;
         size("processor.cache_lines", costs.cache_lines, 1 << 24)
     }

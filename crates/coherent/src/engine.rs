@@ -46,7 +46,15 @@ impl Engine {
 
     /// A word: the thread's tag and the place of its content.
     pub(crate) fn new_word(&mut self, value: u64) -> (u32, u32) {
-        let slot = Slot { value, pending: 0, dropped: false, writer: NOBODY, written: 0 };
+        let slot = Slot {
+            value,
+            pending: 0,
+            dropped: false,
+            writer: NOBODY,
+            written: 0,
+            before: 0,
+            fresh: 0,
+        };
         let word = if let Some(word) = self.unused.pop() {
             self.slots[word as usize] = slot;
             word

@@ -31,8 +31,9 @@
 //! |---|---|
 //! | clock | Each simulated processor has one, in picoseconds. An access advances it by what the access costs; [`work`] by what it is told. Code between accesses costs nothing else |
 //! | store buffer | A store enters the buffer of its processor, and waits there only if the buffer is full. The buffer drains in order: the oldest store gets its line for itself, then the next one. While a store waits, the lines of the stores behind it are asked for, too, up to `store_misses`. A store drains as early as a load could get it forwarded. A load of a word with a store in the buffer reads that store |
-//! | cache line | 64 bytes, by the real address of a word or cell, so that words which share a line in the source share one here. A line has one owner (modified or exclusive), or sharers, or is in a node's last-level cache, or in the memory of its home node, the node of the processor that touched it first. That is MESI, and MOESI where a machine's file says so: then a modified line stays with its owner when others read it |
+//! | cache line | 64 bytes, by the real address of a word or cell, so that words which share a line in the source share one here. A line has one owner (modified or exclusive), or sharers, or is in a node's last-level cache, or in the memory of its home node, the node of the processor that touched it first. Until a request has come to the line's owner, the owner's stores still hit (`kept`). That is MESI, and MOESI where a machine's file says so: then a modified line stays with its owner when others read it |
 //! | private cache | holds `cache_lines` lines a processor, first in, first out |
+//! | prefetching | A processor that misses a line next to one that it missed shortly before, or comes to a line that was asked for ahead, asks for the next `prefetch` lines, if they exist |
 //! | topology | processors in groups of groups, from the inside out. A line costs what the file says for the innermost group that both ends are in |
 //! | bandwidth | A line serves one transfer at a time: a contended line is a queue. A group's link takes so many nanoseconds a line that enters or leaves the group, and a memory controller so many a line: both are queues, too |
 //! | fence | waits until the buffer is empty |
@@ -53,8 +54,8 @@
 //!
 //! # What is not modelled
 //!
-//! - Processors execute in order: a load that misses waits, and no other load overlaps it. There is no prefetching of loads, and
-//!   no speculation.
+//! - Processors execute in order: a load that misses waits, and no other load overlaps it, but for what `prefetch` asks for ahead.
+//!   There is no speculation.
 //! - Only words, pointers, cells, fences and waiting cost. Plain fields, `Arc` counts, the allocator and arithmetic do not, but
 //!   for the share of them that the measured costs of an access contain.
 //! - The last-level caches have no bound, no associativity and no port; interconnects have links, but no routes.
@@ -83,7 +84,7 @@ mod step;
 
 pub use describe::{
     Barrier, Description, DescriptionError, Level, MAX_PROCESSORS, MemoryCosts, ProcessorCosts,
-    SHIPPED,
+    SHIPPED, Threads,
 };
 pub use memory::{Coherent, CoherentCell, CoherentPointer, CoherentWord};
 pub use profile::{Cost, Count, Site};

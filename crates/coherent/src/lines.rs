@@ -42,6 +42,12 @@ struct Line {
     free: Time,
     /// The memory node.
     node: u16,
+    /// Who had it alone before, and until when the request has not come there.
+    left: u16,
+    leaves: Time,
+    /// Who had copies that have to go, and until when they are read all the same, with what was in them.
+    stale: Set,
+    fresh: Time,
 }
 
 /// What came of a request.
@@ -57,6 +63,8 @@ pub(crate) struct Fetch {
     pub(crate) transfer: bool,
     /// It came from memory.
     pub(crate) fill: bool,
+    /// A copy that has to go was read: until when it is there.
+    pub(crate) stale: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +82,14 @@ pub(crate) struct Lines {
     copy: Time,
     controller: Time,
     queued: f64,
+    kept: f64,
     jitter: f64,
     owned_state: bool,
     capacity: usize,
+    /// Lines that are asked for ahead, the numbers of the lines that each processor came to last, and those on their way to it.
+    ahead: usize,
+    recent: Vec<VecDeque<usize>>,
+    arriving: Vec<Vec<(usize, Time)>>,
     index: HashMap<usize, u32, BuildHasherDefault<Mix>>,
     all: Vec<Line>,
     /// What each private cache took in, the oldest first.
@@ -104,9 +117,13 @@ impl Lines {
             copy: picoseconds(description.memory.copy),
             controller: picoseconds(description.memory.line),
             queued: description.memory.queued,
+            kept: description.memory.kept,
             jitter: description.jitter,
             owned_state: description.owned_state,
             capacity: description.processor.cache_lines,
+            ahead: description.processor.prefetch,
+            recent: vec![VecDeque::new(); description.processors],
+            arriving: vec![Vec::new(); description.processors],
             index: HashMap::default(),
             all: Vec::new(),
             caches: vec![VecDeque::new(); description.processors],
@@ -125,9 +142,81 @@ impl Lines {
     pub(crate) fn read(&mut self, processor: usize, address: usize, now: Time) -> Fetch {
         let index = self.find(processor, address);
         if self.all[index].holders.has(processor) {
+            if self.arriving[processor].is_empty() {
+                return Fetch { done: now, hit: true, ..Fetch::default() };
+            }
+            return self.arrived(processor, address, now, false);
+        }
+        let line = &self.all[index];
+        if now < line.fresh && line.stale.has(processor) {
+            let stale = Some(line.fresh);
+            return Fetch { done: now, hit: true, stale, ..Fetch::default() };
+        }
+        // It has written to it since.
+        if now < line.leaves && line.left == processor as u16 {
             return Fetch { done: now, hit: true, ..Fetch::default() };
         }
-        self.fetch(processor, index, now)
+        let fetch = self.fetch(processor, index, now);
+        self.ask_ahead(processor, address, now, false);
+        fetch
+    }
+
+    /// As [`own`](Lines::own), for a processor that waits for the line.
+    pub(crate) fn own_now(&mut self, processor: usize, address: usize, now: Time) -> Fetch {
+        let fetch = self.own(processor, address, now);
+        if !fetch.hit {
+            self.ask_ahead(processor, address, now, true);
+        } else if !self.arriving[processor].is_empty() {
+            return self.arrived(processor, address, now, true);
+        }
+        fetch
+    }
+
+    /// A processor has a line, or it was asked for ahead and is on its way.
+    fn arrived(&mut self, processor: usize, address: usize, now: Time, alone: bool) -> Fetch {
+        let line = address >> LINE;
+        let arriving = &mut self.arriving[processor];
+        let Some(at) = arriving.iter().position(|(of, _)| *of == line) else {
+            return Fetch { done: now, hit: true, ..Fetch::default() };
+        };
+        let (_, ready) = arriving.swap_remove(at);
+        self.ask_ahead(processor, address, now, alone);
+        Fetch { done: ready.max(now), hit: ready <= now, ..Fetch::default() }
+    }
+
+    /// A processor has come to a line that it did not have: asks for those that follow, if it has come to one beside it before.
+    fn ask_ahead(&mut self, processor: usize, address: usize, now: Time, alone: bool) {
+        /// So many streams are noticed at once, and so many lines of them may be on their way.
+        const STREAMS: usize = 8;
+        const MOST: usize = 128;
+        if self.ahead == 0 {
+            return;
+        }
+        let line = address >> LINE;
+        let recent = &mut self.recent[processor];
+        let from = recent.iter().position(|it| it.abs_diff(line) == 1);
+        let before = from.and_then(|at| recent.remove(at));
+        recent.push_back(line);
+        if recent.len() > STREAMS {
+            recent.pop_front();
+        }
+        let Some(before) = before else { return };
+        for step in 1..=self.ahead {
+            let next = if before < line { line + step } else { line.wrapping_sub(step) };
+            let Some(&index) = self.index.get(&next) else { return };
+            let index = index as usize;
+            let has = self.all[index].holders.has(processor);
+            if has || self.arriving[processor].len() >= MOST {
+                continue;
+            }
+            let fetch = if alone {
+                self.take(processor, index, now)
+            } else {
+                self.fetch(processor, index, now)
+            };
+            self.arriving[processor].retain(|(of, _)| *of != next);
+            self.arriving[processor].push((next, fetch.done));
+        }
     }
 
     /// A processor wants a line for itself, at `now`.
@@ -135,10 +224,23 @@ impl Lines {
     pub(crate) fn own(&mut self, processor: usize, address: usize, now: Time) -> Fetch {
         let index = self.find(processor, address);
         let line = &self.all[index];
-        if line.at == Home::Owner(processor as u16) && line.alone(processor) {
+        let alone = line.at == Home::Owner(processor as u16) && line.alone(processor);
+        // What it writes until the request has come is in the line when that leaves.
+        if alone || line.left == processor as u16 && now < line.leaves {
+            // From here on it reads what is there.
+            self.all[index].stale.remove(processor);
             return Fetch { done: now, hit: true, ..Fetch::default() };
         }
         self.take(processor, index, now)
+    }
+
+    /// Until when others may read what was there before a write at `now`, if they may.
+    pub(crate) fn stale_until(&self, address: usize, now: Time) -> Option<Time> {
+        if self.kept == 0.0 {
+            return None;
+        }
+        let index = self.index.get(&(address >> LINE))?;
+        Some(self.all[*index as usize].fresh).filter(|fresh| now < *fresh)
     }
 
     /// Nobody else's transfer of the line begins before `until`.
@@ -161,7 +263,16 @@ impl Lines {
         let (places, central) = (&self.places, self.central);
         let index = *self.index.entry(address >> LINE).or_insert_with(|| {
             let node = central.unwrap_or_else(|| places.node_of(processor)) as u16;
-            lines.push(Line { at: Home::Memory, holders: Set::default(), free: 0, node });
+            lines.push(Line {
+                at: Home::Memory,
+                holders: Set::default(),
+                free: 0,
+                node,
+                left: 0,
+                leaves: 0,
+                stale: Set::default(),
+                fresh: 0,
+            });
             (lines.len() - 1) as u32
         });
         index as usize
@@ -169,7 +280,7 @@ impl Lines {
 
     /// A copy to read.
     fn fetch(&mut self, processor: usize, index: usize, now: Time) -> Fetch {
-        let Line { at, holders, free, node } = self.all[index];
+        let Line { at, holders, free, node, .. } = self.all[index];
         let start = now.max(free);
         let mut fetch = Fetch { queued: start - now, ..Fetch::default() };
         let after = match at {
@@ -184,6 +295,9 @@ impl Lines {
                 fetch.done = self.transfer(processor, level, owner as usize, start, start > now);
                 fetch.transfer = true;
                 let shared = !holders.only(owner as usize);
+                if !shared {
+                    self.leaves(index, owner, start, fetch.done);
+                }
                 // The first reader takes the line out of its modified state; with an owned state, or once that is
                 // done, the owner hands out copies one after another.
                 self.all[index].free = if shared { start + self.copy } else { fetch.done };
@@ -206,7 +320,7 @@ impl Lines {
 
     /// The line alone, to write.
     fn take(&mut self, processor: usize, index: usize, now: Time) -> Fetch {
-        let Line { at, mut holders, free, node } = self.all[index];
+        let Line { at, mut holders, free, node, .. } = self.all[index];
         let start = now.max(free);
         let mut fetch = Fetch { queued: start - now, ..Fetch::default() };
         let had = holders.has(processor);
@@ -218,7 +332,18 @@ impl Lines {
             let level = self.places.farthest(processor, &holders);
             let from = self.some_holder(processor, level, &holders);
             fetch.transfer = true;
-            self.transfer(processor, level, from, start, start > now)
+            let done = self.transfer(processor, level, from, start, start > now);
+            if self.kept > 0.0 {
+                let line = &mut self.all[index];
+                line.stale = holders;
+                line.fresh = start + ((done - start) as f64 * self.kept) as Time;
+            }
+            if let Home::Owner(owner) = at
+                && holders.only(owner.into())
+            {
+                self.leaves(index, owner, start, done);
+            }
+            done
         };
         let line = &mut self.all[index];
         line.at = Home::Owner(processor as u16);
@@ -229,6 +354,12 @@ impl Lines {
             self.installed(processor, index);
         }
         fetch
+    }
+
+    /// A request that `owner` will have given the line up to by `done` was sent at `start`.
+    fn leaves(&mut self, index: usize, owner: u16, start: Time, done: Time) {
+        let line = &mut self.all[index];
+        (line.left, line.leaves) = (owner, start + ((done - start) as f64 * self.kept) as Time);
     }
 
     /// Somebody of a set who shares a group of that level with `processor`, and none inside of it.

@@ -274,7 +274,7 @@ impl Run {
                     let done = ready.max(fetch.done + costs.load);
                     self.processors[current].clock = done;
                     self.fetched(fetch, now, place);
-                    slot.value
+                    slot.get(fetch.stale)
                 }
             }
             Op::Read { address } => {
@@ -309,14 +309,15 @@ impl Run {
                     Buffer::Later => return None,
                     Buffer::Waits => return Some(Turn::Suspend),
                 }
-                let fetch = self.lines.own(current, address, now);
+                let fetch = self.lines.own_now(current, address, now);
                 let done = fetch.done + costs.exchange;
                 self.lines.hold(address, done);
                 self.processors[current].clock = done;
                 self.fetched(fetch, now, place);
+                let stale = self.lines.stale_until(address, now);
                 let slot = &mut slots[word as usize];
                 let old = slot.value;
-                slot.value = change.apply(old);
+                slot.put(change.apply(old), stale);
                 (slot.writer, slot.written) = (NOBODY, 0);
                 old
             }
@@ -502,7 +503,7 @@ impl Run {
                     unused.push(word);
                 }
             } else {
-                slot.value = entry.value;
+                slot.put(entry.value, self.lines.stale_until(entry.address, at));
                 (slot.writer, slot.written) = (processor as u32, entry.issued);
             }
         }

@@ -84,6 +84,26 @@ pub(crate) struct Slot {
     /// Who wrote it last, and when that store was issued.
     pub(crate) writer: u32,
     pub(crate) written: Time,
+    /// What it was before, for those whose copy of the line has to go by that time.
+    pub(crate) before: u64,
+    pub(crate) fresh: Time,
+}
+
+impl Slot {
+    /// Changes the content, while others may read the old one until `stale`.
+    pub(crate) fn put(&mut self, value: u64, stale: Option<Time>) {
+        if let Some(fresh) = stale
+            && self.fresh != fresh
+        {
+            (self.before, self.fresh) = (self.value, fresh);
+        }
+        self.value = value;
+    }
+
+    /// The content, as read from a copy that has to go by `stale`, or from one that has not.
+    pub(crate) fn get(&self, stale: Option<Time>) -> u64 {
+        if stale == Some(self.fresh) { self.before } else { self.value }
+    }
 }
 
 pub(crate) const NOBODY: u32 = u32::MAX;

@@ -34,7 +34,8 @@ fn serde_free(machine: &Description) -> Option<String> {
 #[test]
 fn what_cannot_be_is_said() {
     type Change = fn(&mut Description);
-    let table: [(Change, &str); 14] = [
+    let table: [(Change, &str); 15] = [
+        (|it| it.threads.woken = 0.0, "`threads.woken` is 0 ns: it must be more than 0"),
         (
             |it| it.processors = 40,
             "does not add up: 6 x 2 x 4 says 48 processors, and `processors` says 40",

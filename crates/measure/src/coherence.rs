@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `load`, `store`, `exchange`, `pause`, `give_way` | so many in a row on a line that the processor owns |
 //! | `forward` | a store and a load of the same word, in a chain |
+//! | `load`, `store`, `forward`, then | the owner of a split deque pushes and pops, and is simulated, too; all three are scaled to make it take as long |
 //! | `fence` | a store and a fence, less what the simulated buffer takes to drain |
 //! | `transfer` | two threads hand a word to and fro. The same program is simulated, and `transfer` is what makes both take as long |
-//! | `memory.queued` | two threads add to one word at once; fitted in the same way |
+//! | `prefetch` | one thread writes many lines in a row, and another reads them; the number of lines with which the same program takes as long simulated |
+//! | `memory.kept` | two threads add to one word at once; fitted in the same way. `memory.queued` is 1 |
 //! | `memory` of a level, `memory.line` | a walk through more lines than caches hold, in random order; the same lines in order |
 //! | `barrier` | `membarrier` alone, and while another thread runs; and what that thread loses |
+//! | `threads` | a thread that parks is called by another, which also looks how long its call takes |
 //! | `cache_lines` | the second-level cache, where the system tells |
 //!
 //! What a user cannot measure is taken over from the machine `xeon` that is shipped: `copy`, links, and groups of which this process
@@ -16,12 +19,12 @@
 //! host does with them meanwhile.
 
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use poach_coherent::{Coherent, Description, DescriptionError, Level, Simulation};
+use poach_coherent::{Coherent, Description, DescriptionError, Level, Simulation, Threads};
+use poach_deque::split::Split;
 use poach_memory::{CachePadded, Machine, Memory, Ordering as Order, Word};
 use thiserror::Error;
 
@@ -38,6 +41,9 @@ const STEPS: u32 = 1 << 15;
 
 /// Barriers in a sample.
 const CALLS: u32 = 100;
+
+/// A barrier that takes so many times as long as one with nobody to interrupt has interrupted somebody.
+const INTERRUPTS: f64 = 1.5;
 
 /// Why there is no description.
 #[derive(Debug, Error)]
@@ -79,8 +85,9 @@ pub fn measure(topology: &Topology, store_buffer: Option<u64>) -> Result<Descrip
         costs.store_buffer = entries as usize;
     }
     alone(costs);
+    fit_owner(&mut machine)?;
     if let Some(lines) = system::second_level_lines() {
-        costs.cache_lines = lines;
+        machine.processor.cache_lines = lines;
     }
     let (walk, stream) = memory();
     machine.memory.line = stream;
@@ -115,9 +122,11 @@ pub fn measure(topology: &Topology, store_buffer: Option<u64>) -> Result<Descrip
         outer.transfer = outer.transfer.max(inner.transfer);
     }
     if let Some(pair) = pairs.last() {
-        fit_queued(&mut machine, *pair)?;
+        fit_kept(&mut machine, *pair)?;
+        fit_prefetch(&mut machine, *pair)?;
     }
     barrier(&mut machine, (first, second))?;
+    machine.threads = wakes((first, second))?;
     machine.sources = vec![
         format!("Measured by `poach measure coherence`: medians of {TIMES} samples."),
         "store_buffer: as `poach measure capacity` says, or the maker's number.".to_owned(),
@@ -128,7 +137,7 @@ pub fn measure(topology: &Topology, store_buffer: Option<u64>) -> Result<Descrip
     Ok(machine)
 }
 
-/// To picoseconds, the clock's step; a queued share to thousandths.
+/// To picoseconds, the clock's step; a share to thousandths.
 fn round(machine: &mut Description) {
     let (costs, barrier) = (&mut machine.processor, &mut machine.barrier);
     let own = [
@@ -140,11 +149,14 @@ fn round(machine: &mut Description) {
         &mut costs.pause,
         &mut costs.give_way,
     ];
+    let of_threads = [&mut machine.threads.wake, &mut machine.threads.woken];
     let of_barrier = [&mut barrier.call, &mut barrier.answer, &mut barrier.interrupt];
-    let of_memory = [&mut machine.memory.line, &mut machine.memory.queued];
+    let of_memory = [&mut machine.memory.line, &mut machine.memory.kept];
     let of_levels =
         machine.levels.iter_mut().flat_map(|level| [&mut level.transfer, &mut level.memory]);
-    for cost in own.into_iter().chain(of_barrier).chain(of_memory).chain(of_levels) {
+    for cost in
+        own.into_iter().chain(of_barrier).chain(of_threads).chain(of_memory).chain(of_levels)
+    {
         *cost = (*cost * 1000.0).round() / 1000.0;
     }
 }
@@ -234,39 +246,56 @@ fn memory() -> (f64, f64) {
 
 /// How often a word goes to and fro, and each of two adds, in a sample.
 const TRIPS: u32 = 4_000;
+const ADDS: u32 = 20_000;
+
+/// Nanoseconds in which a word goes from one processor of this process to another, now: one sample, of less than a millisecond. `None` where threads
+/// cannot be bound, or there is but one processor.
+///
+/// A virtual machine's processors are moved: on ours a hand-over takes 22 ns for some seconds, as between hyperthreads of one core, then 390 or 500. So
+/// whatever two threads do there is measured with such a sample before and after it.
+pub fn hand_over_now(topology: &Topology) -> Option<f64> {
+    const FEW: u32 = 500;
+    let [first, second, ..] = topology.processors[..] else { return None };
+    let sample = || hand_over_once((first, second), FEW);
+    // The caller's thread stays as it is.
+    thread::scope(|scope| scope.spawn(sample).join()).ok()?.ok()
+}
 
 /// Nanoseconds from hand to hand, for a word that two threads hand to and fro.
 fn hand_over(pair: (usize, usize)) -> Result<f64> {
+    let mut samples = Vec::new();
+    for _ in 0..TIMES {
+        samples.push(hand_over_once(pair, TRIPS)?);
+    }
+    samples.sort_by(f64::total_cmp);
+    Ok(samples[TIMES / 2])
+}
+
+fn hand_over_once(pair: (usize, usize), times: u32) -> Result<f64> {
     let word = CachePadded::new(AtomicU64::new(0));
     // Relaxed: the number is all that is said.
     let trips = |mine: u64| {
-        for trip in 0..u64::from(TRIPS) {
+        for trip in 0..u64::from(times) {
             while word.load(Ordering::Relaxed) != 2 * trip + mine {
                 std::hint::spin_loop();
             }
             word.store(2 * trip + mine + 1, Ordering::Relaxed);
         }
     };
-    let mut samples = Vec::new();
-    for _ in 0..TIMES {
-        word.store(0, Ordering::Relaxed);
-        samples.push(both(pair, || trips(0), || trips(1))? / f64::from(2 * TRIPS));
-    }
-    samples.sort_by(f64::total_cmp);
-    Ok(samples[TIMES / 2])
+    Ok(both(pair, || trips(0), || trips(1))? / f64::from(2 * times))
 }
 
 /// Nanoseconds for an addition, while two threads add to one word.
 fn contended(pair: (usize, usize)) -> Result<f64> {
     let word = CachePadded::new(AtomicU64::new(0));
     let add = || {
-        for _ in 0..TRIPS {
+        for _ in 0..ADDS {
             word.fetch_add(1, Ordering::Relaxed);
         }
     };
     let mut samples = Vec::new();
     for _ in 0..TIMES {
-        samples.push(both(pair, add, add)? / f64::from(2 * TRIPS));
+        samples.push(both(pair, add, add)? / f64::from(2 * ADDS));
     }
     samples.sort_by(f64::total_cmp);
     Ok(samples[TIMES / 2])
@@ -274,29 +303,42 @@ fn contended(pair: (usize, usize)) -> Result<f64> {
 
 /// Runs both on these two processors at once; nanoseconds until both are done.
 fn both(pair: (usize, usize), here: impl FnOnce(), there: impl FnOnce() + Send) -> Result<f64> {
-    let start = Barrier::new(2);
+    // Both spin: a thread that a barrier of the system wakes would begin when the other is through.
+    let arrived = AtomicU64::new(0);
+    let start = || {
+        arrived.fetch_add(1, Ordering::Relaxed);
+        while arrived.load(Ordering::Relaxed) < 2 {
+            std::hint::spin_loop();
+        }
+    };
     bind(pair.0)?;
     thread::scope(|scope| {
         let other = scope.spawn(|| {
             let bound = bind(pair.1);
-            start.wait();
+            start();
             there();
-            bound
+            (bound, Instant::now())
         });
-        start.wait();
+        start();
         let began = Instant::now();
         here();
-        let bound = other.join().unwrap_or(Ok(()));
-        let took = began.elapsed().as_secs_f64() * 1e9;
+        let mine = Instant::now();
+        // How long a thread takes to end is no part of it.
+        let (bound, theirs) = other.join().unwrap_or((Ok(()), mine));
         bound?;
-        Ok(took)
+        Ok((mine.max(theirs) - began).as_secs_f64() * 1e9)
     })
 }
 
 type Shared = std::rc::Rc<CachePadded<<Coherent as Memory>::Word>>;
 
 /// The end of two simulated threads, the second at the first processor outside of the groups below `level`.
-fn simulated(machine: &Description, level: usize, body: fn(&Shared, u64)) -> Result<f64> {
+fn simulated(
+    machine: &Description,
+    level: usize,
+    times: u32,
+    body: fn(&Shared, u64),
+) -> Result<f64> {
     let other: usize = machine.levels[..level].iter().map(|level| level.size).product();
     let word: Shared = std::rc::Rc::new(CachePadded::new(Word::new(0)));
     let mut simulation = Simulation::new(machine);
@@ -304,7 +346,7 @@ fn simulated(machine: &Description, level: usize, body: fn(&Shared, u64)) -> Res
         let word = std::rc::Rc::clone(&word);
         simulation.thread(processor, "measured", move || body(&word, mine));
     }
-    Ok(simulation.run()?.end as f64 / 1000.0 / f64::from(2 * TRIPS))
+    Ok(simulation.run()?.end as f64 / 1000.0 / f64::from(2 * times))
 }
 
 fn simulated_trips(word: &Shared, mine: u64) {
@@ -317,7 +359,7 @@ fn simulated_trips(word: &Shared, mine: u64) {
 }
 
 fn simulated_adds(word: &Shared, _: u64) {
-    for _ in 0..TRIPS {
+    for _ in 0..ADDS {
         word.fetch_add(1, Order::Relaxed);
     }
 }
@@ -330,7 +372,7 @@ fn fit_transfer(machine: &mut Description, level: usize, pair: (usize, usize)) -
         machine.levels[outer].transfer = machine.levels[level].transfer;
     }
     for _ in 0..4 {
-        let missing = measured - simulated(machine, level, simulated_trips)?;
+        let missing = measured - simulated(machine, level, TRIPS, simulated_trips)?;
         for level in &mut machine.levels[level..] {
             level.transfer = (level.transfer + missing / 2.0).max(1.0);
         }
@@ -338,16 +380,122 @@ fn fit_transfer(machine: &mut Description, level: usize, pair: (usize, usize)) -
     Ok(())
 }
 
-fn fit_queued(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
+/// Tasks that the owner pushes, and then pops, in a turn; and turns.
+const TASKS: u64 = 1000;
+const TURNS: u32 = 16;
+
+/// A turn of an owner alone, in any memory.
+fn owner<M: Memory>(queue: &Split<u64, M>) {
+    let mut sum = 0_u64;
+    (0..TASKS).for_each(|task| queue.push(task));
+    while let Some(task) = queue.pop() {
+        sum = sum.wrapping_add(task);
+    }
+    black_box(sum);
+}
+
+/// Scales the costs of loads, stores and forwarding, which a processor does side by side, so that the owner takes as long as here.
+fn fit_owner(machine: &mut Description) -> Result<()> {
+    let queue = Split::<u64>::new();
+    let turns = || (0..TURNS).for_each(|_| owner(black_box(&queue)));
+    let measured = median(|| each(TURNS, turns));
+    let alone = machine.processor.clone();
+    let (mut low, mut high) = (0.01, 4.0);
+    for _ in 0..12 {
+        let scale = f64::midpoint(low, high);
+        let costs = &mut machine.processor;
+        (costs.load, costs.store) = (alone.load * scale, alone.store * scale);
+        costs.forward = alone.forward * scale;
+        if simulated_owner(machine)? > measured { high = scale } else { low = scale }
+    }
+    Ok(())
+}
+
+/// Nanoseconds of a turn, once the lines are there.
+fn simulated_owner(machine: &Description) -> Result<f64> {
+    let took = std::rc::Rc::new(std::cell::Cell::new(0));
+    let mine = std::rc::Rc::clone(&took);
+    let queue = Split::<u64, Coherent>::default();
+    let mut simulation = Simulation::new(machine);
+    simulation.thread(0, "measured", move || {
+        owner(&queue);
+        let start = poach_coherent::now();
+        owner(&queue);
+        mine.set(poach_coherent::now() - start);
+    });
+    simulation.run()?;
+    Ok(took.get() as f64 / 1000.0)
+}
+
+/// Words that one thread writes and the other reads, in a round; and rounds.
+const STREAM: usize = 2048;
+const ROUNDS: u64 = 20;
+
+/// One thread writes all words in order, the other then reads them in order.
+fn stream<M: Memory>(words: &[M::Word], turn: &M::Word, mine: u64) {
+    for round in 0..ROUNDS {
+        // Acquire and Release: each round has the other's words.
+        while turn.load(Order::Acquire) != 2 * round + mine {
+            M::pause();
+        }
+        if mine == 0 {
+            words.iter().for_each(|word| word.store(round, Order::Relaxed));
+        } else {
+            black_box(words.iter().map(|word| word.load(Order::Relaxed)).sum::<u64>());
+        }
+        turn.store(2 * round + mine + 1, Order::Release);
+    }
+}
+
+fn fit_prefetch(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
+    let words: Vec<AtomicU64> = (0..STREAM).map(|_| AtomicU64::new(0)).collect();
+    let turn = CachePadded::new(AtomicU64::new(0));
+    let mut samples = Vec::new();
+    for _ in 0..TIMES {
+        turn.store(0, Ordering::Relaxed);
+        let part = |mine| stream::<Machine>(&words, &turn, mine);
+        samples.push(both(pair, || part(0), || part(1))?);
+    }
+    samples.sort_by(f64::total_cmp);
+    let measured = samples[TIMES / 2];
+    let level = machine.levels.len() - 1;
+    let mut best = (f64::INFINITY, 0);
+    for lines in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32] {
+        machine.processor.prefetch = lines;
+        let off = (simulated_stream(machine, level)? / measured).ln().abs();
+        if off < best.0 {
+            best = (off, lines);
+        }
+    }
+    machine.processor.prefetch = best.1;
+    Ok(())
+}
+
+fn simulated_stream(machine: &Description, level: usize) -> Result<f64> {
+    type Words = Vec<<Coherent as Memory>::Word>;
+    let other: usize = machine.levels[..level].iter().map(|level| level.size).product();
+    let words: std::rc::Rc<Words> = std::rc::Rc::new((0..STREAM).map(|_| Word::new(0)).collect());
+    let turn: Shared = std::rc::Rc::new(CachePadded::new(Word::new(0)));
+    let mut simulation = Simulation::new(machine);
+    for (mine, processor) in [(0, 0), (1, other)] {
+        let (words, turn) = (std::rc::Rc::clone(&words), std::rc::Rc::clone(&turn));
+        simulation.thread(processor, "measured", move || stream::<Coherent>(&words, &turn, mine));
+    }
+    Ok(simulation.run()?.end as f64 / 1000.0)
+}
+
+fn fit_kept(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
     let measured = contended(pair)?;
     let level = machine.levels.len() - 1;
-    let (mut low, mut high) = (0.0, 1.0);
+    machine.memory.queued = 1.0;
+    let (mut low, mut high) = (0.0, 0.99);
     for _ in 0..7 {
-        machine.memory.queued = f64::midpoint(low, high);
-        if simulated(machine, level, simulated_adds)? > measured {
-            high = machine.memory.queued;
+        machine.memory.kept = f64::midpoint(low, high);
+        // The longer the owner keeps the line, the more it adds at once.
+        if simulated(machine, level, ADDS, simulated_adds)? > measured {
+            low = machine.memory.kept;
         } else {
-            low = machine.memory.queued;
+            high = machine.memory.kept;
         }
     }
     Ok(())
@@ -383,23 +531,76 @@ fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
             ((turns.load(Ordering::Relaxed) - from) as f64 / took, took)
         };
         let (mut times, mut losses) = (Vec::new(), Vec::new());
-        for _ in 0..TIMES {
-            let (free, _) = rate(&|| thread::sleep(std::time::Duration::from_millis(1)));
+        for _ in 0..4 * TIMES {
+            let (free, _) = rate(&|| thread::sleep(Duration::from_millis(1)));
             let (disturbed, took) = rate(&|| calls());
-            times.push(took / f64::from(CALLS));
-            losses.push((1.0 - disturbed / free).max(0.0) * took / f64::from(CALLS));
+            let each = took / f64::from(CALLS);
+            // In some bursts the kernel interrupts nobody, though the other thread counts on: as many as half of them on our virtual machine. They say
+            // nothing of what an interrupt takes.
+            if each > INTERRUPTS * alone {
+                times.push(each);
+                losses.push((1.0 - disturbed / free).max(0.0) * each);
+            }
         }
         stop.store(true, Ordering::Relaxed);
         times.sort_by(f64::total_cmp);
         losses.sort_by(f64::total_cmp);
         other.join().unwrap_or(Ok(()))?;
-        Ok::<_, CannotMeasure>((times[TIMES / 2], losses[TIMES / 2]))
+        let middle = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied();
+        Ok::<_, CannotMeasure>((middle(&times), middle(&losses)))
     })?;
     let it = &mut machine.barrier;
     (it.call, it.each) = (alone.max(1.0), 0.0);
-    it.answer = (together - alone).max(1.0);
-    it.interrupt = lost.max(1.0);
+    if let (Some(together), Some(lost)) = (together, lost) {
+        it.answer = (together - alone).max(1.0);
+        it.interrupt = lost.max(1.0);
+    }
     Ok(())
+}
+
+/// What it takes to wake a thread that has slept for a while, to the caller and until the thread runs.
+fn wakes(pair: (usize, usize)) -> Result<Threads> {
+    /// How long the caller leaves the other asleep.
+    const ASLEEP: Duration = Duration::from_millis(1);
+    let (calls, awake) = (AtomicU64::new(0), AtomicU64::new(0));
+    let epoch = Instant::now();
+    let since = || epoch.elapsed().as_nanos() as u64;
+    bind(pair.0)?;
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            let bound = bind(pair.1);
+            for call in 1..=TIMES as u64 {
+                while calls.load(Ordering::Relaxed) < call {
+                    thread::park();
+                }
+                awake.store(since(), Ordering::Relaxed);
+            }
+            bound
+        });
+        let (mut wake, mut woken) = (Vec::new(), Vec::new());
+        for call in 1..=TIMES as u64 {
+            awake.store(0, Ordering::Relaxed);
+            let asleep = Instant::now();
+            while asleep.elapsed() < ASLEEP {
+                std::hint::spin_loop();
+            }
+            let called = since();
+            calls.store(call, Ordering::Relaxed);
+            sleeper.thread().unpark();
+            wake.push((since() - called) as f64);
+            let answer = loop {
+                match awake.load(Ordering::Relaxed) {
+                    0 => std::hint::spin_loop(),
+                    answer => break answer,
+                }
+            };
+            woken.push(answer.saturating_sub(called) as f64);
+        }
+        sleeper.join().unwrap_or(Ok(()))?;
+        wake.sort_by(f64::total_cmp);
+        woken.sort_by(f64::total_cmp);
+        Ok(Threads { wake: wake[TIMES / 2].max(1.0), woken: woken[TIMES / 2].max(1.0) })
+    })
 }
 
 #[cfg(target_os = "linux")]

@@ -57,6 +57,21 @@ mod pool;
 mod scheduler;
 pub mod topology;
 
+/// The scheduler's parts that are generic over memory, clock and worker, for `poach-bench`, which runs them in simulated time. No stable interface.
+#[doc(hidden)]
+pub mod generic {
+    pub use crate::scheduler::asked::Asked;
+    pub use crate::scheduler::clock::Clock;
+    pub use crate::scheduler::deque_events::Wakes;
+    pub use crate::scheduler::lookout::Lookout;
+    pub use crate::scheduler::search::{GivesWay, Looking, Search, Searcher, steal};
+    pub use crate::scheduler::sleep::wake_policy::WakePolicy;
+    pub use crate::scheduler::sleep::{Caller, Parking, Sleep};
+    pub use crate::scheduler::steal_backoff::StealBackoff;
+    pub use crate::scheduler::unrestricted::Unrestricted;
+    pub use crate::scheduler::victim_order::{Random, VictimOrder};
+}
+
 pub use api::blocking::blocking;
 pub use api::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
 pub use api::cancel::{CancellationToken, Cancelled, DropGuard};

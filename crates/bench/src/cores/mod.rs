@@ -5,7 +5,7 @@
 //! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
 mod deque;
-mod forks;
+pub(crate) mod forks;
 #[cfg(test)]
 mod names;
 mod pool;

@@ -8,8 +8,10 @@
 //! | `one-producer-unbalanced` | one produces, for one consumer | figure 6 |
 //! | `scattered`, `central` | as `balanced`: threads and access lists in no order; all memory at one node | figure 7 |
 //! | `chunks` | as `balanced` | figure 8: systems by chunk size |
+//! | `pair` | one | puts a task and takes it, in turn: ns a pair |
+//! | `1p1c`, `1p1c-unbalanced` | one produces, one consumes | as in the suite `pool`, to compare with it: until all tasks are taken |
 //!
-//! The value is million tasks taken a second until the first producer has put all of its own: what comes after, when the pools run dry,
+//! The value of the others is million tasks taken a second until the first producer has put all of its own: what comes after, when the pools run dry,
 //! is no part of the paper's figures, for there the producers never end. Memory is at the node of the processor
 //! that touches it first, and access lists are by distance, but for figure 7's.
 
@@ -19,7 +21,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use poach_coherent::{Coherent, CoherentWord, Description, Simulation};
-use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, Word};
+use poach_memory::{Asymmetric, CachePadded, Full, Memory, Ordering, Word};
 use poach_pool::bag::{BAG_CHUNK_LENGTH, ConcBag};
 use poach_pool::mechanism::Mechanism;
 use poach_pool::ms_queue::WsMsq;
@@ -42,6 +44,17 @@ struct Shape {
     consumers: usize,
     balancing: bool,
     place: Place,
+    /// What its value is taken from.
+    span: Span,
+}
+
+/// What the value of a row is taken from.
+#[derive(Clone, Copy, PartialEq)]
+enum Span {
+    /// Until the first producer has put all of its own.
+    Steady,
+    /// Until the last task is taken.
+    Whole,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -62,6 +75,7 @@ fn shapes(threads: usize) -> Vec<Shape> {
         consumers,
         balancing: true,
         place: Place::Near,
+        span: Span::Steady,
     };
     let mut shapes = Vec::new();
     if threads.is_multiple_of(2) {
@@ -74,6 +88,14 @@ fn shapes(threads: usize) -> Vec<Shape> {
     if threads.is_multiple_of(4) {
         shapes.push(shape("ratio-1-3", threads / 4, threads / 4 * 3));
         shapes.push(shape("ratio-3-1", threads / 4 * 3, threads / 4));
+    }
+    if threads == 1 {
+        shapes.push(Shape { span: Span::Whole, ..shape("pair", 1, 1) });
+    }
+    if threads == 2 {
+        let whole = Shape { span: Span::Whole, ..shape("1p1c", 1, 1) };
+        shapes.push(whole);
+        shapes.push(Shape { workload: "1p1c-unbalanced", balancing: false, ..whole });
     }
     if threads >= 2 {
         let one = shape("one-producer", 1, threads - 1);
@@ -92,7 +114,8 @@ pub(super) fn cases(machine: &Description, request: &Request, cases: &mut Vec<Ca
                 "scattered" | "central" => {
                     add.case("salsa".to_owned(), || Fenceless::new(CHUNK));
                 }
-                "one-producer-unbalanced" => add.salsas(),
+                "one-producer-unbalanced" | "1p1c-unbalanced" => add.salsas(),
+                "pair" => add.pairs(),
                 _ => {
                     add.salsas();
                     add.case("conc-bag".to_owned(), || {
@@ -117,6 +140,33 @@ impl Lister<'_> {
     fn salsas(&mut self) {
         self.case("salsa".to_owned(), || Fenceless::new(CHUNK));
         self.case("salsa-cas".to_owned(), || SalsaCas::<u64, Coherent>::new(CHUNK));
+    }
+
+    fn pairs(&mut self) {
+        self.pair("salsa", || Fenceless::new(CHUNK));
+        self.pair("salsa-full-fence", || Salsa::<u64, Coherent, Full>::new(CHUNK));
+        self.pair("salsa-cas", || SalsaCas::<u64, Coherent>::new(CHUNK));
+        self.pair("conc-bag", || ConcBag::<u64, Coherent>::new(BAG_CHUNK_LENGTH));
+        self.pair("ws-msq", WsMsq::<u64, Coherent>::new);
+        self.pair("ws-lifo", WsLifo::<u64, Coherent>::new);
+    }
+
+    fn pair<P: Mechanism<u64> + 'static>(
+        &mut self,
+        name: &str,
+        make: impl Fn() -> Option<P> + 'static,
+    ) {
+        let machine = self.machine.clone();
+        let tasks = self.request.size.pick(1_000, 20_000, 100_000, 1_000_000);
+        let prepare = move || {
+            let mut seed = 0;
+            Ok(move || {
+                seed += 1;
+                let pools = make().context("there is no memory for a pool")?;
+                pair(&machine, pools, tasks, seed)
+            })
+        };
+        self.cases.push(Case::new("pair", name, 1, Unit::NANOSECONDS, prepare).computed());
     }
 
     fn chunks(&mut self) {
@@ -174,8 +224,46 @@ fn places(machine: &Description, shape: Shape, seed: u64) -> Vec<usize> {
     of_producers
 }
 
-/// How many tasks a consumer takes before it tells the others.
+/// How many tasks a consumer takes before it tells the others; in the suite `pool` it is the other number.
 const TOLD: u64 = 256;
+const TOLD_IN_SUITE: u64 = 1024;
+
+/// The suite's: looks in a row with no success before a consumer gives its processor away.
+const POLLS: u32 = 64;
+
+/// One thread that puts and takes in turn, after as many tasks again.
+fn pair<P: Mechanism<u64> + 'static>(
+    machine: &Description,
+    pools: P,
+    tasks: u64,
+    seed: u64,
+) -> Result<Sample> {
+    let pools = Arc::new(pools);
+    let mut taker = Taker::at(&pools, Policy::default(), 0)?;
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0)?;
+    let done = Rc::new(Cell::new((0, 0)));
+    let mut simulation = Simulation::new(machine);
+    simulation.seed(seed);
+    let mine = Rc::clone(&done);
+    simulation.thread(0, "worker", move || {
+        let mut start = 0;
+        let mut taken = 0;
+        for task in 0..2 * tasks {
+            if task == tasks {
+                start = poach_coherent::now();
+            }
+            assert!(feeder.put(task).is_ok(), "there is no memory for a task");
+            taken += u64::from(taker.get() == Some(task));
+        }
+        mine.set((poach_coherent::now() - start, taken));
+    });
+    let outcome = simulation.run()?;
+    let (took, taken) = done.get();
+    ensure!(taken == 2 * tasks, "{taken} of {} tasks came out in turn", 2 * tasks);
+    let sample = Sample::from(took as f64 / 1000.0 / tasks as f64)
+        .count("accesses", outcome.accesses as f64);
+    Ok(why::account(sample, &outcome, (2 * tasks) as f64))
+}
 
 fn sample<P: Mechanism<u64> + 'static>(
     machine: &Description,
@@ -200,6 +288,9 @@ fn sample<P: Mechanism<u64> + 'static>(
     let exchanges = Rc::new(Cell::new(0));
     // When the first producer ended, and how many tasks had been taken by then.
     let until = Rc::new(Cell::new(None));
+    let whole = shape.span == Span::Whole;
+    let told = if whole { TOLD_IN_SUITE } else { TOLD };
+    let last = Rc::new(Cell::new(0));
     let mut simulation = Simulation::new(machine);
     simulation.seed(seed);
     if shape.place == Place::Central {
@@ -208,15 +299,15 @@ fn sample<P: Mechanism<u64> + 'static>(
     for place in &places[producers..] {
         let mut taker = Taker::at(&pools, policy.clone(), *place)?;
         let (done, sums) = (Rc::clone(&done), Rc::clone(&sums));
-        let exchanges = Rc::clone(&exchanges);
+        let (exchanges, last) = (Rc::clone(&exchanges), Rc::clone(&last));
         simulation.thread(*place, "consumer", move || {
-            let mut untold = 0;
+            let (mut untold, mut polls) = (0, 0);
             loop {
                 if let Some(task) = taker.get() {
                     let (count, sum) = sums.get();
                     sums.set((count + 1, sum + task));
-                    untold += 1;
-                    if untold == TOLD {
+                    (untold, polls) = (untold + 1, 0);
+                    if untold == told {
                         done.fetch_add(std::mem::take(&mut untold), Ordering::Relaxed);
                     }
                     continue;
@@ -227,8 +318,14 @@ fn sample<P: Mechanism<u64> + 'static>(
                 if done.load(Ordering::Relaxed) >= tasks {
                     break;
                 }
-                Coherent::pause();
+                polls += 1;
+                if whole && polls > POLLS {
+                    Coherent::give_way();
+                } else {
+                    Coherent::pause();
+                }
             }
+            last.set(last.get().max(poach_coherent::now()));
             exchanges.set(exchanges.get() + taker.exchanges());
         });
     }
@@ -249,7 +346,8 @@ fn sample<P: Mechanism<u64> + 'static>(
         (count, sum) == (tasks, tasks * (tasks - 1) / 2),
         "{tasks} tasks went in and {count} came out of {consumers} consumers, with the sum {sum}"
     );
-    let (time, taken) = until.get().context("no producer has ended")?;
+    let steady = until.get().context("no producer has ended")?;
+    let (time, taken) = if whole { (last.get(), tasks) } else { steady };
     let sample = Sample::from(taken as f64 / time.max(1) as f64 * 1e6)
         .count("exchanges_per_task", exchanges.get() as f64 / tasks as f64)
         .count("accesses", outcome.accesses as f64);

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
+use poach_measure::place::Topology;
+
 use crate::figure::PaperFigure;
 
 use super::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
@@ -176,6 +178,8 @@ pub struct Session {
     stopped: AtomicBool,
     /// What the machine had done when it began.
     began: Load,
+    /// The processors, where threads can be bound to them.
+    topology: Option<Topology>,
 }
 
 impl Session {
@@ -187,7 +191,8 @@ impl Session {
 
     fn of(plan: Plan, document: Document) -> Self {
         let stopped = AtomicBool::new(false);
-        Session { plan, document: Mutex::new(document), stopped, began: Load::now() }
+        let topology = Topology::here().ok();
+        Session { plan, document: Mutex::new(document), stopped, began: Load::now(), topology }
     }
 
     /// A session that takes up `earlier`: only the samples that it lacks are taken.
@@ -344,6 +349,11 @@ impl Session {
         running
     }
 
+    /// What a word takes from one processor to another, now: beside samples of several workers, since a virtual machine's processors are moved.
+    fn hand_over(&self) -> Option<f64> {
+        self.topology.as_ref().and_then(poach_measure::coherence::hand_over_now)
+    }
+
     /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails is noted, and ends the
     /// case.
     fn sample(
@@ -355,9 +365,20 @@ impl Session {
         let sampler = case.sampler.as_mut()?;
         let CaseName { workload, system, workers, .. } = &case.name;
         watch(Event::Sampling(workload, system.clone(), *workers));
-        let least = if case.name.computed { Duration::ZERO } else { least(self.plan.size) };
+        let measured = !case.name.computed;
+        let least = if measured { least(self.plan.size) } else { Duration::ZERO };
+        let together = measured && *workers > 1;
+        let before = if together { self.hand_over() } else { None };
         match repeated(sampler, &case.name, least) {
-            Ok(sample) => Some(sample),
+            Ok((sample, repetitions)) => {
+                let after = if before.is_some() { self.hand_over() } else { None };
+                let counted = [("hand_over_ns_before", before), ("hand_over_ns_after", after)];
+                let count = |sample: Sample, (name, value): (&str, Option<f64>)| match value {
+                    Some(value) => sample.count(name, value),
+                    None => sample,
+                };
+                Some((counted.into_iter().fold(sample, count), repetitions))
+            }
             Err(error) => {
                 case.sampler = None;
                 self.lock().fail(suite, &case.name, &error);

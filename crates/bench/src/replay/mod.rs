@@ -14,6 +14,9 @@ pub(crate) mod tree;
 
 use anyhow::Result;
 
+use crate::Sample;
+use crate::cores::forks;
+
 use self::engine::{Outcome, Setting};
 use self::tree::Tree;
 
@@ -25,10 +28,21 @@ pub(crate) trait Replay {
     ///
     /// Those of [`engine::replay`].
     fn replay(&self, setting: &Setting<'_>) -> Result<Outcome>;
+
+    /// Simulates it on processors with caches.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`forks::play`].
+    fn play(&self, setting: &forks::Setting<'_>) -> Result<Sample>;
 }
 
-impl<T: Tree> Replay for T {
+impl<T: Tree<Task: 'static> + Clone + 'static> Replay for T {
     fn replay(&self, setting: &Setting<'_>) -> Result<Outcome> {
         engine::replay(self, setting)
+    }
+
+    fn play(&self, setting: &forks::Setting<'_>) -> Result<Sample> {
+        forks::play(self, setting)
     }
 }

@@ -7,6 +7,8 @@
 //! (beside the programs that they are of), whatever they come to. Other programs are run once and written
 //! down ([`Stored`]).
 
+use std::rc::Rc;
+
 /// What is to be replayed. The same task always gives the same strand.
 pub(crate) trait Tree {
     /// A strand that has not begun.
@@ -111,7 +113,7 @@ pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
 /// forks: the first half's first, the second half's first, and the one after the join.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stored {
-    pub(crate) strands: Vec<StoredStrand>,
+    pub(crate) strands: Rc<[StoredStrand]>,
     /// Picoseconds in a unit of the strands' weights.
     pub(crate) unit: f64,
 }

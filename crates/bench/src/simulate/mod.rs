@@ -213,7 +213,7 @@ impl Machine {
 }
 
 /// The program's tree, generated or recorded, with the time that it takes here.
-fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Replay>> {
+pub(crate) fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Replay>> {
     let mut program = fork::make(input, size)?.borrow_mut();
     let mut seconds = f64::INFINITY;
     for _ in 0..TIMES {

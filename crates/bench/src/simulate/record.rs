@@ -153,7 +153,7 @@ impl Recording {
         let strands = self.strands.into_inner();
         let sum: f64 = strands.iter().map(|strand| f64::from(strand.weight)).sum();
         ensure!(sum > 0.0, "no strand of the program takes any time");
-        Ok(Stored { strands, unit: seconds * 1e12 / sum })
+        Ok(Stored { strands: strands.into(), unit: seconds * 1e12 / sum })
     }
 }
 

@@ -14,7 +14,7 @@ use std::cell::{Cell, OnceCell};
 const LOOKS: u32 = 4;
 
 /// One worker's requests, by victim: 16 bytes for each worker of the pool, from its first look on.
-pub(crate) struct Asked {
+pub struct Asked {
     workers: usize,
     requests: OnceCell<Box<[Cell<Request>]>>,
 }
@@ -33,7 +33,7 @@ impl Request {
 
 impl Asked {
     /// Nobody of so many workers was asked.
-    pub(crate) fn nobody(workers: usize) -> Asked {
+    pub fn nobody(workers: usize) -> Asked {
         Asked { workers, requests: OnceCell::new() }
     }
 
@@ -45,7 +45,7 @@ impl Asked {
 
     /// Whether this worker's request to `victim`, whose split stands at `split` with nothing shared, is taken to be up.
     #[inline]
-    pub(crate) fn is_up(&self, victim: usize, split: Option<u64>) -> bool {
+    pub fn is_up(&self, victim: usize, split: Option<u64>) -> bool {
         let request = self.request(victim);
         let Request { split: asked, looks } = request.get();
         let up = looks < LOOKS && split == Some(asked);
@@ -57,7 +57,7 @@ impl Asked {
 
     /// `victim` was asked, after its split was seen at `split`.
     #[inline]
-    pub(crate) fn asked(&self, victim: usize, split: Option<u64>) {
+    pub fn asked(&self, victim: usize, split: Option<u64>) {
         self.request(victim).set(split.map_or(Request::NONE, |split| Request { split, looks: 0 }));
     }
 }

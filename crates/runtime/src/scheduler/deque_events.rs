@@ -1,26 +1,63 @@
 //! What a worker's queues know of their pool, so that they can tell it what they share.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use poach_deque::split::Context;
 use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::job::current::Local;
 use crate::observe::watch::Watch;
-use crate::scheduler::sleep::Sleep;
+use crate::scheduler::clock::{Clock, SystemClock};
 use crate::scheduler::sleep::parking::ThreadParking;
 use crate::scheduler::sleep::wake_policy::{RegionClock, WakePolicy};
+use crate::scheduler::sleep::{Parking, Sleep};
 
 pub(crate) type PoolSleep = Sleep<Machine, ThreadParking>;
+pub(crate) type PoolWakePolicy = WakePolicy<Machine, SystemClock>;
+
+/// Wakes a sleeper for what a worker's deque shares, or lets the owner put a request off: in any memory.
+pub struct Wakes<M: Memory, S, C: Clock> {
+    index: usize,
+    sleep: Arc<Sleep<M, S>>,
+    policy: Arc<WakePolicy<M, C>>,
+    region: RegionClock<M>,
+}
+
+impl<M: Memory, S: Parking, C: Clock> Wakes<M, S, C> {
+    /// For a deque of worker `index`.
+    pub fn new(index: usize, sleep: &Arc<Sleep<M, S>>, policy: &Arc<WakePolicy<M, C>>) -> Self {
+        let (sleep, policy) = (Arc::clone(sleep), Arc::clone(policy));
+        Wakes { index, sleep, policy, region: RegionClock::new() }
+    }
+}
+
+impl<M: Memory, S: Parking, C: Clock> Context for Wakes<M, S, C> {
+    fn shared(&self) {
+        if self.sleep.is_anybody_searching() {
+            self.sleep.wake_for(self.index);
+            return;
+        }
+        let start = C::now();
+        if self.sleep.wake_for(self.index) {
+            self.policy.woke(C::now() - start);
+        }
+    }
+
+    fn came_down(&self) {
+        self.policy.came_down(&self.region);
+    }
+
+    fn answers(&self, private: u32) -> bool {
+        // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
+        !self.sleep.may_put_off() || self.policy.is_due(&self.region, private)
+    }
+}
 
 /// What a worker's task stack knows of its pool.
 pub(crate) struct DequeEvents {
     pub(crate) index: usize,
-    sleep: Arc<PoolSleep>,
     watch: Arc<CachePadded<Watch>>,
-    wake_policy: Arc<WakePolicy>,
-    region: RegionClock,
+    wakes: Wakes<Machine, ThreadParking, SystemClock>,
 }
 
 impl DequeEvents {
@@ -28,15 +65,10 @@ impl DequeEvents {
         index: usize,
         sleep: &Arc<PoolSleep>,
         watch: &Arc<CachePadded<Watch>>,
-        wake_policy: &Arc<WakePolicy>,
+        wake_policy: &Arc<PoolWakePolicy>,
     ) -> DequeEvents {
-        DequeEvents {
-            index,
-            sleep: Arc::clone(sleep),
-            watch: Arc::clone(watch),
-            wake_policy: Arc::clone(wake_policy),
-            region: RegionClock::new(),
-        }
+        let wakes = Wakes::new(index, sleep, wake_policy);
+        DequeEvents { index, watch: Arc::clone(watch), wakes }
     }
 }
 
@@ -48,20 +80,10 @@ fn blocked_unexposed<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
     Local::with(|local| local.filter(|local| local.blocks_unexposed()).map(f))
 }
 
-/// How long `wake` took, if it has woken somebody.
-fn timed(wake: impl FnOnce() -> bool) -> Option<Duration> {
-    let start = Instant::now();
-    wake().then(|| start.elapsed())
-}
-
 impl Context for DequeEvents {
     fn shared(&self) {
         self.watch.shared();
-        if self.sleep.is_anybody_searching() {
-            self.sleep.wake_for(self.index);
-        } else if let Some(cost) = timed(|| self.sleep.wake_for(self.index)) {
-            self.wake_policy.woke(cost);
-        }
+        self.wakes.shared();
         // Line B2.
         blocked_unexposed(Local::ask_itself);
     }
@@ -71,13 +93,10 @@ impl Context for DequeEvents {
     }
 
     fn came_down(&self) {
-        self.wake_policy.came_down(&self.region);
+        self.wakes.came_down();
     }
 
     fn answers(&self, private: u32) -> bool {
-        // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
-        !self.sleep.may_put_off()
-            || self.wake_policy.is_due(&self.region, private)
-            || blocked_unexposed(|_| ()).is_some()
+        self.wakes.answers(private) || blocked_unexposed(|_| ()).is_some()
     }
 }

@@ -14,6 +14,8 @@ use std::cell::Cell;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::scheduler::search::GivesWay;
+
 /// A yield of this length has run a program that computes. A tenth of it made four workers on two processors slow, which took each other for one.
 const LONG: Duration = Duration::from_millis(1);
 /// How long one such yield is remembered: some ten slices, so that it costs little to ask again.
@@ -25,6 +27,7 @@ thread_local! {
 }
 
 /// The yields of one search for work, or of one wait for a call.
+#[derive(Default)]
 pub(crate) struct GiveWay {
     /// When the last yield ended, if it was long.
     late: Option<Instant>,
@@ -36,8 +39,13 @@ impl GiveWay {
         GiveWay { late: None, contended: false }
     }
 
-    /// Yields; or does nothing, and says so, while that would take long.
-    pub(crate) fn yields(&mut self) -> bool {
+    fn yielded(&mut self, start: Instant, end: Instant) {
+        self.late = (end - start >= LONG).then_some(end);
+    }
+}
+
+impl GivesWay for GiveWay {
+    fn yields(&mut self) -> bool {
         let start = Instant::now();
         self.contended = CONTENDED_UNTIL.get().is_some_and(|until| start < until);
         if !self.contended {
@@ -47,24 +55,17 @@ impl GiveWay {
         !self.contended
     }
 
-    fn yielded(&mut self, start: Instant, end: Instant) {
-        self.late = (end - start >= LONG).then_some(end);
-    }
-
-    /// Whether the last time that it was to yield it did not.
-    pub(crate) fn is_contended(&self) -> bool {
+    fn is_contended(&self) -> bool {
         self.contended
     }
 
-    /// The look after the last yield found what it looks for.
-    pub(crate) fn found(&mut self) {
+    fn found(&mut self) {
         if let Some(end) = self.late.take() {
             CONTENDED_UNTIL.set(Some(end + CONTENDED));
         }
     }
 
-    /// It found nothing.
-    pub(crate) fn found_nothing(&mut self) {
+    fn found_nothing(&mut self) {
         self.late = None;
     }
 }

@@ -17,6 +17,7 @@ use crate::job::current::Local;
 use crate::job::forked::ForkGuard;
 use crate::scheduler::give_way::GiveWay;
 use crate::scheduler::registry::Registry;
+use crate::scheduler::search::GivesWay;
 
 /// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
 /// works meanwhile.

@@ -10,7 +10,9 @@
 //! four fifths of the time that it is awake, and not at all in a pool that does nothing.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::scheduler::clock::Clock;
 
 /// How long a worker looks in any case.
 const BASE: Duration = Duration::from_micros(50);
@@ -22,22 +24,23 @@ const SHARE: u32 = 4;
 const MOST: Duration = Duration::from_millis(2);
 
 /// What a worker with nothing under way knows of its last pieces of work.
-pub(crate) struct Lookout {
+pub struct Lookout<C: Clock> {
     /// Since when it is idle.
-    idle: Cell<Option<Instant>>,
+    idle: Cell<Option<C::Instant>>,
     /// Whether it has slept since.
     slept: Cell<bool>,
     /// How long it was idle before it last found something.
     interval: Cell<Duration>,
     budget: Cell<Duration>,
     /// When it began the work that came from outside, if it has not been idle since.
-    given: Cell<Option<Instant>>,
+    given: Cell<Option<C::Instant>>,
     /// How long it has worked since an owner woke it, if it has been idle only for a moment since.
     woken: Cell<Option<Duration>>,
 }
 
-impl Lookout {
-    pub(crate) fn new() -> Lookout {
+impl<C: Clock> Lookout<C> {
+    /// Of a worker that has found nothing yet.
+    pub fn new() -> Lookout<C> {
         Lookout {
             idle: Cell::new(None),
             slept: Cell::new(false),
@@ -49,15 +52,15 @@ impl Lookout {
     }
 
     /// The work of a steal has lasted for so long.
-    pub(crate) fn worked(&self, time: Duration) {
+    pub fn worked(&self, time: Duration) {
         self.earn(time);
         self.woken.set(self.woken.get().map(|worked| worked + time));
     }
 
     /// The worker has found nothing.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         if self.idle.get().is_none() {
-            let now = Instant::now();
+            let now = C::now();
             if let Some(since) = self.given.take() {
                 self.earn(now - since);
             }
@@ -67,8 +70,8 @@ impl Lookout {
     }
 
     /// Whether it looks on, though it has looked often.
-    pub(crate) fn goes_on(&self) -> bool {
-        let idle = self.idle.get().map_or(Duration::MAX, |since| since.elapsed());
+    pub fn goes_on(&self) -> bool {
+        let idle = self.idle.get().map_or(Duration::MAX, |since| C::now() - since);
         !self.slept.get() && self.goes_on_after(idle)
     }
 
@@ -87,7 +90,7 @@ impl Lookout {
     }
 
     /// It sleeps now. Returns how long it has worked since an owner woke it, if one did.
-    pub(crate) fn sleeps(&self) -> Option<Duration> {
+    pub fn sleeps(&self) -> Option<Duration> {
         if !self.slept.replace(true) {
             self.pay(self.until());
         }
@@ -95,14 +98,14 @@ impl Lookout {
     }
 
     /// An owner has woken it.
-    pub(crate) fn is_woken(&self) {
+    pub fn is_woken(&self) {
         self.woken.set(Some(Duration::ZERO));
     }
 
     /// It has found something, which came from another worker's deque, or not.
-    pub(crate) fn found(&self, stolen: bool) {
+    pub fn found(&self, stolen: bool) {
         if let Some(since) = self.idle.take() {
-            let now = Instant::now();
+            let now = C::now();
             self.found_after(now - since);
             self.given.set((!stolen).then_some(now));
         }
@@ -132,6 +135,9 @@ impl Lookout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::clock::SystemClock;
+
+    type Lookout = super::Lookout<SystemClock>;
 
     const fn us(time: u64) -> Duration {
         Duration::from_micros(time)

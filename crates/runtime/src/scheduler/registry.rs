@@ -22,11 +22,10 @@ use crate::job::task::{InTwo, Queue, Task};
 use crate::observe::track::Recordings;
 use crate::observe::watch::Watch;
 use crate::pool::handlers::Handlers;
-use crate::scheduler::deque_events::{DequeEvents, PoolSleep};
+use crate::scheduler::deque_events::{DequeEvents, PoolSleep, PoolWakePolicy};
 use crate::scheduler::inbox::Inbox;
 use crate::scheduler::sleep::Caller;
 use crate::scheduler::sleep::guests::Places;
-use crate::scheduler::sleep::wake_policy::WakePolicy;
 use crate::scheduler::spares::Spares;
 use crate::scheduler::victim_order::VictimOrder;
 use crate::scheduler::waiting::{DeepWaits, Waiting};
@@ -88,7 +87,7 @@ pub enum Priority {
 /// What a registry is made of; see there.
 pub(crate) struct Parts {
     pub(crate) sleep: Arc<PoolSleep>,
-    pub(crate) wake_policy: Arc<WakePolicy>,
+    pub(crate) wake_policy: Arc<PoolWakePolicy>,
     pub(crate) workers: Box<[Remote]>,
     pub(crate) threads: usize,
     pub(crate) handlers: Arc<Handlers>,
@@ -131,7 +130,7 @@ pub(crate) struct Registry {
     /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
-    pub(crate) wake_policy: Arc<WakePolicy>,
+    pub(crate) wake_policy: Arc<PoolWakePolicy>,
     high: Inbox,
     normal: Inbox,
     closing: <Machine as Memory>::Word,
@@ -356,16 +355,6 @@ impl Registry {
         !self.high.is_empty() || !self.normal.is_empty()
     }
 
-    /// A searcher has found something: lines L1 to L3. Returns whether others sleep, and nothing was seen for
-    /// which to call one of them.
-    pub(crate) fn found(&self) -> bool {
-        let alone = self.sleep.found();
-        alone && {
-            self.request_everywhere(None);
-            !self.call_for_visible_work()
-        }
-    }
-
     /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to guests.
     #[cold]
     pub(crate) fn relieve(&self, left: Option<usize>) {
@@ -382,7 +371,7 @@ impl Registry {
     }
 
     /// Lines P2 to P5 for all visible work. Returns whether there is some.
-    fn call_for_visible_work(&self) -> bool {
+    pub(crate) fn call_for_visible_work(&self) -> bool {
         let mut any = self.has_injected();
         if any {
             self.sleep.wake_one(Caller::GoesOn);

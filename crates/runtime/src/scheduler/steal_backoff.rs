@@ -17,7 +17,9 @@
 //! are left alone. See `sleep/README.md`.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::scheduler::clock::Clock;
 
 /// What a steal must bring. Half of a region of 8 microseconds brings 4.2. A subtree of some hundred nodes, half a microsecond of
 /// work, takes 1.8 to 4.9 while its owner steals back from it, which is 0.9 to 2.0 for each of the steals that this makes.
@@ -32,9 +34,9 @@ const REST: Duration = Duration::from_micros(50);
 const DOUBLINGS: u32 = 3;
 
 /// What a worker's last steals have brought.
-pub(crate) struct StealBackoff {
+pub struct StealBackoff<C: Clock> {
     /// When the work of the last steal began, if it is under way.
-    begun: Cell<Option<Instant>>,
+    begun: Cell<Option<C::Instant>>,
     /// How often it has waited since for a part of it.
     waits: Cell<u32>,
     credit: Cell<Duration>,
@@ -44,33 +46,34 @@ pub(crate) struct StealBackoff {
 
 /// The work of a steal is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stolen {
+pub struct Stolen {
     /// How long it lasted.
-    pub(crate) worked: Duration,
+    pub worked: Duration,
     /// How long to rest, if the credit has run out.
-    pub(crate) rest: Option<Duration>,
+    pub rest: Option<Duration>,
 }
 
-impl StealBackoff {
-    pub(crate) fn new() -> StealBackoff {
+impl<C: Clock> StealBackoff<C> {
+    /// No steal so far.
+    pub fn new() -> StealBackoff<C> {
         let (begun, waits) = (Cell::new(None), Cell::new(0));
         StealBackoff { begun, waits, credit: Cell::new(INITIAL), rests: Cell::new(0) }
     }
 
     /// A steal has brought something, now.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         self.waits.set(0);
-        self.begun.set(Some(Instant::now()));
+        self.begun.set(Some(C::now()));
     }
 
     /// The worker waits for something that another has stolen from it.
-    pub(crate) fn waits(&self) {
+    pub fn waits(&self) {
         self.waits.set(self.waits.get().saturating_add(1));
     }
 
     /// There is nothing left of it. `None` if there was no steal.
-    pub(crate) fn end(&self) -> Option<Stolen> {
-        let worked = self.begun.take()?.elapsed();
+    pub fn end(&self) -> Option<Stolen> {
+        let worked = C::now() - self.begun.take()?;
         Some(Stolen { worked, rest: self.ended(worked, self.waits.get()) })
     }
 
@@ -94,6 +97,9 @@ impl StealBackoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::clock::SystemClock;
+
+    type StealBackoff = super::StealBackoff<SystemClock>;
 
     const SMALL: Duration = Duration::from_micros(1);
 

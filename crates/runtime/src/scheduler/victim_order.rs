@@ -22,12 +22,13 @@
 //! machine of 48 processors (`poach bench simulate --memory lace`) UTS takes 4 % less time with it, and a small tree a third
 //! (`docs/notebook/runtime.md`).
 
+use std::cell::Cell;
 use std::io;
 use std::thread;
 
 use crate::pool::build_error::BuildError;
 use crate::scheduler::affinity;
-use crate::topology::{Distance, Placement, Topology};
+use crate::topology::{Placement, Topology};
 
 /// The order in which a worker looks at the others for something to steal:
 /// [`Builder::victims`](crate::Builder::victims).
@@ -41,7 +42,7 @@ pub enum Victims {
 }
 
 /// Whom one worker robs, in which order.
-pub(crate) struct VictimOrder(Box<[Box<[u16]>]>);
+pub struct VictimOrder(Box<[Box<[u16]>]>);
 
 impl VictimOrder {
     /// All others of `workers` in one group.
@@ -51,22 +52,21 @@ impl VictimOrder {
     }
 
     /// All others, by their distance from worker `index`; last the workers whose distance is not known.
-    fn nearest(
+    pub fn nearest<D: Copy + Ord>(
         index: usize,
-        distance: &dyn Fn(usize, usize) -> Option<Distance>,
+        distance: &dyn Fn(usize, usize) -> Option<D>,
         workers: usize,
     ) -> VictimOrder {
         let others = (0..workers).filter(|&other| other != index);
         let mut others: Vec<_> =
             others.map(|other| (distance(index, other), other as u16)).collect();
         others.sort_unstable_by_key(|&(distance, other)| (distance.is_none(), distance, other));
-        let group =
-            |group: &[(Option<Distance>, u16)]| group.iter().map(|&(_, other)| other).collect();
+        let group = |group: &[(Option<D>, u16)]| group.iter().map(|&(_, other)| other).collect();
         VictimOrder(others.chunk_by(|a, b| a.0 == b.0).map(group).collect())
     }
 
     /// All other workers: one of all, then group by group, each begun at a place that `random` says.
-    pub(crate) fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
+    pub fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.any(random >> 32);
         let grouped = self.0.iter().flat_map(move |group| {
             let start = random as usize % group.len().max(1);
@@ -89,6 +89,27 @@ impl VictimOrder {
             here
         })?;
         Some(usize::from(group[left]))
+    }
+}
+
+/// A worker's random numbers: which victim comes first. Xorshift.
+pub struct Random(Cell<u64>);
+
+impl Random {
+    /// Those of worker `index`, which differ from the others'.
+    pub fn of(index: usize) -> Random {
+        // Any odd number does.
+        Random(Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
+    }
+
+    /// The next one.
+    pub fn next(&self) -> u64 {
+        let mut x = self.0.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.0.set(x);
+        x
     }
 }
 
@@ -167,6 +188,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Distance;
 
     /// Eight workers in two caches of four, two threads a core; and spare ones.
     fn distance(from: usize, to: usize) -> Option<Distance> {

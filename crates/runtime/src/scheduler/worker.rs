@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use poach_deque::Steal;
-use poach_deque::split::{Claim, Exposure, Stolen};
+use poach_deque::split::{Exposure, Stolen};
 use poach_memory::{CachePadded, Machine, Memory};
 
 use crate::job::half;
@@ -14,19 +14,21 @@ use crate::observe::track::Activity;
 use crate::observe::watch::Watch;
 use crate::scheduler::affinity::Mover;
 use crate::scheduler::asked::Asked;
+use crate::scheduler::clock::SystemClock;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::lookout::Lookout;
 use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
+use crate::scheduler::search::{Looking, Search, steal};
 use crate::scheduler::steal_backoff::StealBackoff;
+use crate::scheduler::unrestricted::{Unrestricted, find};
+use crate::scheduler::victim_order::Random;
 use crate::scheduler::waiting::{NestingDepth, Waiting};
 
 mod guest;
 mod restricted;
-mod search;
-mod unrestricted;
+mod searcher;
 
 use restricted::{Own, Restricted};
-use unrestricted::Unrestricted;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -48,14 +50,14 @@ pub(crate) struct Local {
     blocks: Cell<bool>,
     /// Its place among the guests, if it is one.
     guest: Option<usize>,
-    backoff: StealBackoff,
-    lookout: Lookout,
+    backoff: StealBackoff<SystemClock>,
+    lookout: Lookout<SystemClock>,
     asked: Asked,
-    random: Cell<u64>,
+    random: Random,
 }
 
 /// Something to run.
-enum Work<'r> {
+pub(crate) enum Work<'r> {
     /// The second half of a join, stolen from this worker.
     Fork(Stolen<'r, Machine>, usize, Activity),
     Task(Task, Activity),
@@ -70,8 +72,7 @@ impl Work<'_> {
 impl Local {
     pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
         let hint = Cell::new(Local::bottom(&registry, index));
-        // Any odd number does; they only must differ.
-        let random = Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let random = Random::of(index);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&registry.workers[index].watch);
         let (nesting_depth, backoff, lookout) =
@@ -212,8 +213,11 @@ impl Local {
             self.answer_calls();
             return false;
         }
-        let found =
-            if self.guest.is_some() { self.find_needed(None, Own::Taken) } else { self.find(None) };
+        let found = if self.guest.is_some() {
+            self.find_needed(None, Own::Taken)
+        } else {
+            find(self, None)
+        };
         let any = found.is_some();
         if let Some(work) = found {
             self.run(work, self.token());
@@ -290,25 +294,9 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
     }
 
-    /// Steals the oldest fork of `victim`; where an attempt fails, another thief's has succeeded.
+    /// Steals the oldest fork of `victim`.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        let stolen = self.claimed(victim, |remote| {
-            loop {
-                // Before the steal: an answer that comes after it moves the split from here.
-                let split = remote.forks.empty_at();
-                if self.asked.is_up(victim, split) {
-                    return None;
-                }
-                match remote.forks.steal() {
-                    Ok(stolen) => return Some(stolen),
-                    Err(Claim::Lost) => Machine::pause(),
-                    Err(_) => {
-                        self.asked.asked(victim, split);
-                        return None;
-                    }
-                }
-            }
-        })?;
+        let stolen = self.claimed(victim, |remote| steal(&remote.forks, &self.asked, victim))?;
         Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
     }
 
@@ -344,25 +332,20 @@ impl Local {
         take(remote)
     }
 
-    /// Nobody has answered this worker's requests for a while: moves the split of one of these workers that
+    /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
     /// has private forks or spawned tasks and does not come back to its deque.
     #[cold]
-    fn expose(&self, victims: impl IntoIterator<Item = usize>) -> bool {
-        let mut victims =
-            victims.into_iter().filter(|&victim| !self.registry.is_left_alone(victim));
-        victims.any(|victim| {
-            let spawns = &self.registry.workers[victim].spawns;
-            self.expose_forks([victim]) || self.has_exposed(victim, spawns.expose())
-        })
+    fn expose_any(&self, victim: usize) -> bool {
+        let spawns = &self.registry.workers[victim].spawns;
+        !self.registry.is_left_alone(victim)
+            && (self.expose_forks(victim) || self.has_exposed(victim, spawns.expose()))
     }
 
-    /// [`expose`](Local::expose), for a worker that takes nothing but forks.
+    /// [`expose_any`](Local::expose_any), for a worker that takes nothing but forks.
     #[cold]
-    fn expose_forks(&self, victims: impl IntoIterator<Item = usize>) -> bool {
-        let forks = |victim: usize| self.registry.workers[victim].forks.expose();
-        let mut victims =
-            victims.into_iter().filter(|&victim| !self.registry.is_left_alone(victim));
-        victims.any(|victim| self.has_exposed(victim, forks(victim)))
+    fn expose_forks(&self, victim: usize) -> bool {
+        let forks = &self.registry.workers[victim].forks;
+        !self.registry.is_left_alone(victim) && self.has_exposed(victim, forks.expose())
     }
 
     /// Whether something of the victim's can be stolen now.
@@ -392,9 +375,22 @@ impl Local {
         }
     }
 
-    /// Everybody else, in this worker's victim order.
-    fn others(&self) -> impl Iterator<Item = usize> {
-        self.remote().victim_order.begun_at(self.next_random())
+    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what this worker waits for, once
+    /// it has said so, and `token` is this worker's token for what it runs.
+    fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        search: impl Search<Local>,
+    ) {
+        let waits = search.waits();
+        let _waiting = waits.then(|| self.watch.waits());
+        let mut looking = Looking::begin(self, search);
+        while let Some(work) = looking.next(self, done, thief) {
+            let _on_top = waits.then(|| self.on_top());
+            self.run(work, token());
+        }
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
@@ -411,16 +407,6 @@ impl Local {
                 self.registry.sleep.wake(victim);
             }
         }
-    }
-
-    /// Xorshift: which victim comes first.
-    fn next_random(&self) -> u64 {
-        let mut x = self.random.get();
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.random.set(x);
-        x
     }
 }
 

@@ -1,4 +1,4 @@
-//! Programs that divide their work, on simulated processors with caches: the runtime's task stack under a loop of workers.
+//! Programs that divide their work, on simulated processors with caches: the runtime's task stacks and its scheduler.
 //!
 //! A program is its [task tree](crate::replay::tree): a strand is work of so many picoseconds, each fork, join and theft runs the
 //! stack's own source on the simulated memory. So a task that goes from one processor to another, a request, and a thief that finds nothing cost
@@ -9,50 +9,57 @@
 //! | `leapfrog` | Lace's: a victim at random, at once again if it has nothing | steals from the thief |
 //! | `transitive` | the same | from the thief, then from whom that waits for, and so on |
 //! | `random` | the same | from the thief, then from a victim at random |
-//! | `split` | Poach's: one of all others at random, then all, nearer ones first; asks a victim whose split has not moved in each fifth look alone; pauses between two rounds, and exposes private tasks after 16 of them | all down the chain of thieves, then as an idle worker |
+//! | `split` | Poach's, of a pool whose workers are bound to processors | Poach's |
 //!
 //! # What is the shipping source, and what is not
 //!
-//! The stack, its requests, its exposure, and the barrier are. The loop of the workers is written here once more, as the runtime's
-//! (`scheduler/worker/search.rs`) is bound to threads of the system, thread-local variables and clocks. It has the runtime's order of looks, numbers
-//! of looks and of pauses. It has no sleep, no back-off from steals that are too small, and no spawned tasks: each worker
-//! has a processor for itself and looks on until the end.
+//! Of `split` all decisions of the scheduler are: the loop of a worker and its order of looks (`search` and `unrestricted` in the runtime's `scheduler`),
+//! the victim order, the requests, the back-off from small steals, the time that an idle worker looks, the naps, the protocol of sleep and wake, and
+//! the policy by which owners wake. They are generic over the worker, the memory and the clock ([`poach_runtime::generic`]). What is
+//! written here is the worker ([`Seeker`]), and
+//!
+//! - the call stack. A worker keeps what it goes back to in a list, so a strand is never nested in another, and no call stack
+//!   is ever too deep for a wait that takes any work;
+//! - forks and joins of plain values, where the runtime pushes closures ([`stack`]);
+//! - what trees do not have: spawned tasks, tasks from outside, guests, and waits for anything but a join. Worker 0 begins with the root, and the others look
+//!   from the start;
+//! - the thread: parking, which takes what the machine's description says (`threads`), and giving a processor away, which costs and
+//!   gives it to nobody.
+//!
+//! The other three are Lace's loop, for comparison with its paper: no sleep, no pause, no exposure by thieves.
 
+mod seeker;
 mod stack;
+
+mod worker;
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-use anyhow::{Result, ensure};
-use poach_coherent::{Coherent, CoherentWord, Description, Simulation};
-use poach_deque::split::Exposure;
-use poach_memory::{CachePadded, Memory, Ordering, Word};
+use anyhow::{Context as _, Result, ensure};
+use poach_coherent::{CoherentWord, Description, Simulation};
+use poach_memory::{CachePadded, Word};
 
-use self::stack::{Joined, Owner, Stacks, Stolen};
-use super::{distance, fits, why};
+use self::seeker::Idlers;
+use self::stack::Stacks;
+use super::{fits, why};
 use crate::fib::FibTree;
-use crate::fork::Program as _;
+use crate::fork::{Input, Program};
+use crate::programs;
 use crate::queens::QueensTree;
+use crate::replay::Replay;
 use crate::replay::strategy::Strategy;
-use crate::replay::tree::{End, Form, Tree};
-use crate::simulate::lace;
+use crate::replay::tree::{Form, Tree};
+use crate::simulate::{self, lace};
 use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Shape, Uts, UtsTree};
 use crate::{Case, Request, Sample, Size, Unit};
 
 /// Slots of a stack: what the deepest of the trees needs.
 const SLOTS: usize = 1 << 17;
 
-/// The runtime's: looks that find nothing before a worker exposes private tasks, looks in all between two exposures, and
-/// pauses between two looks.
-const EAGER_LOOKS: u32 = 16;
-const LOOKS: u32 = 64;
-const PAUSES: u32 = 8;
-/// The runtime's: looks at a victim whose split has not moved before a worker asks it again.
-const LOOKS_UNASKED: u32 = 4;
-
 /// How a worker looks for work.
 #[derive(Clone, Copy, PartialEq)]
-enum Search {
+pub(crate) enum Search {
     /// As Lace's, which waits by this strategy.
     Lace(Strategy),
     /// As Poach's.
@@ -83,12 +90,12 @@ impl Search {
     }
 }
 
-/// A program, by the tree of a size.
-type Program = (&'static str, fn(Size) -> Box<dyn Play>);
+/// A program of Lace's, by the tree of a size.
+type Published = (&'static str, fn(Size) -> Box<dyn Replay>);
 
 /// Lace's programs, by other names than where they are replayed without caches, and smaller than in its paper: what one worker does in a simulated second or two, in strands and tasks as long as
 /// there.
-const PROGRAMS: [Program; 4] = [
+const PUBLISHED: [Published; 4] = [
     ("lace-fib-caches", |size| {
         let whole = FibTree { n: 50, grain: 2, unit: 0.0 }.strands();
         let (n, grain) = size.pick((24, 8), (34, 14), (40, 16), (42, 16));
@@ -112,17 +119,16 @@ fn picoseconds(name: &str) -> f64 {
     published.map_or(0.0, |program| program.leapfrog.0 * 1e12)
 }
 
-fn uts<const KIND: usize>(name: &str, size: Size) -> Box<dyn Play> {
+fn uts<const KIND: usize>(name: &str, size: Size) -> Box<dyn Replay> {
     let (_, _, nodes) = Uts::<KIND>::published();
     let unit = picoseconds(name) / nodes as f64;
-    // Every look of an idle worker is simulated, so the published trees are too large. These have 62,689 and 3,265,233 nodes,
-    // and as wide a root as the published ones.
+    // Every look of an idle worker is simulated, so the published trees take minutes at least: they are those of `--paper`. These have 62,689 and
+    // 3,265,233 nodes, and as wide a root as the published ones.
     let binomial = |probability| (Shape::Binomial { root: 2_000, many: 8, probability }, 42);
     let (shape, seed) = match (KIND, size) {
         (BINOMIAL_3L, Size::Quick) => binomial(0.12),
         (BINOMIAL_3L, Size::Full) => binomial(0.1247),
         _ => {
-            let size = size.pick(Size::Tiny, Size::Quick, Size::Full, Size::Full);
             let (shape, seed, _) = Uts::<KIND>::new(size).parameters();
             (shape, seed)
         }
@@ -130,96 +136,146 @@ fn uts<const KIND: usize>(name: &str, size: Size) -> Box<dyn Play> {
     Box::new(UtsTree { shape, seed, form: Form::Lace, unit })
 }
 
+/// The tree of a program, made when the first case needs it.
+type Made = Rc<OnceCell<Box<dyn Replay>>>;
+
 pub(super) fn cases(machine: &Description, request: &Request, cases: &mut Vec<Case>) {
     let size = request.size;
-    for (workload, tree) in PROGRAMS {
-        let made: Rc<OnceCell<Box<dyn Play>>> = Rc::default();
+    for (workload, tree) in PUBLISHED {
+        let made = Made::default();
         for workers in request.workers.iter().copied() {
             for search in Search::all() {
-                let (machine, made) = (machine.clone(), Rc::clone(&made));
-                let prepare = move || {
-                    fits(&machine, workers)?;
-                    let mut seed = 0;
-                    Ok(move || {
-                        seed += 1;
-                        made.get_or_init(|| tree(size)).play(&Setting {
-                            machine: &machine,
-                            workers,
-                            search,
-                            seed,
-                        })
-                    })
-                };
-                cases.push(
-                    Case::new(workload, search.name(), workers, Unit::SECONDS, prepare).computed(),
-                );
+                let make = move || Ok(tree(size));
+                // What the paper's worker takes for a task holds its fork.
+                cases.push(case(machine, workload, search, workers, &made, Inner::Free, make));
             }
+        }
+    }
+    programs::each(&mut Lister { machine, request, cases });
+}
+
+/// This machine's programs, with the time that they take here.
+struct Lister<'a> {
+    machine: &'a Description,
+    request: &'a Request,
+    cases: &'a mut Vec<Case>,
+}
+
+impl programs::Visitor for Lister<'_> {
+    fn visit<P: Program>(&mut self) {
+        let (size, made, input) = (self.request.size, Made::default(), Input::<P>::default());
+        for workers in self.request.workers.iter().copied() {
+            let input = Rc::clone(&input);
+            let make = move || simulate::tree(&input, size);
+            let inner = Inner::Charged;
+            self.cases.push(case(
+                self.machine,
+                P::NAME,
+                Search::Poach,
+                workers,
+                &made,
+                inner,
+                make,
+            ));
         }
     }
 }
 
-struct Setting<'a> {
+/// Whether forks within a strand take time of their own.
+#[derive(Clone, Copy, PartialEq)]
+enum Inner {
+    Free,
+    Charged,
+}
+
+fn case(
+    machine: &Description,
+    workload: &'static str,
+    search: Search,
+    workers: usize,
+    made: &Made,
+    inner: Inner,
+    make: impl FnOnce() -> Result<Box<dyn Replay>> + 'static,
+) -> Case {
+    let (machine, made) = (machine.clone(), Rc::clone(made));
+    let prepare = move || {
+        fits(&machine, workers)?;
+        if made.get().is_none() {
+            let _ = made.set(make()?);
+        }
+        let fork = if inner == Inner::Charged { stack::private_fork(&machine)? } else { 0 };
+        let mut seed = 0;
+        Ok(move || {
+            seed += 1;
+            let tree = made.get().context("the tree was made")?;
+            tree.play(&Setting { machine: &machine, workers, search, seed, fork })
+        })
+    };
+    Case::new(workload, search.name(), workers, Unit::SECONDS, prepare).computed()
+}
+
+/// What a tree is played on.
+pub(crate) struct Setting<'a> {
     machine: &'a Description,
     workers: usize,
     search: Search,
     seed: u64,
+    /// Picoseconds of a fork and its join within a strand.
+    fork: u64,
 }
 
-/// A tree, whatever its tasks are.
-trait Play {
-    fn play(&self, setting: &Setting<'_>) -> Result<Sample>;
-}
-
-impl<T: Tree<Task: 'static> + Clone + 'static> Play for T {
-    fn play(&self, setting: &Setting<'_>) -> Result<Sample> {
-        let Setting { machine, workers, search, seed } = *setting;
-        let pool = Rc::new(Pool {
-            tree: self.clone(),
-            search,
-            stacks: Stacks::new(workers, SLOTS)?,
-            ended: CachePadded::new(CoherentWord::new(0)),
-            follows: (0..workers).map(|_| CachePadded::new(CoherentWord::new(0))).collect(),
-            order: (0..workers).map(|worker| victims(machine, worker, workers)).collect(),
-            counts: Counts::default(),
-        });
-        let mut simulation = Simulation::new(machine);
-        simulation.seed(seed);
-        for worker in 0..workers {
-            let pool = Rc::clone(&pool);
-            simulation.thread(worker, "worker", move || pool.work(worker, seed));
-        }
-        let outcome = simulation.run()?;
-        let Counts { strands, forks, steals, leaps, failed, exposures, depth } = &pool.counts;
-        ensure!(
-            strands.get() == 3 * forks.get() + 1,
-            "{} strands were run for {} forks",
-            strands.get(),
-            forks.get()
-        );
-        let (grows, shrinks) = pool.stacks.counts();
-        let took = outcome.end as f64 / 1e12;
-        let sample = Sample::from(took)
-            .count("forks", forks.get() as f64)
-            .count("steals", steals.get() as f64)
-            .count("leaps", leaps.get() as f64)
-            .count("failed", failed.get() as f64)
-            .count("exposures", exposures.get() as f64)
-            .count("grows", grows as f64)
-            .count("shrinks", shrinks as f64)
-            .count("depth", depth.get() as f64)
-            .count("accesses", outcome.accesses as f64);
-        Ok(why::account(sample, &outcome, (steals.get() + leaps.get()).max(1) as f64))
+/// Plays a tree.
+///
+/// # Errors
+///
+/// If there is no address space for the stacks, or a strand was not run once.
+pub(crate) fn play<T: Tree<Task: 'static> + Clone + 'static>(
+    tree: &T,
+    setting: &Setting<'_>,
+) -> Result<Sample> {
+    let Setting { machine, workers, search, seed, fork } = *setting;
+    let idlers = Idlers::new(machine, workers);
+    let pool = Rc::new(Pool {
+        tree: tree.clone(),
+        fork,
+        search,
+        stacks: Stacks::new(workers, SLOTS, |worker| match search {
+            Search::Lace(_) => None,
+            Search::Poach => Some(idlers.wakes(worker)),
+        })?,
+        ended: CachePadded::new(CoherentWord::new(0)),
+        follows: (0..workers).map(|_| CachePadded::new(CoherentWord::new(0))).collect(),
+        idlers,
+        counts: Counts::default(),
+    });
+    let mut simulation = Simulation::new(machine);
+    simulation.seed(seed);
+    for worker in 0..workers {
+        let pool = Rc::clone(&pool);
+        simulation.thread(worker, "worker", move || pool.work(worker, seed));
     }
-}
-
-/// A worker's victims: those of one distance together, nearer ones first.
-fn victims(machine: &Description, worker: usize, workers: usize) -> Vec<Vec<usize>> {
-    let mut groups = vec![Vec::new(); machine.levels.len() + 1];
-    for other in (0..workers).filter(|other| *other != worker) {
-        groups[distance(machine, worker, other) as usize].push(other);
-    }
-    groups.retain(|group| !group.is_empty());
-    groups
+    let outcome = simulation.run()?;
+    let Counts { strands, forks, steals, leaps, failed, exposures, sleeps, depth, took } =
+        &pool.counts;
+    ensure!(
+        strands.get() == 3 * forks.get() + 1,
+        "{} strands were run for {} forks",
+        strands.get(),
+        forks.get()
+    );
+    let (grows, shrinks) = pool.stacks.counts();
+    let sample = Sample::from(took.get() as f64 / 1e12)
+        .count("forks", forks.get() as f64)
+        .count("steals", steals.get() as f64)
+        .count("leaps", leaps.get() as f64)
+        .count("failed", failed.get() as f64)
+        .count("exposures", exposures.get() as f64)
+        .count("sleeps", sleeps.get() as f64)
+        .count("grows", grows as f64)
+        .count("shrinks", shrinks as f64)
+        .count("depth", depth.get() as f64)
+        .count("accesses", outcome.accesses as f64);
+    Ok(why::account(sample, &outcome, (steals.get() + leaps.get()).max(1) as f64))
 }
 
 #[derive(Default)]
@@ -232,7 +288,11 @@ struct Counts {
     /// Looks at a victim that had nothing.
     failed: Cell<u64>,
     exposures: Cell<u64>,
+    /// Sleeps and rests.
+    sleeps: Cell<u64>,
     depth: Cell<usize>,
+    /// When the last strand had ended, in picoseconds.
+    took: Cell<u64>,
 }
 
 fn bump(count: &Cell<u64>) {
@@ -242,235 +302,61 @@ fn bump(count: &Cell<u64>) {
 /// What the workers of one simulation share.
 struct Pool<T: Tree> {
     tree: T,
+    /// Picoseconds of a fork and its join within a strand.
+    fork: u64,
     search: Search,
     stacks: Stacks<T::Task>,
     ended: CachePadded<CoherentWord>,
-    /// For each worker one more than the number of the worker that it waits for, or 0.
+    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for, or 0.
     follows: Vec<CachePadded<CoherentWord>>,
-    order: Vec<Vec<Vec<usize>>>,
+    /// Of Poach's.
+    idlers: Idlers,
     counts: Counts,
 }
 
-/// What a worker goes back to when a task is done.
-enum Frame<'s, T> {
-    /// The first half was running; the second is on the stack, or stolen.
-    First { after: T },
-    /// The second half was running, here.
-    Second { after: T },
-    /// The second half is stolen, and this worker looks for other work.
-    Waiting { after: T },
-    /// A half of somebody else's was running.
-    Stolen(Stolen<'s, T>),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fib::Fib;
+    use crate::fork::{Split, System as _};
+    use crate::replay::tree::{NO_FORK, Stored, StoredStrand};
 
-/// One worker, on its simulated processor.
-struct Worker<'p, T: Tree> {
-    pool: &'p Pool<T>,
-    number: usize,
-    owner: Owner<'p, T::Task>,
-    frames: Vec<Frame<'p, T::Task>>,
-    random: fastrand::Rng,
-    /// Looks in a row that have found nothing.
-    looks: u32,
-    /// By victim: where its split stood when it was asked, and looks since.
-    asked: Vec<(Option<u64>, u32)>,
-}
-
-impl<T: Tree> Pool<T> {
-    /// Works until the end. Worker 0 begins with the root.
-    fn work(&self, number: usize, seed: u64) {
-        let mut worker = Worker {
-            pool: self,
-            number,
-            owner: self.stacks.owner(number),
-            frames: Vec::new(),
-            random: fastrand::Rng::with_seed(seed << 16 | number as u64),
-            looks: 0,
-            asked: vec![(None, 0); self.follows.len()],
-        };
-        let mut next = (number == 0).then(|| self.tree.root());
-        // Relaxed: whoever sees it late has nothing to lose by it.
-        while next.is_some() || self.ended.load(Ordering::Relaxed) == 0 {
-            next = match next {
-                Some(task) => worker.run(task),
-                None => worker.look(),
-            };
-        }
-    }
-}
-
-impl<'p, T: Tree> Worker<'p, T> {
-    /// Runs a strand; what this worker runs next, if it knows.
-    fn run(&mut self, task: T::Task) -> Option<T::Task> {
-        let counts = &self.pool.counts;
-        let strand = self.pool.tree.strand(task);
-        bump(&counts.strands);
-        poach_coherent::work(strand.work);
-        match strand.end {
-            End::Fork { first, second, after } => {
-                bump(&counts.forks);
-                self.owner.fork(second).expect("a stack holds the forks of the deepest tree");
-                counts.depth.set(counts.depth.get().max(self.owner.depth()));
-                self.frames.push(Frame::First { after });
-                Some(first)
-            }
-            End::Done => self.finish(),
-        }
+    /// Strands by their work in microseconds and the fork that ends them.
+    fn tree<const N: usize>(strands: [(f32, u32); N]) -> Stored {
+        let strand = |(weight, fork)| StoredStrand { weight, inner: 0, fork };
+        Stored { strands: Rc::new(strands.map(strand)), unit: 1e6 }
     }
 
-    /// A task is done.
-    fn finish(&mut self) -> Option<T::Task> {
-        match self.frames.pop() {
-            Some(Frame::First { after }) => match self.owner.join() {
-                Joined::Own(second) => {
-                    self.frames.push(Frame::Second { after });
-                    Some(second)
-                }
-                Joined::Stolen => {
-                    self.frames.push(Frame::Waiting { after });
-                    None
-                }
-            },
-            Some(Frame::Second { after }) => Some(after),
-            Some(Frame::Stolen(stolen)) => {
-                stolen.finish();
-                None
-            }
-            // What runs while a worker waits stands above a frame of its own.
-            Some(Frame::Waiting { .. }) => unreachable!("a task that waits has ended"),
-            None => {
-                // Release: what the program has computed comes before it.
-                self.pool.ended.store(1, Ordering::Release);
-                None
-            }
-        }
+    fn played(tree: &impl Replay, workers: usize) -> Sample {
+        let machine = Description::shipped("lace").unwrap();
+        let setting =
+            Setting { machine: &machine, workers, search: Search::Poach, seed: 1, fork: 0 };
+        tree.play(&setting).unwrap()
     }
 
-    /// Looks once: whether what this worker waits for is done, else for work.
-    fn look(&mut self) -> Option<T::Task> {
-        let (mut waits, mut thief) = (false, None);
-        if let Some(Frame::Waiting { after }) = self.frames.last() {
-            let after = *after;
-            if self.owner.retire() {
-                self.frames.pop();
-                self.follow(None);
-                self.looks = 0;
-                return Some(after);
-            }
-            (waits, thief) = (true, self.owner.thief());
-            self.follow(thief);
-        }
-        if let Some(stolen) = self.find(waits, thief) {
-            let counts = &self.pool.counts;
-            bump(if waits { &counts.leaps } else { &counts.steals });
-            self.looks = 0;
-            let task = stolen.task;
-            self.frames.push(Frame::Stolen(stolen));
-            Some(task)
-        } else {
-            self.found_nothing();
-            None
-        }
+    #[test]
+    fn an_idle_worker_sleeps_through_a_long_strand_and_takes_a_half_at_once() {
+        // 20 ms in which there is nothing to steal: naps of 1, 2, 4 and 8 ms, each with a look after it.
+        let alone = played(&tree([(20_000.0, NO_FORK)]), 2);
+        let (sleeps, accesses) = (alone.counters["sleeps"], alone.counters["accesses"]);
+        assert!((3.0..20.0).contains(&sleeps), "{sleeps} sleeps");
+        assert!(accesses < 100_000.0, "{accesses} accesses");
+        let halves = tree([(1.0, 0), (20_000.0, NO_FORK), (20_000.0, NO_FORK), (1.0, NO_FORK)]);
+        let both = played(&halves, 2);
+        assert_eq!((both.counters["steals"], both.counters["leaps"]), (1.0, 0.0));
+        assert!((0.02..0.025).contains(&both.value), "{} s", both.value);
     }
 
-    /// Says whom this worker waits for, for those who follow it further.
-    fn follow(&self, thief: Option<usize>) {
-        if self.pool.search.follows_further() {
-            let word = &self.pool.follows[self.number];
-            let new = thief.map_or(0, |thief| thief as u64 + 1);
-            // Relaxed, both: this worker's own word, and a hint to the others.
-            if word.load(Ordering::Relaxed) != new {
-                word.store(new, Ordering::Relaxed);
-            }
+    #[test]
+    fn one_worker_counts_the_same_on_the_runtime_and_in_simulated_time() {
+        let (split, mut program) = (Split::new(1).unwrap(), Fib::of(20));
+        program.run(&split);
+        let real = split.counters();
+        let simulated = played(&FibTree { n: 20, grain: 2, unit: 1e4 }, 1);
+        for name in ["steals", "leaps", "grows", "shrinks"] {
+            let (_, counted) = real.iter().find(|(it, _)| *it == name).unwrap();
+            assert_eq!(simulated.counters[name] as u64, *counted, "{name}");
         }
-    }
-
-    /// `waits` if this worker is not idle; `thief` has what it waits for, if that is known.
-    fn find(&mut self, waits: bool, mut thief: Option<usize>) -> Option<Stolen<'p, T::Task>> {
-        let search = self.pool.search;
-        if waits {
-            let reach = if search.follows_further() { self.pool.follows.len() } else { 1 };
-            for _ in 0..reach {
-                let Some(victim) = thief.filter(|&victim| victim != self.number) else { break };
-                if let Some(stolen) = self.steal(victim) {
-                    return Some(stolen);
-                }
-                if reach > 1 {
-                    // Relaxed: a hint.
-                    let further = self.pool.follows[victim].load(Ordering::Relaxed);
-                    thief = (further as usize).checked_sub(1);
-                }
-            }
-            if !search.takes_any() {
-                return None;
-            }
-        }
-        if search == Search::Poach {
-            return self.each_victim(Self::steal);
-        }
-        let victim = self.any_victim()?;
-        self.steal(victim)
-    }
-
-    /// One of all others, if there are any.
-    fn any_victim(&mut self) -> Option<usize> {
-        let others = self.pool.follows.len() - 1;
-        let victim = (others > 0).then(|| self.random.usize(..others))?;
-        Some(victim + usize::from(victim >= self.number))
-    }
-
-    /// Asks one victim of all, if they are not all equally near, then in this worker's order, each group from anywhere on, until one has what is asked for.
-    fn each_victim<R>(&mut self, mut ask: impl FnMut(&mut Self, usize) -> Option<R>) -> Option<R> {
-        let pool = self.pool;
-        let mut first = None;
-        if pool.order[self.number].len() > 1 {
-            let victim = self.any_victim()?;
-            if let Some(found) = ask(self, victim) {
-                return Some(found);
-            }
-            first = Some(victim);
-        }
-        pool.order[self.number].iter().find_map(|group| {
-            let start = self.random.usize(..group.len());
-            let (before, after) = group.split_at(start);
-            let mut others = after.iter().chain(before).filter(|&&victim| Some(victim) != first);
-            others.find_map(|&victim| ask(self, victim))
-        })
-    }
-
-    fn steal(&mut self, victim: usize) -> Option<Stolen<'p, T::Task>> {
-        let stacks = &self.pool.stacks;
-        let remembers = self.pool.search == Search::Poach;
-        let split = if remembers { stacks.empty_at(victim) } else { None };
-        let (asked, looks) = &mut self.asked[victim];
-        let is_up = split.is_some() && *asked == split && *looks < LOOKS_UNASKED;
-        let stolen = if is_up { None } else { stacks.steal(victim, self.number) };
-        if stolen.is_none() {
-            (*asked, *looks) = (split, if is_up { *looks + 1 } else { 0 });
-            bump(&self.pool.counts.failed);
-        }
-        stolen
-    }
-
-    fn found_nothing(&mut self) {
-        if self.pool.search != Search::Poach {
-            return;
-        }
-        self.looks += 1;
-        if self.looks == EAGER_LOOKS || self.looks == LOOKS {
-            let exposed =
-                self.each_victim(|worker, victim| match worker.pool.stacks.expose(victim) {
-                    Exposure::Refused => None,
-                    exposure => Some(exposure),
-                });
-            if exposed.is_some() {
-                bump(&self.pool.counts.exposures);
-            }
-            // The last look comes again, with its exposure.
-            self.looks = self.looks.min(LOOKS - 2);
-        }
-        for _ in 0..PAUSES {
-            Coherent::pause();
-        }
+        assert_eq!(simulated.counters["forks"] as u64, FibTree::forks(20));
     }
 }

@@ -6,11 +6,15 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
-use poach_coherent::Coherent;
-use poach_deque::split::{Claim, Exposure, Head, Popped, Slot, Stack, Status};
+use poach_coherent::{Coherent, Description, Simulation};
+use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Slot, Stack, Status};
 use poach_memory::{Ordering, Word};
+use poach_runtime::generic::{Asked, Wakes, steal};
+
+use super::seeker::{Bed, SimulatedClock};
 
 /// What every task is pushed with. Thieves of these stacks ask for no other descriptor.
 #[repr(align(8))]
@@ -18,9 +22,26 @@ struct Descriptor;
 
 static DESCRIPTOR: Descriptor = Descriptor;
 
+/// Whom a stack wakes when it shares tasks: the runtime's sleepers; under Lace's loop nobody sleeps.
+pub(super) struct Events(Option<Wakes<Coherent, Bed, SimulatedClock>>);
+
+impl Context for Events {
+    fn shared(&self) {
+        self.0.iter().for_each(Context::shared);
+    }
+
+    fn came_down(&self) {
+        self.0.iter().for_each(Context::came_down);
+    }
+
+    fn answers(&self, private: u32) -> bool {
+        self.0.as_ref().is_none_or(|wakes| wakes.answers(private))
+    }
+}
+
 /// The stacks of all workers.
 pub(super) struct Stacks<T> {
-    each: Vec<Stack<Coherent>>,
+    each: Vec<Stack<Coherent, Events>>,
     owned: Vec<Cell<bool>>,
     task: PhantomData<T>,
 }
@@ -31,9 +52,14 @@ impl<T: Copy> Stacks<T> {
     /// # Errors
     ///
     /// If there is no address space for them.
-    pub(super) fn new(workers: usize, slots: usize) -> Result<Self> {
+    pub(super) fn new(
+        workers: usize,
+        slots: usize,
+        wakes: impl Fn(usize) -> Option<Wakes<Coherent, Bed, SimulatedClock>>,
+    ) -> Result<Self> {
         const { assert!(Slot::<Coherent>::fits::<T>(), "a task fits in a slot") };
-        let made: Result<_, _> = (0..workers).map(|_| Stack::new(slots, ())).collect();
+        let make = |worker| Stack::new(slots, Events(wakes(worker)));
+        let made: Result<_, _> = (0..workers).map(make).collect();
         Ok(Stacks {
             each: made.context("a task stack for each simulated worker")?,
             owned: vec![Cell::new(false); workers],
@@ -63,16 +89,42 @@ impl<T: Copy> Stacks<T> {
                 Err(_) => return None,
             }
         };
-        // SAFETY: this call has claimed the task, every task of these stacks is a `T`, and `T` is `Copy`.
+        Some(self.take(slot, victim, thief))
+    }
+
+    /// The same as Poach's runtime does it.
+    pub(super) fn steal_as_asked(
+        &self,
+        victim: usize,
+        thief: usize,
+        asked: &Asked,
+    ) -> Option<Stolen<'_, T>> {
+        let slot = steal(&self.each[victim], asked, victim)?.slot();
+        Some(self.take(slot, victim, thief))
+    }
+
+    /// `thief` takes the task of a slot that it has just claimed.
+    fn take<'s>(&'s self, slot: &'s Slot<Coherent>, victim: usize, thief: usize) -> Stolen<'s, T> {
+        // SAFETY: the caller has claimed the task, every task of these stacks is a `T`, and `T` is `Copy`.
         let task = unsafe { slot.take::<T>() };
         // Relaxed: a hint where to steal.
         slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
-        Some(Stolen { slot, task })
+        Stolen { slot, task, victim }
     }
 
-    /// Where the split of `victim` stands, if it shares nothing.
-    pub(super) fn empty_at(&self, victim: usize) -> Option<u64> {
-        self.each[victim].empty_at()
+    /// Leaves a request with `victim`.
+    pub(super) fn request(&self, victim: usize) {
+        self.each[victim].request();
+    }
+
+    /// Whether `victim` shares tasks.
+    pub(super) fn shares(&self, victim: usize) -> bool {
+        self.each[victim].shared() != 0
+    }
+
+    /// Whether `victim` has private tasks that a thief would find.
+    pub(super) fn has_private_tasks(&self, victim: usize) -> bool {
+        self.each[victim].has_private_tasks()
     }
 
     /// Makes private tasks of `victim` visible.
@@ -90,6 +142,8 @@ impl<T: Copy> Stacks<T> {
 pub(super) struct Stolen<'s, T> {
     slot: &'s Slot<Coherent>,
     pub(super) task: T,
+    /// Whose it was.
+    pub(super) victim: usize,
 }
 
 impl<T> Stolen<'_, T> {
@@ -111,7 +165,7 @@ pub(super) enum Joined<T> {
 /// The owner's side of a stack.
 pub(super) struct Owner<'s, T> {
     /// The head above each task, from the bottom on; the runtime has the last one in a register.
-    heads: Vec<Head<Coherent>>,
+    heads: Vec<Head<Coherent, Events>>,
     stacks: PhantomData<&'s Stacks<T>>,
 }
 
@@ -121,7 +175,7 @@ impl<T: Copy> Owner<'_, T> {
         self.heads.len() - 1
     }
 
-    fn top(&self) -> Head<Coherent> {
+    fn top(&self) -> Head<Coherent, Events> {
         *self.heads.last().expect("the bottom stays")
     }
 
@@ -191,13 +245,35 @@ impl<T: Copy> Owner<'_, T> {
     }
 }
 
+/// Picoseconds that a fork and its join take on a machine if nobody steals.
+pub(super) fn private_fork(machine: &Description) -> Result<u64> {
+    const TIMES: u32 = 1_000;
+    let stacks = Rc::new(Stacks::<u32>::new(1, TIMES as usize, |_| None)?);
+    let took = Rc::new(Cell::new(0));
+    let mut simulation = Simulation::new(machine);
+    let (mine, time) = (Rc::clone(&stacks), Rc::clone(&took));
+    simulation.thread(0, "worker", move || {
+        let mut owner = mine.owner(0);
+        let turn = |owner: &mut Owner<'_, u32>| {
+            (0..TIMES).for_each(|task| owner.fork(task).expect("there is room"));
+            (0..TIMES).for_each(|_| drop(owner.join()));
+        };
+        turn(&mut owner);
+        let start = poach_coherent::now();
+        turn(&mut owner);
+        time.set((poach_coherent::now() - start) / u64::from(TIMES));
+    });
+    simulation.run()?;
+    Ok(took.get())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_stack_has_one_owner_and_gives_each_task_once() {
-        let stacks = Stacks::<u32>::new(1, 8).unwrap();
+        let stacks = Stacks::<u32>::new(1, 8, |_| None).unwrap();
         let mut owner = stacks.owner(0);
         for task in 1..=3 {
             owner.fork(task).unwrap();
@@ -221,14 +297,14 @@ mod tests {
     #[test]
     #[should_panic = "a stack has one owner"]
     fn a_second_owner_is_refused() {
-        let stacks = Stacks::<u32>::new(1, 8).unwrap();
+        let stacks = Stacks::<u32>::new(1, 8, |_| None).unwrap();
         let _owner = stacks.owner(0);
         let _second = stacks.owner(0);
     }
 
     #[test]
     fn a_full_stack_says_so() {
-        let stacks = Stacks::<u32>::new(1, 2).unwrap();
+        let stacks = Stacks::<u32>::new(1, 2, |_| None).unwrap();
         let mut owner = stacks.owner(0);
         owner.fork(1).unwrap();
         owner.fork(2).unwrap();

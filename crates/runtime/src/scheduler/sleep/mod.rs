@@ -8,7 +8,7 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use self::idle::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
 
-mod follow;
+pub(crate) mod follow;
 pub(crate) mod guests;
 mod idle;
 pub(crate) mod parking;
@@ -18,7 +18,7 @@ mod model;
 pub(crate) mod wake_policy;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
-pub(crate) trait Parking: Send + Sync {
+pub trait Parking: Send + Sync {
     /// Sleeps until called. Only the worker itself.
     fn park(&self);
     /// As `park`, but at most for so long. Returns whether it was called.
@@ -29,7 +29,7 @@ pub(crate) trait Parking: Send + Sync {
 
 /// What the thread that calls a sleeper does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub enum Caller {
     /// It goes on, on its processor.
     GoesOn,
     /// It blocks, and leaves its processor to the sleeper.
@@ -37,7 +37,7 @@ pub(crate) enum Caller {
 }
 
 /// The sleepers and searchers of one pool.
-pub(crate) struct Sleep<M: Memory, S> {
+pub struct Sleep<M: Memory, S> {
     /// How many workers are looking for work. Those that were woken count from the moment at which
     /// somebody decided to wake them.
     searching: CachePadded<M::Word>,
@@ -59,7 +59,7 @@ pub(crate) struct Sleep<M: Memory, S> {
 
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slept {
+pub enum Slept {
     /// It has not begun: there was something after all.
     NotAtAll,
     /// Somebody has called.
@@ -77,7 +77,7 @@ pub(crate) const LONGEST_OWNERS_NAP: Duration = Duration::from_millis(64);
 // what is handed over is handed over by the work's own words and by the call.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Of workers that sleep in these, the last of which are `places` of guests.
-    pub(crate) fn new(parking: Box<[S]>, places: usize, reach: usize) -> Self {
+    pub fn new(parking: Box<[S]>, places: usize, reach: usize) -> Self {
         let workers = parking.len();
         assert!(places <= guests::MOST, "more places of guests than a word has bits for");
         Sleep {
@@ -108,7 +108,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: resting workers are left
     /// alone, and if no other worker sleeps, a follower of that owner is woken. Returns whether it has woken one.
     #[cold]
-    pub(crate) fn wake_for(&self, owner: usize) -> bool {
+    pub fn wake_for(&self, owner: usize) -> bool {
         // P2: pairs with S3, L2 and F2.
         M::full();
         // P3.
@@ -132,7 +132,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// What `worker` waits for has happened: wakes it, if it sleeps.
     #[inline]
-    pub(crate) fn wake(&self, worker: usize) {
+    pub fn wake(&self, worker: usize) {
         // P2: pairs with S3 and F2.
         M::full();
         if self.idle.is(worker, SLEEPERS) {
@@ -143,7 +143,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// Wakes everybody.
-    pub(crate) fn wake_all(&self) {
+    pub fn wake_all(&self) {
         for worker in 0..self.parking.len() {
             self.wake(worker);
         }
@@ -178,25 +178,25 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
-    pub(crate) fn is_anybody_searching(&self) -> bool {
+    pub fn is_anybody_searching(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
     }
 
     /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks again before long without being
     /// called. Out of date at once: a worker that was called out of its nap is a searcher from then on, and looks at what owners
     /// keep private when it has found something (L3).
-    pub(crate) fn may_put_off(&self) -> bool {
+    pub fn may_put_off(&self) -> bool {
         !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
     }
 
     /// A worker begins to search.
-    pub(crate) fn search(&self) {
+    pub fn search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A searcher has found something. If it was the last and others sleep, they have lost their
     /// lookout: then `true`, and the caller must see to them as line L3 says.
-    pub(crate) fn found(&self) -> bool {
+    pub fn found(&self) -> bool {
         // L1.
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.
@@ -210,7 +210,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
-    pub(crate) fn sleep(
+    pub fn sleep(
         &self,
         worker: usize,
         look_again: impl FnOnce() -> bool,
@@ -231,7 +231,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
     /// wants none answered: at most for so long, and work in somebody's deque does not wake it.
     /// `look_again` looks at everything else.
-    pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
+    pub fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         if self.lie_down(worker, Idle::Resting, look_again) {
             self.nap(worker, time);
         }
@@ -283,7 +283,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
     /// requests before it asks: one that was seen asleep sees them before it pushes.
     #[cold]
-    pub(crate) fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
+    pub fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
         let asleep = self.idle.count_others(me);
         // AcqRel: as there, of the places: a guest that comes acquires it.
         let free = self.places - Self::taken_places(self.guests.fetch_or(0, Ordering::AcqRel));
@@ -293,7 +293,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares,
     /// and places without a guest. Out of date at once.
     #[cold]
-    pub(crate) fn does_anybody_run(&self, away: usize) -> bool {
+    pub fn does_anybody_run(&self, away: usize) -> bool {
         let idle = self.idle.count(ANY) + self.searching.load(Ordering::Relaxed) as u32;
         idle as usize + away < self.parking.len()
     }

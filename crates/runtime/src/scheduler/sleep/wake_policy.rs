@@ -20,9 +20,11 @@
 //! The clock is read in the owner's cold path: around a wake, and when a request has been met while it hesitates, which is twice for each
 //! level of a balanced tree of forks.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use poach_memory::{Machine, Memory, Ordering, Word};
+use poach_memory::{Memory, Ordering, Word};
+
+use crate::scheduler::clock::Clock;
 
 /// How long a region runs before a hesitating owner wakes a sleeper for it.
 const RENT: u64 = 64_000;
@@ -41,58 +43,58 @@ const DEAREST_OF_ALL: u64 = DEAREST << 6;
 /// Forks further apart than this belong to different regions, if nothing private was left between them.
 const PAUSE: u64 = 10_000;
 
-type MachineWord = <Machine as Memory>::Word;
-
 /// What the owners of a pool have learned. Times are nanoseconds since `epoch`.
 // Relaxed, throughout this file: estimates.
-pub(crate) struct WakePolicy {
-    epoch: Instant,
+pub struct WakePolicy<M: Memory, C: Clock> {
+    epoch: C::Instant,
     /// Until then owners hesitate; zero if they do not.
-    hesitate_until: MachineWord,
+    hesitate_until: M::Word,
     /// For how long they will, next time.
-    memory: MachineWord,
+    memory: M::Word,
     /// What a wake costs its owner: a moving average, in nanoseconds.
-    cost: MachineWord,
+    cost: M::Word,
     /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
-    account: MachineWord,
+    account: M::Word,
     /// When an owner last put a request off, if no thief has had to expose what it kept.
-    put_off: MachineWord,
+    put_off: M::Word,
     /// The most that a wake counts for which is put off wrongly, next time.
-    dearest: MachineWord,
+    dearest: M::Word,
     /// One if the last wake came late, after [`RENT`], and zero if not.
-    late: MachineWord,
+    late: M::Word,
 }
 
 /// The region that an owner runs. Written by the owner alone.
-pub(crate) struct RegionClock {
-    start: MachineWord,
+pub struct RegionClock<M: Memory> {
+    start: M::Word,
     /// When the owner last asked.
-    last: MachineWord,
+    last: M::Word,
 }
 
-impl RegionClock {
-    pub(crate) fn new() -> RegionClock {
-        RegionClock { start: Word::new(0), last: Word::new(0) }
+impl<M: Memory> RegionClock<M> {
+    /// No region so far.
+    pub fn new() -> Self {
+        RegionClock { start: M::Word::new(0), last: M::Word::new(0) }
     }
 }
 
-impl WakePolicy {
-    pub(crate) fn new() -> WakePolicy {
+impl<M: Memory, C: Clock> WakePolicy<M, C> {
+    /// Nothing learned so far.
+    pub fn new() -> Self {
         WakePolicy {
-            epoch: Instant::now(),
-            hesitate_until: Word::new(0),
-            memory: Word::new(MEMORY),
-            cost: Word::new(COST),
-            account: Word::new(COST * WAKES),
-            put_off: Word::new(0),
-            dearest: Word::new(DEAREST),
-            late: Word::new(0),
+            epoch: C::now(),
+            hesitate_until: M::Word::new(0),
+            memory: M::Word::new(MEMORY),
+            cost: M::Word::new(COST),
+            account: M::Word::new(COST * WAKES),
+            put_off: M::Word::new(0),
+            dearest: M::Word::new(DEAREST),
+            late: M::Word::new(0),
         }
     }
 
     /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own stand above the
     /// split.
-    pub(crate) fn is_due(&self, region: &RegionClock, private: u32) -> bool {
+    pub fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
         if self.hesitate_until.load(Ordering::Relaxed) == 0 {
             return true;
         }
@@ -100,17 +102,17 @@ impl WakePolicy {
     }
 
     /// Whether an owner may put a request off, now. A worker that sleeps meanwhile naps.
-    pub(crate) fn hesitates(&self) -> bool {
+    pub fn hesitates(&self) -> bool {
         let until = self.hesitate_until.load(Ordering::Relaxed);
         until != 0 && self.now() < until
     }
 
     /// An owner that has put a request off comes down to its split: its region goes on until now.
-    pub(crate) fn came_down(&self, region: &RegionClock) {
+    pub fn came_down(&self, region: &RegionClock<M>) {
         region.last.store(self.now(), Ordering::Relaxed);
     }
 
-    fn is_due_at(&self, now: u64, region: &RegionClock, private: u32) -> bool {
+    fn is_due_at(&self, now: u64, region: &RegionClock<M>, private: u32) -> bool {
         // The one private task has been pushed just now, on a deque that had none.
         let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > PAUSE;
         if private == 1 && paused {
@@ -133,14 +135,14 @@ impl WakePolicy {
     }
 
     /// An owner has woken a sleeper, which took so long.
-    pub(crate) fn woke(&self, took: Duration) {
+    pub fn woke(&self, took: Duration) {
         let took = (took.as_nanos() as u64).min(COST);
         let before = self.cost.load(Ordering::Relaxed);
         self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
     }
 
     /// A worker that an owner had woken has worked for so long, and has nothing left.
-    pub(crate) fn woken(&self, worked: Duration) {
+    pub fn woken(&self, worked: Duration) {
         let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
         let before = self.account.load(Ordering::Relaxed);
         let late = self.late.load(Ordering::Relaxed) != 0;
@@ -164,7 +166,7 @@ impl WakePolicy {
 
     /// A thief has exposed private tasks. If the owner that put a request off has not come back for so long that it would have
     /// woken somebody by now, it should have done so at once.
-    pub(crate) fn exposed(&self) {
+    pub fn exposed(&self) {
         if self.hesitate_until.load(Ordering::Relaxed) != 0 {
             self.exposed_at(self.now());
         }
@@ -190,13 +192,19 @@ impl WakePolicy {
     }
 
     fn now(&self) -> u64 {
-        self.epoch.elapsed().as_nanos() as u64
+        (C::now() - self.epoch).as_nanos() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use poach_memory::Machine;
+
     use super::*;
+    use crate::scheduler::clock::SystemClock;
+
+    type WakePolicy = super::WakePolicy<Machine, SystemClock>;
+    type RegionClock = super::RegionClock<Machine>;
 
     /// A policy whose owners hesitate, and a time within its memory.
     fn hesitating() -> (WakePolicy, u64) {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use poach_memory::{Machine, Memory};
 
-use super::search::Search;
 use super::{Local, Work, execute};
 use crate::job::task::Task;
 use crate::observe::track::Activity;
 use crate::scheduler::registry::Registry;
+use crate::scheduler::search::{Search, chain, steal_from_chain};
+use crate::scheduler::unrestricted::find;
 use crate::scheduler::waiting::Waiting;
 
 /// Whether a restricted wait takes what this worker itself has spawned.
@@ -33,7 +34,7 @@ impl Restricted {
     }
 }
 
-impl Search for Restricted {
+impl Search<Local> for Restricted {
     fn prepare(&mut self, local: &Local, looks: u32, _: &dyn Fn() -> bool) -> u32 {
         if looks == 0 {
             local.spawns.share();
@@ -55,7 +56,7 @@ impl Search for Restricted {
     }
 
     fn expose(&self, local: &Local, thief: Option<usize>) -> bool {
-        local.expose_forks(local.chain(thief))
+        chain(local, thief).any(|victim| local.expose_forks(victim))
     }
 
     fn sleep(
@@ -71,7 +72,7 @@ impl Search for Restricted {
             let shares = |link: usize| {
                 registry.workers[link].forks.shared() != 0 && !registry.is_left_alone(link)
             };
-            done() || local.remote().has_mail() || local.chain(thief).any(shares)
+            done() || local.remote().has_mail() || chain(local, thief).any(shares)
         });
         (!over).then_some(1)
     }
@@ -117,7 +118,7 @@ impl Local {
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
             let found = oldest.or_else(|| match self.guest {
                 Some(_) => self.find_needed(None, Own::Left),
-                None => self.find(None),
+                None => find(self, None),
             });
             takes = found.is_some();
             match found {
@@ -153,7 +154,7 @@ impl Local {
                 continue;
             }
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
-            match oldest.or_else(|| self.find(None)) {
+            match oldest.or_else(|| find(self, None)) {
                 Some(work) => {
                     let _on_top = self.on_top();
                     self.run(work, self.token());
@@ -257,16 +258,6 @@ impl Local {
         {
             return Some(Work::Task(task, Activity::OwnTask));
         }
-        self.steal_from_chain(thief)
-    }
-
-    /// A fork of `thief`, or of a worker that it waits for, and so on.
-    pub(super) fn steal_from_chain(&self, thief: Option<usize>) -> Option<Work<'_>> {
-        self.chain(thief).find_map(|link| self.steal_fork(link, true))
-    }
-
-    /// Whom a wait for `thief` takes from.
-    fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
-        self.registry.sleep.chain(thief).take_while(|&link| link != self.index)
+        steal_from_chain(self, thief)
     }
 }
