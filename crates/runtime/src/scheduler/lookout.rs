@@ -38,6 +38,12 @@ pub struct Lookout<C: Clock> {
     woken: Cell<Option<Duration>>,
 }
 
+impl<C: Clock> Default for Lookout<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<C: Clock> Lookout<C> {
     /// Of a worker that has found nothing yet.
     pub fn new() -> Lookout<C> {

@@ -53,6 +53,12 @@ pub struct Stolen {
     pub rest: Option<Duration>,
 }
 
+impl<C: Clock> Default for StealBackoff<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<C: Clock> StealBackoff<C> {
     /// No steal so far.
     pub fn new() -> StealBackoff<C> {

@@ -77,6 +77,10 @@ pub(crate) const LONGEST_OWNERS_NAP: Duration = Duration::from_millis(64);
 // what is handed over is handed over by the work's own words and by the call.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Of workers that sleep in these, the last of which are `places` of guests.
+    ///
+    /// # Panics
+    ///
+    /// If there are more places than a word has bits for.
     pub fn new(parking: Box<[S]>, places: usize, reach: usize) -> Self {
         let workers = parking.len();
         assert!(places <= guests::MOST, "more places of guests than a word has bits for");

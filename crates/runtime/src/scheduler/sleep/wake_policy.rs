@@ -70,10 +70,22 @@ pub struct RegionClock<M: Memory> {
     last: M::Word,
 }
 
+impl<M: Memory> Default for RegionClock<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<M: Memory> RegionClock<M> {
     /// No region so far.
     pub fn new() -> Self {
         RegionClock { start: M::Word::new(0), last: M::Word::new(0) }
+    }
+}
+
+impl<M: Memory, C: Clock> Default for WakePolicy<M, C> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
