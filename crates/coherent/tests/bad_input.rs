@@ -3,7 +3,7 @@
 
 use poach_coherent::{
     Barrier, Cost, Count, Description, DescriptionError, Failure, MAX_PROCESSORS, MemoryCosts,
-    ProcessorCosts, SHIPPED, Simulation, Site, Thread,
+    ProcessorCosts, SHIPPED, Simulation, Site, Thread, Threads,
 };
 
 fn lace() -> Description {
@@ -29,6 +29,13 @@ fn said(change: impl FnOnce(&mut Description)) -> String {
 fn serde_free(machine: &Description) -> Option<String> {
     let file = machine.to_json();
     (!file.contains("null")).then_some(file)
+}
+
+#[test]
+fn threads_that_are_not_described_take_as_long_as_linuxs() {
+    let Threads { wake, woken } = Threads::default();
+    assert!(0.0 < wake && wake < woken);
+    assert_eq!(lace().threads, Threads::default());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use poach_coherent::Description;
-use poach_measure::coherence::{CannotMeasure, TIMES, measure};
+use poach_measure::coherence::{CannotMeasure, TIMES, hand_over_now, measure};
 use poach_measure::place::{CannotPlace, Topology};
 
 #[test]
@@ -21,8 +21,16 @@ fn this_machine_is_one() {
 }
 
 #[test]
+fn a_hand_over_takes_some_time() {
+    // Where threads cannot be bound there is none.
+    let took = hand_over_now(&Topology::here().unwrap());
+    assert!(took.is_none_or(|nanoseconds| 0.1 < nanoseconds && nanoseconds < 1e9), "{took:?}");
+}
+
+#[test]
 fn one_processor_hands_nothing_over() {
     let topology = Topology { processors: vec![0], cores: vec![vec![0]] };
+    assert_eq!(hand_over_now(&topology), None);
     let error = measure(&topology, None).unwrap_err();
     assert!(matches!(error, CannotMeasure::Place(CannotPlace::OneProcessor)), "{error}");
 }

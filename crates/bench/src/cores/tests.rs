@@ -2,7 +2,11 @@ use super::*;
 use crate::{Plan, Session, Size};
 
 fn document(memory: &str, workers: Vec<usize>) -> crate::Document {
-    let plan = Plan { rounds: 1, size: Size::Tiny, workers, ..Plan::quick() };
+    document_of(1, memory, workers)
+}
+
+fn document_of(rounds: usize, memory: &str, workers: Vec<usize>) -> crate::Document {
+    let plan = Plan { rounds, size: Size::Tiny, workers, ..Plan::quick() };
     let session = Session::new(Plan { budget: None, ..plan });
     let suite = Cores::new(memory).unwrap();
     session.run(&suite, &|_event| {}).expect("a suite that can be run");
@@ -40,7 +44,8 @@ fn one_thread_less_is_faster_on_a_contended_line() {
 
 #[test]
 fn programs_are_divided_among_simulated_workers() {
-    let document = document("lace", vec![1, 8]);
+    // Three seeds, and the median of them. Of T2L by random stealing one seed makes 3.7, and the next four 2.6 to 3.2.
+    let document = document_of(3, "lace", vec![1, 8]);
     for program in ["fib", "queens", "uts-t2l", "uts-t3l"] {
         let workload = &*format!("lace-{program}-caches");
         for system in ["leapfrog", "transitive", "random", "split"] {
@@ -61,7 +66,6 @@ fn programs_are_divided_among_simulated_workers() {
             let large = one.median > 2e-4;
             assert!(large || workload.contains("uts"), "{workload}: {}", one.median);
             let times = (one.median, eight.median);
-            // 2.8: T2L of this size is 2.998 times as fast by random stealing, with the accident of one seed and of where the stacks lie.
             assert!(!large || 2.8 * eight.median < one.median, "{workload} on {system}: {times:?}");
             // Nobody is faster than eight times one worker, which pays for no theft.
             assert!(8.0 * eight.median > 0.99 * one.median, "{workload} on {system}");

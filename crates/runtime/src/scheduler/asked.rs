@@ -45,7 +45,7 @@ impl Asked {
 
     /// Whether this worker's request to `victim`, whose split stands at `split` with nothing shared, is taken to be up.
     #[inline]
-    pub fn is_up(&self, victim: usize, split: Option<u64>) -> bool {
+    pub(crate) fn is_up(&self, victim: usize, split: Option<u64>) -> bool {
         let request = self.request(victim);
         let Request { split: asked, looks } = request.get();
         let up = looks < LOOKS && split == Some(asked);
@@ -57,7 +57,7 @@ impl Asked {
 
     /// `victim` was asked, after its split was seen at `split`.
     #[inline]
-    pub fn asked(&self, victim: usize, split: Option<u64>) {
+    pub(crate) fn asked(&self, victim: usize, split: Option<u64>) {
         self.request(victim).set(split.map_or(Request::NONE, |split| Request { split, looks: 0 }));
     }
 }

@@ -58,13 +58,13 @@ impl<C: Clock> Lookout<C> {
     }
 
     /// The work of a steal has lasted for so long.
-    pub fn worked(&self, time: Duration) {
+    pub(crate) fn worked(&self, time: Duration) {
         self.earn(time);
         self.woken.set(self.woken.get().map(|worked| worked + time));
     }
 
     /// The worker has found nothing.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         if self.idle.get().is_none() {
             let now = C::now();
             if let Some(since) = self.given.take() {
@@ -76,7 +76,7 @@ impl<C: Clock> Lookout<C> {
     }
 
     /// Whether it looks on, though it has looked often.
-    pub fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         let idle = self.idle.get().map_or(Duration::MAX, |since| C::now() - since);
         !self.slept.get() && self.goes_on_after(idle)
     }
@@ -96,7 +96,7 @@ impl<C: Clock> Lookout<C> {
     }
 
     /// It sleeps now. Returns how long it has worked since an owner woke it, if one did.
-    pub fn sleeps(&self) -> Option<Duration> {
+    pub(crate) fn sleeps(&self) -> Option<Duration> {
         if !self.slept.replace(true) {
             self.pay(self.until());
         }
@@ -104,12 +104,12 @@ impl<C: Clock> Lookout<C> {
     }
 
     /// An owner has woken it.
-    pub fn is_woken(&self) {
+    pub(crate) fn is_woken(&self) {
         self.woken.set(Some(Duration::ZERO));
     }
 
     /// It has found something, which came from another worker's deque, or not.
-    pub fn found(&self, stolen: bool) {
+    pub(crate) fn found(&self, stolen: bool) {
         if let Some(since) = self.idle.take() {
             let now = C::now();
             self.found_after(now - since);

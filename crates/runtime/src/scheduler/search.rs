@@ -148,7 +148,7 @@ pub trait Search<W: Searcher + ?Sized> {
     /// Makes something visible that others keep private.
     fn expose(&self, worker: &W, thief: Option<usize>) -> bool;
 
-    /// Whether it looks on, though it has looked [`LOOKS`] times.
+    /// Whether it looks on, though it has looked as often as it looks before it sleeps.
     fn goes_on(&self, _: &W) -> bool {
         false
     }

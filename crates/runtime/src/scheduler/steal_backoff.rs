@@ -46,11 +46,11 @@ pub struct StealBackoff<C: Clock> {
 
 /// The work of a steal is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stolen {
+pub(crate) struct Stolen {
     /// How long it lasted.
-    pub worked: Duration,
+    pub(crate) worked: Duration,
     /// How long to rest, if the credit has run out.
-    pub rest: Option<Duration>,
+    pub(crate) rest: Option<Duration>,
 }
 
 impl<C: Clock> Default for StealBackoff<C> {
@@ -67,7 +67,7 @@ impl<C: Clock> StealBackoff<C> {
     }
 
     /// A steal has brought something, now.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.waits.set(0);
         self.begun.set(Some(C::now()));
     }
@@ -78,7 +78,7 @@ impl<C: Clock> StealBackoff<C> {
     }
 
     /// There is nothing left of it. `None` if there was no steal.
-    pub fn end(&self) -> Option<Stolen> {
+    pub(crate) fn end(&self) -> Option<Stolen> {
         let worked = C::now() - self.begun.take()?;
         Some(Stolen { worked, rest: self.ended(worked, self.waits.get()) })
     }

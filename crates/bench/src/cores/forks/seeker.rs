@@ -21,11 +21,15 @@ use crate::replay::tree::Tree;
 #[derive(Clone, Copy)]
 pub(super) struct Instant(u64);
 
+fn nanoseconds(picoseconds: u64) -> Duration {
+    Duration::from_nanos(picoseconds / 1000)
+}
+
 impl Sub for Instant {
     type Output = Duration;
 
     fn sub(self, earlier: Instant) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0) / 1000)
+        nanoseconds(self.0.saturating_sub(earlier.0))
     }
 }
 

@@ -89,7 +89,8 @@ impl<T: Copy> Stacks<T> {
                 Err(_) => return None,
             }
         };
-        Some(self.take(slot, victim, thief))
+        // SAFETY: `steal` has claimed it just now.
+        Some(unsafe { Self::take(slot, victim, thief) })
     }
 
     /// The same as Poach's runtime does it.
@@ -100,11 +101,16 @@ impl<T: Copy> Stacks<T> {
         asked: &Asked,
     ) -> Option<Stolen<'_, T>> {
         let slot = steal(&self.each[victim], asked, victim)?.slot();
-        Some(self.take(slot, victim, thief))
+        // SAFETY: `steal` has claimed it just now.
+        Some(unsafe { Self::take(slot, victim, thief) })
     }
 
-    /// `thief` takes the task of a slot that it has just claimed.
-    fn take<'s>(&'s self, slot: &'s Slot<Coherent>, victim: usize, thief: usize) -> Stolen<'s, T> {
+    /// `thief` takes the task of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The thief has claimed the slot, and it is one of these stacks'.
+    unsafe fn take(slot: &Slot<Coherent>, victim: usize, thief: usize) -> Stolen<'_, T> {
         // SAFETY: the caller has claimed the task, every task of these stacks is a `T`, and `T` is `Copy`.
         let task = unsafe { slot.take::<T>() };
         // Relaxed: a hint where to steal.
@@ -256,7 +262,9 @@ pub(super) fn private_fork(machine: &Description) -> Result<u64> {
         let mut owner = mine.owner(0);
         let turn = |owner: &mut Owner<'_, u32>| {
             (0..TIMES).for_each(|task| owner.fork(task).expect("there is room"));
-            (0..TIMES).for_each(|_| drop(owner.join()));
+            for _ in 0..TIMES {
+                let _ = owner.join();
+            }
         };
         turn(&mut owner);
         let start = poach_coherent::now();

@@ -9,7 +9,7 @@ use super::idle::{FOLLOWING, Idle};
 use super::{Caller, Parking, Sleep};
 
 /// What a worker waits for, until the value is dropped; then it is what it was before.
-pub struct Following<'s, M: Memory, S> {
+pub(crate) struct Following<'s, M: Memory, S> {
     sleep: &'s Sleep<M, S>,
     worker: usize,
     outer: u64,
@@ -18,7 +18,7 @@ pub struct Following<'s, M: Memory, S> {
 impl<M: Memory, S> Following<'_, M, S> {
     /// Says which worker runs what this one waits for.
     #[inline]
-    pub fn set(&self, thief: Option<usize>) {
+    pub(crate) fn set(&self, thief: Option<usize>) {
         let word = &self.sleep.thieves[self.worker];
         let value = thief.map_or(0, |thief| thief as u64 + 1);
         // Relaxed, both: a hint; F2 orders it before the looks that need it. Written only if it changes, so
@@ -39,13 +39,13 @@ impl<M: Memory, S> Drop for Following<'_, M, S> {
 // Relaxed, where nothing else is said: as in the parent.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// This worker begins to wait for a stolen half.
-    pub fn follow(&self, worker: usize) -> Following<'_, M, S> {
+    pub(crate) fn follow(&self, worker: usize) -> Following<'_, M, S> {
         Following { sleep: self, worker, outer: self.thieves[worker].load(Ordering::Relaxed) }
     }
 
     /// The workers from which a wait for `thief` takes, nearest first: the thief, the worker that the thief waits
     /// for, and so on. A chain that changes meanwhile may name a worker twice.
-    pub fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
+    pub(crate) fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
         let next = |&worker: &usize| {
             (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1)
         };

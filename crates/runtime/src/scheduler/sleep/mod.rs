@@ -59,7 +59,7 @@ pub struct Sleep<M: Memory, S> {
 
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slept {
+pub(crate) enum Slept {
     /// It has not begun: there was something after all.
     NotAtAll,
     /// Somebody has called.
@@ -182,25 +182,25 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
-    pub fn is_anybody_searching(&self) -> bool {
+    pub(crate) fn is_anybody_searching(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
     }
 
     /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks again before long without being
     /// called. Out of date at once: a worker that was called out of its nap is a searcher from then on, and looks at what owners
     /// keep private when it has found something (L3).
-    pub fn may_put_off(&self) -> bool {
+    pub(crate) fn may_put_off(&self) -> bool {
         !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
     }
 
     /// A worker begins to search.
-    pub fn search(&self) {
+    pub(crate) fn search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A searcher has found something. If it was the last and others sleep, they have lost their
     /// lookout: then `true`, and the caller must see to them as line L3 says.
-    pub fn found(&self) -> bool {
+    pub(crate) fn found(&self) -> bool {
         // L1.
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.
@@ -214,7 +214,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
-    pub fn sleep(
+    pub(crate) fn sleep(
         &self,
         worker: usize,
         look_again: impl FnOnce() -> bool,
@@ -235,7 +235,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
     /// wants none answered: at most for so long, and work in somebody's deque does not wake it.
     /// `look_again` looks at everything else.
-    pub fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
+    pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         if self.lie_down(worker, Idle::Resting, look_again) {
             self.nap(worker, time);
         }

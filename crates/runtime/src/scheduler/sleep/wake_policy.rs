@@ -64,21 +64,15 @@ pub struct WakePolicy<M: Memory, C: Clock> {
 }
 
 /// The region that an owner runs. Written by the owner alone.
-pub struct RegionClock<M: Memory> {
+pub(crate) struct RegionClock<M: Memory> {
     start: M::Word,
     /// When the owner last asked.
     last: M::Word,
 }
 
-impl<M: Memory> Default for RegionClock<M> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<M: Memory> RegionClock<M> {
     /// No region so far.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         RegionClock { start: M::Word::new(0), last: M::Word::new(0) }
     }
 }
@@ -106,7 +100,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 
     /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own stand above the
     /// split.
-    pub fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
+    pub(crate) fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
         if self.hesitate_until.load(Ordering::Relaxed) == 0 {
             return true;
         }
@@ -114,13 +108,13 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
     }
 
     /// Whether an owner may put a request off, now. A worker that sleeps meanwhile naps.
-    pub fn hesitates(&self) -> bool {
+    pub(crate) fn hesitates(&self) -> bool {
         let until = self.hesitate_until.load(Ordering::Relaxed);
         until != 0 && self.now() < until
     }
 
     /// An owner that has put a request off comes down to its split: its region goes on until now.
-    pub fn came_down(&self, region: &RegionClock<M>) {
+    pub(crate) fn came_down(&self, region: &RegionClock<M>) {
         region.last.store(self.now(), Ordering::Relaxed);
     }
 
@@ -147,14 +141,14 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
     }
 
     /// An owner has woken a sleeper, which took so long.
-    pub fn woke(&self, took: Duration) {
+    pub(crate) fn woke(&self, took: Duration) {
         let took = (took.as_nanos() as u64).min(COST);
         let before = self.cost.load(Ordering::Relaxed);
         self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
     }
 
     /// A worker that an owner had woken has worked for so long, and has nothing left.
-    pub fn woken(&self, worked: Duration) {
+    pub(crate) fn woken(&self, worked: Duration) {
         let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
         let before = self.account.load(Ordering::Relaxed);
         let late = self.late.load(Ordering::Relaxed) != 0;

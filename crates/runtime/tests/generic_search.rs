@@ -1,0 +1,393 @@
+//! The worker's loop over a worker of somebody else's: its deques are queues behind locks, its memory the machine's, and it is safe code.
+//! Each task runs once, whoever has nothing sleeps until it is called, and all workers come to an end.
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::ops::Sub;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use poach_deque::split::Stack;
+use poach_memory::{Machine, Memory};
+use poach_runtime::generic::{
+    Asked, Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Search, Searcher, Sleep,
+    StealBackoff, Unrestricted, VictimOrder, WakePolicy, Wakes, steal,
+};
+
+/// The system's clock, with an instant of its own.
+struct Watch;
+
+#[derive(Clone, Copy)]
+struct Tick(Instant);
+
+impl Sub for Tick {
+    type Output = Duration;
+
+    fn sub(self, earlier: Tick) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+}
+
+impl Clock for Watch {
+    type Instant = Tick;
+
+    fn now() -> Tick {
+        Tick(Instant::now())
+    }
+}
+
+/// A flag, and a condition to wait for it.
+#[derive(Default)]
+struct Bed {
+    called: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Parking for Bed {
+    fn park(&self) {
+        while !self.park_for(Duration::from_secs(1)) {}
+    }
+
+    fn park_for(&self, time: Duration) -> bool {
+        let called = self.called.lock().unwrap();
+        let (mut called, _) = self.changed.wait_timeout_while(called, time, |it| !*it).unwrap();
+        std::mem::take(&mut *called)
+    }
+
+    fn unpark(&self, caller: Caller) {
+        assert!(matches!(caller, Caller::GoesOn | Caller::Blocks));
+        *self.called.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+#[derive(Default)]
+struct Polite {
+    looks: u32,
+}
+
+impl GivesWay for Polite {
+    fn yields(&mut self) -> bool {
+        thread::yield_now();
+        true
+    }
+
+    fn is_contended(&self) -> bool {
+        self.looks > 1_000_000
+    }
+
+    fn found(&mut self) {
+        self.looks = 0;
+    }
+
+    fn found_nothing(&mut self) {
+        self.looks += 1;
+    }
+}
+
+/// What the workers share: a task is the number of tasks that it makes.
+struct Pool {
+    queues: Vec<Mutex<VecDeque<u32>>>,
+    sleep: Sleep<Machine, Bed>,
+    policy: WakePolicy<Machine, Watch>,
+    /// Tasks that have not been run to their end.
+    left: AtomicUsize,
+    run: AtomicUsize,
+    slept: AtomicUsize,
+}
+
+struct Worker<'p> {
+    pool: &'p Pool,
+    index: usize,
+    order: VictimOrder,
+    random: Random,
+    backoff: StealBackoff<Watch>,
+    lookout: Lookout<Watch>,
+}
+
+/// A task, and whether it was another's.
+struct Task(u32, bool);
+
+impl Worker<'_> {
+    fn push(&self, task: u32) {
+        self.pool.queues[self.index].lock().unwrap().push_back(task);
+        self.pool.sleep.wake_for(self.index);
+    }
+
+    fn run(&self, Task(children, _): Task) {
+        self.pool.run.fetch_add(1, Ordering::Relaxed);
+        self.pool.left.fetch_add(children as usize, Ordering::AcqRel);
+        for _ in 0..children {
+            self.push(children - 1);
+        }
+        if self.pool.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.pool.sleep.wake_all();
+        }
+    }
+}
+
+impl Searcher for Worker<'_> {
+    type Memory = Machine;
+    type Parking = Bed;
+    type Clock = Watch;
+    type GivesWay = Polite;
+    type Work<'w>
+        = Task
+    where
+        Self: 'w;
+    type Alone = ();
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn sleep(&self) -> &Sleep<Machine, Bed> {
+        &self.pool.sleep
+    }
+
+    fn wake_policy(&self) -> &WakePolicy<Machine, Watch> {
+        &self.pool.policy
+    }
+
+    fn backoff(&self) -> &StealBackoff<Watch> {
+        &self.backoff
+    }
+
+    fn lookout(&self) -> &Lookout<Watch> {
+        &self.lookout
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        self.order.begun_at(self.random.next())
+    }
+
+    fn steal_fork(&self, victim: usize, _leap: bool) -> Option<Task> {
+        assert_ne!(victim, self.index);
+        None
+    }
+
+    fn steal_tasks(&self, victim: usize) -> Option<Task> {
+        self.pool.queues[victim].lock().unwrap().pop_front().map(|task| Task(task, true))
+    }
+
+    fn own_task(&self) -> Option<Task> {
+        self.pool.queues[self.index].lock().unwrap().pop_back().map(|task| Task(task, false))
+    }
+
+    fn handed_over(&self, _at_once: bool) -> Option<Task> {
+        None
+    }
+
+    fn injected(&self, _urgent: bool) -> Option<Task> {
+        None
+    }
+
+    fn is_stolen(work: &Task) -> bool {
+        work.1
+    }
+
+    fn has_own_tasks(&self) -> bool {
+        !self.pool.queues[self.index].lock().unwrap().is_empty()
+    }
+
+    fn is_handed_something(&self) -> bool {
+        false
+    }
+
+    fn expose(&self, _victim: usize) -> bool {
+        false
+    }
+
+    fn request_everywhere(&self, _except: Option<usize>) {}
+
+    fn leaves_alone(&self) {}
+
+    fn visible_work(&self, (): ()) -> bool {
+        self.pool.queues.iter().any(|queue| !queue.lock().unwrap().is_empty())
+    }
+
+    fn private_work(&self, (): ()) -> bool {
+        // Nothing is private here; the look alone orders what comes after it.
+        if self.sleep().is_another_awake(self.index, || 0) {
+            Machine::heavy();
+        }
+        false
+    }
+
+    fn call_for_visible_work(&self) -> bool {
+        let visible = self.visible_work(());
+        if visible {
+            self.sleep().wake_for(self.index);
+        }
+        visible
+    }
+
+    fn does_anybody_run(&self) -> bool {
+        self.sleep().does_anybody_run(0)
+    }
+
+    fn sleeps(&self) -> impl Sized {
+        self.pool.slept.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A search around another, which it leaves everything to.
+struct Counted<S>(S, u32);
+
+impl<W: Searcher, S: Search<W>> Search<W> for Counted<S> {
+    fn waits(&self) -> bool {
+        self.0.waits()
+    }
+
+    fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
+        self.0.prepare(worker, looks, done)
+    }
+
+    fn stands_aside(&self, worker: &W) -> bool {
+        self.0.stands_aside(worker)
+    }
+
+    fn find<'w>(
+        &self,
+        worker: &'w W,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<W::Work<'w>> {
+        self.0.find(worker, thief, stands_aside)
+    }
+
+    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32) {
+        self.1 += 1;
+        self.0.found(worker, work, looks);
+    }
+
+    fn begin(&mut self, worker: &W) {
+        self.0.begin(worker);
+    }
+
+    fn expose(&self, worker: &W, thief: Option<usize>) -> bool {
+        self.0.expose(worker, thief)
+    }
+
+    fn goes_on(&self, worker: &W) -> bool {
+        self.0.goes_on(worker)
+    }
+
+    fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
+        self.0.sleep(worker, thief, done)
+    }
+
+    fn end(&mut self, worker: &W, looks: u32) {
+        self.0.end(worker, looks);
+    }
+}
+
+/// How many tasks a task with so many children is, with all below it: each child has one fewer.
+fn size(children: u32) -> usize {
+    1 + (0..children).map(|_| size(children - 1)).sum::<usize>()
+}
+
+fn play(workers: usize, root: u32) -> Pool {
+    let pool = Pool {
+        queues: (0..workers).map(|_| Mutex::default()).collect(),
+        sleep: Sleep::new((0..workers).map(|_| Bed::default()).collect(), 0, workers),
+        policy: WakePolicy::new(),
+        left: AtomicUsize::new(1),
+        run: AtomicUsize::new(0),
+        slept: AtomicUsize::new(0),
+    };
+    pool.queues[0].lock().unwrap().push_back(root);
+    thread::scope(|scope| {
+        for index in 0..workers {
+            let pool = &pool;
+            scope.spawn(move || {
+                let worker = Worker {
+                    pool,
+                    index,
+                    order: VictimOrder::nearest(
+                        index,
+                        &|from, to| Some(from.abs_diff(to)),
+                        workers,
+                    ),
+                    random: Random::of(index),
+                    backoff: StealBackoff::new(),
+                    lookout: Lookout::new(),
+                };
+                let done = || pool.left.load(Ordering::Acquire) == 0;
+                let mut looking = Looking::begin(&worker, Counted(Unrestricted::idle(), 0));
+                while let Some(task) = looking.next(&worker, &done, &|| None) {
+                    if index != 0 {
+                        // The others are slow, so that there is something to wait for.
+                        thread::sleep(Duration::from_micros(50));
+                    }
+                    worker.run(task);
+                }
+            });
+        }
+    });
+    pool
+}
+
+#[test]
+fn each_task_runs_once_and_all_workers_end() {
+    for workers in [1, 2, 5] {
+        let pool = play(workers, 6);
+        assert_eq!(pool.run.into_inner(), size(6), "{workers} workers");
+        assert!(pool.queues.iter().all(|queue| queue.lock().unwrap().is_empty()));
+    }
+}
+
+/// One task that takes long, and nothing for the others, which sleep and are called at the end.
+#[test]
+fn whoever_finds_nothing_sleeps_and_is_called() {
+    let pool = play(3, 0);
+    assert_eq!(pool.run.into_inner(), 1);
+    let began = Instant::now();
+    let pool = Pool {
+        queues: (0..2).map(|_| Mutex::default()).collect(),
+        sleep: Sleep::new((0..2).map(|_| Bed::default()).collect(), 0, 2),
+        policy: WakePolicy::new(),
+        left: AtomicUsize::new(1),
+        run: AtomicUsize::new(0),
+        slept: AtomicUsize::new(0),
+    };
+    let worker = |index| Worker {
+        pool: &pool,
+        index,
+        order: VictimOrder::nearest(index, &|_, _| Some(0), 2),
+        random: Random::of(index),
+        backoff: StealBackoff::new(),
+        lookout: Lookout::new(),
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let worker = worker(1);
+            worker.backoff.waits();
+            let done = || pool.left.load(Ordering::Acquire) == 0;
+            let mut looking = Looking::begin(&worker, Unrestricted::wait());
+            assert!(looking.next(&worker, &done, &|| Some(0)).is_none());
+        });
+        while pool.slept.load(Ordering::Relaxed) == 0 {
+            assert!(began.elapsed() < Duration::from_secs(60), "it does not sleep");
+            thread::yield_now();
+        }
+        pool.policy.exposed();
+        pool.left.store(0, Ordering::Release);
+        pool.sleep.wake(1);
+    });
+}
+
+/// What the runtime tells of its own stacks, told of one of ours.
+#[test]
+fn a_stack_tells_its_pool_and_a_thief_asks_once() {
+    let sleep =
+        Arc::new(Sleep::<Machine, Bed>::new((0..2).map(|_| Bed::default()).collect(), 0, 2));
+    let policy = Arc::new(WakePolicy::<Machine, Watch>::new());
+    let wakes = Wakes::new(0, &sleep, &policy);
+    let forks = Stack::<Machine, _>::new(8, wakes).expect("a stack");
+    let asked = Asked::nobody(2);
+    assert!(steal(&forks, &asked, 0).is_none());
+    assert!(steal(&forks, &asked, 0).is_none());
+}
