@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use poach_explore::litmus::TESTS;
-use poach_explore::queues::matrix::{self, PolicyKind, QUEUES, delta as bound};
+use poach_explore::queues::matrix::{self, Extent, PolicyKind, QUEUES, delta as bound};
 use poach_explore::queues::{Scenario, alone, check as explore};
 use poach_explore::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
 use pyo3::exceptions::PyRuntimeError;
@@ -227,7 +227,8 @@ fn one(question: &Question) -> Result<String> {
 
 /// The matrix, row by row; a row that was cut short has no place among those that ended.
 fn all(config: &Config, quick: bool) -> Result<String> {
-    let cases = matrix::cases(quick);
+    let extent = if quick { Extent::Quick } else { Extent::Usual };
+    let cases = matrix::cases(extent);
     let mut rows = Vec::new();
     let began = std::time::Instant::now();
     for case in &cases {
@@ -248,5 +249,5 @@ fn all(config: &Config, quick: bool) -> Result<String> {
     }
     let complete = rows.len() == cases.len();
     let laws = if complete { alone::five_runs() } else { Vec::new() };
-    report::matrix_json(&rows, &laws, complete)
+    report::matrix_json(&rows, &laws, extent, complete)
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
@@ -119,27 +119,44 @@ fn ctrl_c_while_a_file_is_written_leaves_the_old_one() {
     text.extend(b"]]");
     fs::write(&export, text).expect("a file");
     fs::create_dir(place.path().join("out")).expect("a directory");
-    fs::write(&file, b"old").expect("a file");
     let names = || {
         let inside = fs::read_dir(place.path().join("out")).expect("it is there");
         inside.map(|entry| entry.expect("an entry").file_name()).collect::<Vec<_>>()
     };
-    let mut child = Command::new(POACH)
-        .args(["scan", "--all", "--json", "--import"])
-        .arg(&export)
-        .arg("-o")
-        .arg(&file)
-        .spawn()
-        .expect("the program starts");
-    // It is being written once there is a file beside it; then it is held until the signal is there.
-    while names().len() < 2 {
-        assert!(child.try_wait().expect("it is ours").is_none(), "it has ended too soon");
-    }
-    let pid = Pid::from_child(&child);
-    for signal in [Signal::STOP, Signal::INT, Signal::CONT] {
-        kill_process(pid, signal).expect("it runs");
-    }
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let write = || {
+        Command::new(POACH)
+            .args(["scan", "--all", "--json", "--import"])
+            .arg(&export)
+            .arg("-o")
+            .arg(&file)
+            .spawn()
+            .expect("the program starts")
+    };
+    // It is being written while there is a file beside it; then it is held until the signal is there. Where this test is not given a processor
+    // in that time, the program has ended before, and is started again.
+    let ended = (0..50).find_map(|_| {
+        fs::write(&file, b"old").expect("a file");
+        let mut child = write();
+        let pid = Pid::from_child(&child);
+        while names().len() < 2 && child.try_wait().expect("it is ours").is_none() {}
+        if child.try_wait().expect("it is ours").is_none() {
+            kill_process(pid, Signal::STOP).expect("it is not reaped");
+            let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            waitid(WaitId::Pid(pid), options).expect("it is ours");
+            let is_written = names().len() == 2;
+            if is_written {
+                kill_process(pid, Signal::INT).expect("it is not reaped");
+            }
+            kill_process(pid, Signal::CONT).expect("it is not reaped");
+            if is_written {
+                return Some(child.wait());
+            }
+        }
+        assert!(child.wait().expect("it ends").success());
+        None
+    });
+    let ended = ended.expect("one of fifty is stopped while it writes").expect("it ends");
+    assert_eq!(ended.code(), Some(130));
     assert_eq!(names(), ["document"]);
     assert_eq!(fs::read(&file).expect("it is there"), b"old");
 }
