@@ -192,6 +192,14 @@ fn another_machine_or_size_cannot_be_taken_up() {
     assert!(error.contains("input size `quick`, and this one `full`"), "{error}");
 }
 
+/// A number that `serde_json` reads as its neighbour, unless it is told to be exact.
+#[test]
+fn a_sample_comes_back_to_the_last_bit() {
+    let number = 31.872_999_999_999_998_f64;
+    let text = serde_json::to_string(&number).unwrap();
+    assert_eq!(serde_json::from_str::<f64>(&text).unwrap().to_bits(), number.to_bits());
+}
+
 #[test]
 fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
     let directory = tempfile::tempdir().unwrap();
