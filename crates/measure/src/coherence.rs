@@ -158,9 +158,18 @@ fn round(machine: &mut Description) {
 }
 
 fn median(mut sample: impl FnMut() -> f64) -> f64 {
-    let mut all: Vec<f64> = (0..TIMES).map(|_| sample()).collect();
-    all.sort_by(f64::total_cmp);
-    all[TIMES / 2]
+    middle((0..TIMES).map(|_| sample()).collect()).unwrap_or(f64::NAN)
+}
+
+fn try_median(mut sample: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let all = (0..TIMES).map(|_| sample()).collect::<Result<_>>()?;
+    Ok(middle(all).unwrap_or(f64::NAN))
+}
+
+/// The middle one of these in their order; none of none.
+fn middle(mut samples: Vec<f64>) -> Option<f64> {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied()
 }
 
 /// Nanoseconds for one of so many.
@@ -259,12 +268,7 @@ pub fn hand_over_now(topology: &Topology) -> Option<f64> {
 
 /// Nanoseconds from hand to hand, for a word that two threads hand to and fro.
 fn hand_over(pair: (usize, usize)) -> Result<f64> {
-    let mut samples = Vec::new();
-    for _ in 0..TIMES {
-        samples.push(hand_over_once(pair, TRIPS)?);
-    }
-    samples.sort_by(f64::total_cmp);
-    Ok(samples[TIMES / 2])
+    try_median(|| hand_over_once(pair, TRIPS))
 }
 
 fn hand_over_once(pair: (usize, usize), times: u32) -> Result<f64> {
@@ -289,12 +293,7 @@ fn contended(pair: (usize, usize)) -> Result<f64> {
             word.fetch_add(1, Ordering::Relaxed);
         }
     };
-    let mut samples = Vec::new();
-    for _ in 0..TIMES {
-        samples.push(both(pair, add, add)? / f64::from(2 * ADDS));
-    }
-    samples.sort_by(f64::total_cmp);
-    Ok(samples[TIMES / 2])
+    try_median(|| Ok(both(pair, add, add)? / f64::from(2 * ADDS)))
 }
 
 /// Runs both on these two processors at once; nanoseconds until both are done.
@@ -448,14 +447,11 @@ fn stream<M: Memory>(words: &[M::Word], turn: &M::Word, mine: u64) {
 fn fit_prefetch(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
     let words: Vec<AtomicU64> = (0..STREAM).map(|_| AtomicU64::new(0)).collect();
     let turn = CachePadded::new(AtomicU64::new(0));
-    let mut samples = Vec::new();
-    for _ in 0..TIMES {
+    let part = |mine| stream::<Machine>(&words, &turn, mine);
+    let measured = try_median(|| {
         turn.store(0, Ordering::Relaxed);
-        let part = |mine| stream::<Machine>(&words, &turn, mine);
-        samples.push(both(pair, || part(0), || part(1))?);
-    }
-    samples.sort_by(f64::total_cmp);
-    let measured = samples[TIMES / 2];
+        both(pair, || part(0), || part(1))
+    })?;
     let level = machine.levels.len() - 1;
     let mut best = (f64::INFINITY, 0);
     for lines in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32] {

@@ -95,7 +95,31 @@ struct Pool {
     /// Tasks that have not been run to their end.
     left: AtomicUsize,
     run: AtomicUsize,
+    found: AtomicUsize,
     slept: AtomicUsize,
+}
+
+fn sleep<S: Parking + Default>(workers: usize) -> Sleep<Machine, S> {
+    Sleep::new((0..workers).map(|_| S::default()).collect(), 0, workers)
+}
+
+impl Pool {
+    /// With one task that has not been run.
+    fn new(workers: usize) -> Pool {
+        Pool {
+            queues: (0..workers).map(|_| Mutex::default()).collect(),
+            sleep: sleep(workers),
+            policy: WakePolicy::new(),
+            left: AtomicUsize::new(1),
+            run: AtomicUsize::new(0),
+            found: AtomicUsize::new(0),
+            slept: AtomicUsize::new(0),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
 }
 
 struct Worker<'p> {
@@ -111,6 +135,18 @@ struct Worker<'p> {
 struct Task(u32, bool);
 
 impl Worker<'_> {
+    fn new(pool: &Pool, index: usize) -> Worker<'_> {
+        let distance = |from: usize, to: usize| Some(from.abs_diff(to));
+        Worker {
+            pool,
+            index,
+            order: VictimOrder::nearest(index, &distance, pool.queues.len()),
+            random: Random::of(index),
+            backoff: StealBackoff::new(),
+            lookout: Lookout::new(),
+        }
+    }
+
     fn push(&self, task: u32) {
         self.pool.queues[self.index].lock().unwrap().push_back(task);
         self.pool.sleep.wake_for(self.index);
@@ -233,10 +269,10 @@ impl Searcher for Worker<'_> {
     }
 }
 
-/// A search around another, which it leaves everything to.
-struct Counted<S>(S, u32);
+/// A search that counts what is found, and leaves everything else to another.
+struct Counted<'c, S>(S, &'c AtomicUsize);
 
-impl<W: Searcher, S: Search<W>> Search<W> for Counted<S> {
+impl<W: Searcher, S: Search<W>> Search<W> for Counted<'_, S> {
     fn waits(&self) -> bool {
         self.0.waits()
     }
@@ -259,7 +295,7 @@ impl<W: Searcher, S: Search<W>> Search<W> for Counted<S> {
     }
 
     fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32) {
-        self.1 += 1;
+        self.1.fetch_add(1, Ordering::Relaxed);
         self.0.found(worker, work, looks);
     }
 
@@ -289,35 +325,18 @@ fn size(children: u32) -> usize {
     1 + (0..children).map(|_| size(children - 1)).sum::<usize>()
 }
 
+/// `workers` run a task and all that come of it. The pool afterwards.
 fn play(workers: usize, root: u32) -> Pool {
-    let pool = Pool {
-        queues: (0..workers).map(|_| Mutex::default()).collect(),
-        sleep: Sleep::new((0..workers).map(|_| Bed::default()).collect(), 0, workers),
-        policy: WakePolicy::new(),
-        left: AtomicUsize::new(1),
-        run: AtomicUsize::new(0),
-        slept: AtomicUsize::new(0),
-    };
+    let pool = Pool::new(workers);
     pool.queues[0].lock().unwrap().push_back(root);
     thread::scope(|scope| {
         for index in 0..workers {
             let pool = &pool;
             scope.spawn(move || {
-                let worker = Worker {
-                    pool,
-                    index,
-                    order: VictimOrder::nearest(
-                        index,
-                        &|from, to| Some(from.abs_diff(to)),
-                        workers,
-                    ),
-                    random: Random::of(index),
-                    backoff: StealBackoff::new(),
-                    lookout: Lookout::new(),
-                };
-                let done = || pool.left.load(Ordering::Acquire) == 0;
-                let mut looking = Looking::begin(&worker, Counted(Unrestricted::idle(), 0));
-                while let Some(task) = looking.next(&worker, &done, &|| None) {
+                let worker = Worker::new(pool, index);
+                let search = Counted(Unrestricted::idle(), &pool.found);
+                let mut looking = Looking::begin(&worker, search);
+                while let Some(task) = looking.next(&worker, &|| pool.is_done(), &|| None) {
                     if index != 0 {
                         // The others are slow, so that there is something to wait for.
                         thread::sleep(Duration::from_micros(50));
@@ -335,39 +354,21 @@ fn each_task_runs_once_and_all_workers_end() {
     for workers in [1, 2, 5] {
         let pool = play(workers, 6);
         assert_eq!(pool.run.into_inner(), size(6), "{workers} workers");
+        assert_eq!(pool.found.into_inner(), size(6), "{workers} workers");
         assert!(pool.queues.iter().all(|queue| queue.lock().unwrap().is_empty()));
     }
 }
 
-/// One task that takes long, and nothing for the others, which sleep and are called at the end.
 #[test]
 fn whoever_finds_nothing_sleeps_and_is_called() {
-    let pool = play(3, 0);
-    assert_eq!(pool.run.into_inner(), 1);
+    let pool = Pool::new(2);
     let began = Instant::now();
-    let pool = Pool {
-        queues: (0..2).map(|_| Mutex::default()).collect(),
-        sleep: Sleep::new((0..2).map(|_| Bed::default()).collect(), 0, 2),
-        policy: WakePolicy::new(),
-        left: AtomicUsize::new(1),
-        run: AtomicUsize::new(0),
-        slept: AtomicUsize::new(0),
-    };
-    let worker = |index| Worker {
-        pool: &pool,
-        index,
-        order: VictimOrder::nearest(index, &|_, _| Some(0), 2),
-        random: Random::of(index),
-        backoff: StealBackoff::new(),
-        lookout: Lookout::new(),
-    };
     thread::scope(|scope| {
         scope.spawn(|| {
-            let worker = worker(1);
+            let worker = Worker::new(&pool, 1);
             worker.backoff.waits();
-            let done = || pool.left.load(Ordering::Acquire) == 0;
             let mut looking = Looking::begin(&worker, Unrestricted::wait());
-            assert!(looking.next(&worker, &done, &|| Some(0)).is_none());
+            assert!(looking.next(&worker, &|| pool.is_done(), &|| Some(0)).is_none());
         });
         while pool.slept.load(Ordering::Relaxed) == 0 {
             assert!(began.elapsed() < Duration::from_secs(60), "it does not sleep");
@@ -382,8 +383,7 @@ fn whoever_finds_nothing_sleeps_and_is_called() {
 /// What the runtime tells of its own stacks, told of one of ours.
 #[test]
 fn a_stack_tells_its_pool_and_a_thief_asks_once() {
-    let sleep =
-        Arc::new(Sleep::<Machine, Bed>::new((0..2).map(|_| Bed::default()).collect(), 0, 2));
+    let sleep = Arc::new(sleep::<Bed>(2));
     let policy = Arc::new(WakePolicy::<Machine, Watch>::new());
     let wakes = Wakes::new(0, &sleep, &policy);
     let forks = Stack::<Machine, _>::new(8, wakes).expect("a stack");

@@ -30,6 +30,7 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 use super::{distance, fits, why};
+use crate::pool::protocol::{BATCH, POLLS};
 use crate::{Case, Request, Sample, Unit};
 
 const CHUNK: usize = poach_pool::CHUNK_LENGTH;
@@ -224,12 +225,8 @@ fn places(machine: &Description, shape: Shape, seed: u64) -> Vec<usize> {
     of_producers
 }
 
-/// How many tasks a consumer takes before it tells the others; in the suite `pool` it is the other number.
+/// How many tasks a consumer takes before it tells the others; in the suite `pool` [`BATCH`].
 const TOLD: u64 = 256;
-const TOLD_IN_SUITE: u64 = 1024;
-
-/// The suite's: looks in a row with no success before a consumer gives its processor away.
-const POLLS: u32 = 64;
 
 /// One thread that puts and takes in turn, after as many tasks again.
 fn pair<P: Mechanism<u64> + 'static>(
@@ -289,7 +286,7 @@ fn sample<P: Mechanism<u64> + 'static>(
     // When the first producer ended, and how many tasks had been taken by then.
     let until = Rc::new(Cell::new(None));
     let whole = shape.span == Span::Whole;
-    let told = if whole { TOLD_IN_SUITE } else { TOLD };
+    let told = if whole { BATCH } else { TOLD };
     let last = Rc::new(Cell::new(0));
     let mut simulation = Simulation::new(machine);
     simulation.seed(seed);

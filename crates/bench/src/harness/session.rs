@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-
+use poach_measure::coherence::hand_over_now;
 use poach_measure::place::Topology;
 
 use crate::figure::PaperFigure;
@@ -351,7 +351,7 @@ impl Session {
 
     /// What a word takes from one processor to another, now: beside samples of several workers, since a virtual machine's processors are moved.
     fn hand_over(&self) -> Option<f64> {
-        self.topology.as_ref().and_then(poach_measure::coherence::hand_over_now)
+        self.topology.as_ref().and_then(hand_over_now)
     }
 
     /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails is noted, and ends the
@@ -371,13 +371,14 @@ impl Session {
         let before = if together { self.hand_over() } else { None };
         match repeated(sampler, &case.name, least) {
             Ok((sample, repetitions)) => {
-                let after = if before.is_some() { self.hand_over() } else { None };
-                let counted = [("hand_over_ns_before", before), ("hand_over_ns_after", after)];
-                let count = |sample: Sample, (name, value): (&str, Option<f64>)| match value {
-                    Some(value) => sample.count(name, value),
+                let after = before.and_then(|_| self.hand_over());
+                let sample = match before.zip(after) {
+                    Some((before, after)) => sample
+                        .count("hand_over_ns_before", before)
+                        .count("hand_over_ns_after", after),
                     None => sample,
                 };
-                Some((counted.into_iter().fold(sample, count), repetitions))
+                Some((sample, repetitions))
             }
             Err(error) => {
                 case.sampler = None;

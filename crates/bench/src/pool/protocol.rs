@@ -102,7 +102,10 @@ impl Taken {
 }
 
 /// Tries with no success before a thread gives up its time slice.
-const POLLS: u32 = 64;
+pub(crate) const POLLS: u32 = 64;
+
+/// How many tasks a consumer takes before it tells the others.
+pub(crate) const BATCH: u64 = 1024;
 
 #[inline]
 fn pause(polls: &mut u32) {
@@ -126,8 +129,6 @@ fn feed(put: &mut impl Put, tasks: impl Iterator<Item = u64>) {
 }
 
 fn poll(take: &mut impl Take, all: u64, done: &AtomicU64) -> Taken {
-    /// How many tasks a consumer takes before it tells the others.
-    const BATCH: u64 = 1024;
     let mut taken = Taken::default();
     let mut told = 0;
     let mut polls = 0;

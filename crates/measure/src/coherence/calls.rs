@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use poach_coherent::{Description, Threads};
 use poach_memory::{Machine, Memory};
 
-use super::{CannotMeasure, Result, TIMES, each, median};
+use super::{CannotMeasure, Result, TIMES, each, median, middle};
 use crate::place::bind;
 
 /// Barriers in a sample.
@@ -59,11 +59,8 @@ pub(super) fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result
             }
         }
         stop.store(true, Ordering::Relaxed);
-        times.sort_by(f64::total_cmp);
-        losses.sort_by(f64::total_cmp);
         other.join().unwrap_or(Ok(()))?;
-        let middle = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied();
-        Ok::<_, CannotMeasure>((middle(&times), middle(&losses)))
+        Ok::<_, CannotMeasure>((middle(times), middle(losses)))
     })?;
     let it = &mut machine.barrier;
     (it.call, it.each) = (alone.max(1.0), 0.0);
@@ -113,8 +110,8 @@ pub(super) fn wakes(pair: (usize, usize)) -> Result<Threads> {
             woken.push(answer.saturating_sub(called) as f64);
         }
         sleeper.join().unwrap_or(Ok(()))?;
-        wake.sort_by(f64::total_cmp);
-        woken.sort_by(f64::total_cmp);
-        Ok(Threads { wake: wake[TIMES / 2].max(1.0), woken: woken[TIMES / 2].max(1.0) })
+        // Not below 1, nor none.
+        let least = |samples| middle(samples).map_or(1.0, |it| it.max(1.0));
+        Ok(Threads { wake: least(wake), woken: least(woken) })
     })
 }

@@ -30,7 +30,6 @@
 
 mod seeker;
 mod stack;
-
 mod worker;
 
 use std::cell::{Cell, OnceCell};

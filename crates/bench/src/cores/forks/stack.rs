@@ -261,7 +261,7 @@ pub(super) fn private_fork(machine: &Description) -> Result<u64> {
     simulation.thread(0, "worker", move || {
         let mut owner = mine.owner(0);
         let turn = |owner: &mut Owner<'_, u32>| {
-            (0..TIMES).for_each(|task| owner.fork(task).expect("there is room"));
+            (0..TIMES).for_each(|task| owner.fork(task).expect("the stack holds so many"));
             for _ in 0..TIMES {
                 let _ = owner.join();
             }
