@@ -164,9 +164,12 @@ fn ctrl_c_while_a_file_is_written_leaves_the_old_one() {
 #[test]
 fn a_pipe_that_nobody_reads_ends_every_format_quietly() {
     let tree = grown();
-    for format in ["text", "json", "ndjson", "csv", "ncdu", "snapshot", "html"] {
+    let formats = ["text", "json", "ndjson", "csv", "ncdu", "snapshot", "html"];
+    let documents = formats.map(|format| ["-a", "--format", format]);
+    for arguments in documents.into_iter().chain([["-a", "--report", "summary,duplicates"]]) {
         let mut child = Command::new(POACH)
-            .args(["scan", "-a", "--format", format])
+            .arg("scan")
+            .args(arguments)
             .arg(tree.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -174,7 +177,7 @@ fn a_pipe_that_nobody_reads_ends_every_format_quietly() {
             .expect("the program starts");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{format}");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{arguments:?}");
     }
 }
 

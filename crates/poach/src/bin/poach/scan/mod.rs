@@ -146,6 +146,7 @@ fn survey(
     } else {
         let mut text = Text::new(look(arguments, target));
         let mut made = Ok(Ok(Made::default()));
+        let mut unread = false;
         target.write(|mut out| {
             let mut failed = None;
             made = run.during(paths, |control| {
@@ -161,9 +162,14 @@ fn survey(
                     }
                 })
             });
+            unread = failed.is_some();
             failed.map_or(Ok(()), Err)
         })?;
-        made?
+        // A pipe that nobody reads on ends the reports without a word, as it ends every document.
+        made?.map(|mut made| {
+            made.interrupted &= !unread;
+            made
+        })
     };
     Ok(made.map(|made| {
         complain_of(&made.errors);
