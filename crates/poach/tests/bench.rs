@@ -81,6 +81,13 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
     assert!(bench(&arguments).status.success());
     assert_eq!(before["rows"], read()["rows"], "the second run measured nothing anew");
 
+    std::fs::remove_file(path.join("index.html")).unwrap();
+    let samples = std::fs::read(path.join("samples.json")).unwrap();
+    let redrawn = bench(&["--redraw", path.to_str().unwrap()]);
+    assert!(redrawn.status.success(), "{}", error(&redrawn));
+    assert_eq!(std::fs::read_to_string(path.join("index.html")).unwrap(), page);
+    assert_eq!(std::fs::read(path.join("samples.json")).unwrap(), samples);
+
     let other = bench(&["fork-join", "--workload", "queens", "--out", path.to_str().unwrap()]);
     assert_eq!(other.status.code(), Some(2));
     assert!(error(&other).contains("cannot be taken up"), "{}", error(&other));
@@ -227,6 +234,8 @@ fn what_there_is_not() {
             "`queens` is not in the figure `fence-1`",
         ),
         (&["--figure", "fence-1", "--system", "rayon"], "it has the, unfenced-the"),
+        (&["--redraw", "no-such-run"], "--redraw: could not read no-such-run/samples.json"),
+        (&["fork-join", "--redraw", "no-such-run"], "--redraw"),
     ] {
         let output = bench(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

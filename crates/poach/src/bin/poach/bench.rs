@@ -40,6 +40,7 @@ const STACK: usize = 256 << 20;
   poach bench fork-join --workload fib --peer 'lace=./lace-fib {workers}'
   poach bench --figure fence-10 --runs bench/runs  a figure of a paper, and its samples kept
   poach bench --figure all --quick --out here   every figure of the papers, in minutes
+  poach bench --redraw here                     the page of those samples, as this version draws it
   poach bench simulate --workload fib,heat --workers 1,2,64,1024 --topology 8:40,8:120
 
 Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short, 2 for usage.")]
@@ -79,6 +80,9 @@ pub(crate) struct Arguments {
     /// As `--out`, in a directory below this one that is named by date and machine.
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     runs: Option<PathBuf>,
+    /// Measure nothing: draw the figures and the page of the samples in this directory anew.
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    redraw: Option<PathBuf>,
     /// This processor's profile, that `poach measure all` wrote: adds the systems with its bound.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
@@ -300,6 +304,11 @@ struct Run {
 
 /// Everything that can be wrong with the arguments shows here.
 fn prepare(arguments: &Arguments) -> Result<Prepared> {
+    if let Some(directory) = &arguments.redraw {
+        let document = Document::load(&directory.join(SAMPLES)).context("--redraw")?;
+        figure::write(&document, directory).context("--redraw")?;
+        return Ok(Prepared::Listing(format!("The figures are in {}\n", directory.display())));
+    }
     if arguments.figure == ["list"] {
         ensure!(!arguments.json, "--figure list says which figures there are, and no JSON");
         let lines = figure::FIGURES
