@@ -341,4 +341,74 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(|| gate.sleep(None, looks))).is_err());
         assert_eq!(next.rung.load(Ordering::Relaxed), 1);
     }
+
+    #[test]
+    fn a_gate_is_plain_where_the_barrier_is_and_nobody_sleeps() {
+        let plain = Asymmetric::<Machine>::new().in_force() == InForce::ProcessWide;
+        let gate = Gate::<Machine>::new(false);
+        assert_eq!(gate.is_plain(), plain);
+        assert!(!Gate::<Machine>::new(true).is_plain());
+        // An entry is taken away once, by who wakes it or by who leaves.
+        let (_, waker) = bell(false);
+        let [woken, leaves] = [(); 2].map(|()| gate.enter(&waker));
+        assert!(!gate.is_plain());
+        gate.wake(1);
+        assert!(gate.leave(&woken) && !gate.is_plain());
+        assert!(!gate.leave(&leaves) && gate.leave(&leaves));
+        assert_eq!(gate.is_plain(), plain);
+        assert_eq!(gate.word.load(Ordering::Relaxed) / ONE, 0);
+    }
+
+    #[test]
+    fn a_sleeper_that_has_looked_keeps_its_wake_up() {
+        let gate = Gate::<Machine>::new(false);
+        let (next, waker) = bell(false);
+        let mut looks = 0;
+        let found = gate.sleep(None, || {
+            looks += 1;
+            if looks == 1 {
+                // Behind this sleeper, which is the one that is woken.
+                let _entry = gate.enter(&waker);
+                gate.wake(1);
+                return None;
+            }
+            Some(looks)
+        });
+        assert_eq!((found, next.rung.load(Ordering::Relaxed)), (Some(2), 0));
+    }
+
+    /// Comes and goes at a gate, when it is woken and when it is dropped.
+    struct Uses(Arc<Gate<Machine>>);
+
+    impl Uses {
+        fn gate(&self) {
+            let entry = self.0.enter(Waker::noop());
+            assert!(!self.0.leave(&entry));
+        }
+    }
+
+    impl Wake for Uses {
+        fn wake(self: Arc<Self>) {
+            self.gate();
+        }
+    }
+
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            self.gate();
+        }
+    }
+
+    #[test]
+    fn a_waker_may_use_the_gate() {
+        let gate = Arc::new(Gate::<Machine>::new(false));
+        for wakes in [true, false] {
+            let entry = gate.enter(&Waker::from(Arc::new(Uses(Arc::clone(&gate)))));
+            if wakes {
+                gate.wake(1);
+            }
+            assert_eq!(gate.leave(&entry), wakes);
+        }
+        assert_eq!(Arc::strong_count(&gate), 1);
+    }
 }

@@ -291,8 +291,12 @@ impl<R, M: Memory> Entries<R, M> {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
+    use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+    use poach_memory::{Cell, Machine};
+
     use super::*;
-    use poach_memory::Machine;
 
     #[test]
     fn finds_every_entry_by_its_number() {
@@ -303,6 +307,7 @@ mod tests {
         }
         assert!((0..1000).all(|index| registry.get(index) == Some(&(index * 3))));
         assert_eq!(registry.get(1000), None);
+        assert_eq!((registry.get(MOST - 1), registry.get(MOST)), (None, None));
         assert_eq!(registry.get(usize::MAX), None);
         assert_eq!(registry.iter().count(), 1000);
     }
@@ -331,5 +336,68 @@ mod tests {
         assert!(!entries.is_held(0));
         assert_eq!((claim(), claim()), (Some(0), Some(2)));
         assert_eq!(entries.len(), 3);
+    }
+
+    #[test]
+    fn each_claim_and_each_release_is_a_change() {
+        let entries = Entries::<usize, Machine>::new();
+        let mut seen = vec![entries.changes()];
+        for _ in 0..2 {
+            assert!(entries.claim(1, Some).is_some());
+            seen.push(entries.changes());
+            entries.release(0);
+            seen.push(entries.changes());
+        }
+        assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
+    }
+
+    /// A place that the model tells a race of.
+    type Place = <Simulated as Memory>::Cell<u32>;
+
+    /// Under C11 no two threads use a place but one after the other.
+    fn has_no_race(model: impl Fn(&mut Threads)) {
+        let report = explore(&Config::c11(), &model);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+    }
+
+    #[test]
+    fn who_finds_an_entry_finds_what_is_in_it() {
+        has_no_race(|threads| {
+            let registry = Rc::new(Registry::<Place, Simulated>::new());
+            let [pushes, gets] = [(); 2].map(|()| Rc::clone(&registry));
+            threads.spawn("pushes", move || {
+                let made = pushes.push(MOST, |_| {
+                    let place = Place::new(0);
+                    place.with_mut(|_| ());
+                    Some(place)
+                });
+                assert!(made.is_some());
+            });
+            threads.spawn("gets", move || {
+                if let Some(place) = gets.get(0) {
+                    place.with(|_| ());
+                }
+            });
+            threads.finally(move || drop(registry));
+        });
+    }
+
+    #[test]
+    fn who_claims_an_entry_comes_after_its_last_holder() {
+        has_no_race(|threads| {
+            let entries = Rc::new(Entries::<Place, Simulated>::new());
+            let [goes, comes] = [(); 2].map(|()| Rc::clone(&entries));
+            assert!(entries.claim(1, |_| Some(Place::new(0))).is_some());
+            threads.spawn("goes", move || {
+                goes.get(0).expect("it holds it").with_mut(|_| ());
+                goes.release(0);
+            });
+            threads.spawn("comes", move || {
+                if let Some((_, place)) = comes.claim(1, |_| None) {
+                    place.with_mut(|_| ());
+                }
+            });
+            threads.finally(move || drop(entries));
+        });
     }
 }

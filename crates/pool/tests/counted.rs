@@ -7,6 +7,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use poach_memory::Machine;
+#[cfg(not(miri))] // As `most`.
+use poach_pool::NoHandle;
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
@@ -110,4 +112,165 @@ fn a_pool_is_closed_with_its_last_consumer() {
     a_pool_is_open_while_it_has_a_consumer(ConcBag::<u64>::new(4).expect("memory"));
     a_pool_is_open_while_it_has_a_consumer(WsMsq::<u64, Machine>::new().expect("memory"));
     a_pool_is_open_while_it_has_a_consumer(WsLifo::<u64, Machine>::new().expect("memory"));
+}
+
+/// A thief takes a chunk's last task: the chunk is the thief's to fill.
+#[test]
+fn a_chunk_whose_last_task_is_stolen_is_filled_again() {
+    let pools = Arc::new(Salsa::<u64>::new(1).expect("memory"));
+    let mut producer = pools.producer().expect("memory");
+    let _owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    put(&mut producer, 1);
+    assert_eq!(thief.steal(0), Some(0));
+    // Three for the theft, as above, and two for the end of the chunk.
+    assert_eq!(thief.exchanges(), 5);
+    assert!(producer.produce_force(1, 1).is_ok());
+    assert_eq!(chunks(&pools), 1);
+}
+
+/// A thief goes on in the chunk that it has stolen, to its end.
+#[test]
+fn a_chunk_that_a_thief_has_emptied_is_filled_again() {
+    let pools = Arc::new(Salsa::<u64>::new(2).expect("memory"));
+    let mut producer = pools.producer().expect("memory");
+    let _owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    put(&mut producer, 2);
+    assert_eq!((thief.steal(0), thief.consume()), (Some(0), Some(1)));
+    assert!(producer.produce_force(1, 2).is_ok());
+    assert_eq!(chunks(&pools), 1);
+}
+
+/// A consumer goes in the middle of a chunk, and another takes the rest.
+#[test]
+fn a_chunk_that_its_owner_has_left_is_filled_again() {
+    let pools = Arc::new(Salsa::<u64>::new(2).expect("memory"));
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    put(&mut producer, 2);
+    assert_eq!(owner.consume(), Some(0));
+    drop(owner);
+    assert_eq!(thief.steal(0), Some(1));
+    assert!(producer.produce_force(1, 2).is_ok());
+    assert_eq!(chunks(&pools), 1);
+}
+
+/// A consumer finds that the chunk it was working on is another's, and that there is no other.
+#[test]
+fn a_chunk_that_its_owner_has_lost_is_filled_again() {
+    let pools = Arc::new(Salsa::<u64>::new(3).expect("memory"));
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    put(&mut producer, 3);
+    assert_eq!((owner.consume(), thief.steal(0), thief.consume()), (Some(0), Some(1), Some(2)));
+    assert_eq!(owner.consume(), None);
+    // With the end of the next the first comes back too.
+    assert!((3..6).all(|task| producer.produce_force(1, task).is_ok()));
+    assert!(std::iter::from_fn(|| thief.consume()).eq(3..6));
+    assert!((0..6).all(|task| producer.produce_force(1, task).is_ok()));
+    assert_eq!(chunks(&pools), 2);
+}
+
+/// A producer goes in the middle of a chunk, and the next, which has its number, puts one more task.
+fn two_producers<P: Mechanism<u64>>(pools: P) -> Arc<P> {
+    let pools = Arc::new(pools);
+    let mut first = pools.producer().expect("memory");
+    let number = first.number();
+    put(&mut first, 1);
+    drop(first);
+    let mut next = pools.producer().expect("memory");
+    assert_eq!(next.number(), number, "{pools:?}");
+    put(&mut next, 1);
+    pools
+}
+
+#[test]
+fn the_next_producer_goes_on_where_the_last_has_gone() {
+    assert_eq!(chunks(&two_producers(Salsa::<u64>::new(2).expect("memory"))), 1);
+    assert_eq!(chunks(&two_producers(SalsaCas::<u64>::new(2).expect("memory"))), 1);
+    two_producers(ConcBag::<u64>::new(2).expect("memory"));
+    two_producers(WsMsq::<u64, Machine>::new().expect("memory"));
+    two_producers(WsLifo::<u64, Machine>::new().expect("memory"));
+}
+
+/// The last pool is left with a task in it. Another consumer takes that, and looks there once.
+fn a_pool_is_open_while_it_has_a_task<P: Mechanism<u64>>(pools: P) {
+    let pools = Arc::new(pools);
+    let mut first = pools.consumer().expect("memory");
+    let second = pools.consumer().expect("memory");
+    let mut producer = pools.producer().expect("memory");
+    assert!(producer.produce_force(1, 0).is_ok());
+    drop(second);
+    assert!(!first.is_empty(1));
+    assert_eq!(pools.pools(), 2, "{pools:?}");
+    assert_eq!(first.steal(1), Some(0));
+    assert!(first.is_empty(1));
+    assert_eq!(pools.pools(), 1, "{pools:?}");
+}
+
+#[test]
+fn a_pool_is_closed_by_who_finds_it_left_and_empty() {
+    a_pool_is_open_while_it_has_a_task(Salsa::<u64>::new(1).expect("memory"));
+    a_pool_is_open_while_it_has_a_task(SalsaCas::<u64>::new(1).expect("memory"));
+    a_pool_is_open_while_it_has_a_task(WsMsq::<u64, Machine>::new().expect("memory"));
+    a_pool_is_open_while_it_has_a_task(WsLifo::<u64, Machine>::new().expect("memory"));
+}
+
+#[test]
+fn a_list_is_closed_by_who_finds_it_left_and_empty() {
+    let bag = Arc::new(ConcBag::<u64>::new(1).expect("memory"));
+    let mut consumer = bag.consumer().expect("memory");
+    let _first = bag.producer().expect("memory");
+    let mut second = bag.producer().expect("memory");
+    put(&mut second, 1);
+    drop(second);
+    assert!(!consumer.is_empty(0));
+    assert!(format!("{bag:?}").contains("lists: 2"), "{bag:?}");
+    assert_eq!(consumer.consume(), Some(0));
+    assert!(consumer.is_empty(0));
+    assert!(format!("{bag:?}").contains("lists: 1"), "{bag:?}");
+}
+
+/// Claims handles up to the first that cannot be had: how many, and why.
+#[cfg(not(miri))] // Each claim looks at all entries: hours by an interpreter.
+fn most<H>(claim: impl Fn() -> Result<H, NoHandle>) -> (usize, NoHandle) {
+    let mut held = Vec::new();
+    loop {
+        match claim() {
+            Ok(handle) => held.push(handle),
+            Err(error) => return (held.len(), error),
+        }
+    }
+}
+
+#[cfg(not(miri))] // As `most`.
+fn are_limited<P: Mechanism<u64>>(pools: P, producers: usize) {
+    let pools = Arc::new(pools);
+    let limit = producers;
+    assert_eq!(most(|| pools.producer()), (limit, NoHandle::TooMany { limit }), "{pools:?}");
+    let limit = 1024;
+    assert_eq!(most(|| pools.consumer()), (limit, NoHandle::TooMany { limit }), "{pools:?}");
+    // All have gone.
+    assert!(pools.producer().is_ok() && pools.consumer().is_ok());
+}
+
+#[cfg(not(miri))] // As `most`.
+#[test]
+fn a_handle_too_many_of_salsa_is_refused_as_such() {
+    are_limited(Salsa::<u64>::new(4).expect("memory"), 4096);
+}
+
+#[cfg(not(miri))] // As `most`.
+#[test]
+fn a_handle_too_many_of_a_bag_is_refused_as_such() {
+    are_limited(ConcBag::<u64>::new(4).expect("memory"), 1024);
+}
+
+#[cfg(not(miri))] // As `most`.
+#[test]
+fn a_handle_too_many_of_a_shared_queue_is_refused_as_such() {
+    are_limited(WsLifo::<u64, Machine>::new().expect("memory"), 1024);
 }

@@ -226,6 +226,10 @@ fn handles_say_what_they_are_and_no_more() {
     assert_eq!(text, expected);
     assert_eq!(format!("{:?}", PutError::Full("secret")), "Full(..)");
     assert!(PutError::Closed(1).to_string().contains("closed"));
+    let builder = TaskPool::<u8>::builder();
+    assert!(format!("{builder:?}").contains("balancing: true"), "{builder:?}");
+    let builder = builder.balancing(false);
+    assert!(format!("{builder:?}").contains("balancing: false"), "{builder:?}");
 }
 
 #[test]

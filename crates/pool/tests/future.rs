@@ -40,6 +40,8 @@ fn a_put_wakes_one_that_waits() {
     let woken = || (woken_first.0.load(Ordering::Relaxed), woken_second.0.load(Ordering::Relaxed));
     assert_eq!(woken(), (1, 0));
     assert_eq!(first.as_mut().poll(&mut Context::from_waker(&first_waker)), Poll::Ready(Ok(1)));
+    // It has what it was woken for.
+    assert_eq!(woken(), (1, 0));
     pool.close();
     assert_eq!(woken(), (1, 1));
     assert_eq!(
@@ -139,6 +141,23 @@ fn room_wakes_a_put_that_waits_and_one_that_is_dropped_wakes_another() {
     pool.close();
     let late = pin!(first.put_async(4)).poll(&mut Context::from_waker(&first_waker));
     assert!(matches!(late, Poll::Ready(Err(PutError::Closed(4)))));
+}
+
+#[test]
+fn a_put_that_was_woken_for_room_and_has_it_wakes_no_other() {
+    let pool = TaskPool::builder().capacity(1).build().unwrap();
+    let mut producers = [(); 3].map(|()| pool.producer().unwrap());
+    let mut consumer = pool.consumer().unwrap();
+    let [first, second, third] = &mut producers;
+    first.put(1).unwrap();
+    let ((woken_second, second_waker), (woken_third, third_waker)) = (counted(), counted());
+    let (mut second, mut third) = (pin!(second.put_async(2)), pin!(third.put_async(3)));
+    assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
+    assert!(third.as_mut().poll(&mut Context::from_waker(&third_waker)).is_pending());
+    assert_eq!(consumer.get(), Ok(1));
+    assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_ready());
+    let woken = [woken_second, woken_third].map(|count| count.0.load(Ordering::Relaxed));
+    assert_eq!(woken, [1, 0]);
 }
 
 /// Panics each time that it is woken.

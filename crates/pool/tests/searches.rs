@@ -189,6 +189,21 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
     ask(WsLifo::<u64, Stopping>::new);
 }
 
+/// A hundred chunks are filled and emptied, and none is put after them.
+#[test]
+fn an_empty_get_looks_at_no_chunk_that_is_gone() {
+    let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));
+    let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+    let mut producer = pools.producer().expect("memory");
+    assert!(producer.produce_force(0, 0).is_ok());
+    assert_eq!(taker.get(), Some(0));
+    let before = cost(&mut taker);
+    assert!((0..100).all(|task| producer.produce_force(0, task).is_ok()));
+    assert!(std::iter::from_fn(|| taker.get()).eq(0..100));
+    let after = cost(&mut taker);
+    assert!(after < before + 100, "{before} accesses, and then {after}");
+}
+
 /// An empty get of the first of so many consumers that are all there: what each more costs.
 fn cost_of_one_more<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> [u64; 2] {
     [50, 100].map(|count| {

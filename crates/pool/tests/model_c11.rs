@@ -1,0 +1,334 @@
+//! The five pools under the memory model of C11: what a thread must have seen of those before it, where the order of steps alone would
+//! show nothing.
+//!
+//! Most searches have no preemption, or one: the threads run one after the other, and each load may read what is not the latest.
+
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
+use poach_explore::{Config, Kind, Simulated, Strategy, Threads, Verdict, explore, fail};
+use poach_memory::{Asymmetric, Full};
+use poach_pool::bag::ConcBag;
+use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use poach_pool::ms_queue::WsMsq;
+use poach_pool::policy::{Policy, Taker};
+use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::stack::WsLifo;
+
+/// So many executions take less than a second.
+const MOST: u64 = 4_000;
+
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
+    let strategy =
+        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
+    let config = Config { strategy, shorten: 0, max_executions: MOST, ..Config::c11() };
+    let report = explore(&config, &model);
+    println!(
+        "{name}: {:?}, {} executions, {:?}",
+        report.verdict, report.executions, report.elapsed
+    );
+    assert!(
+        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
+        "{name}: {:?}",
+        report.verdict
+    );
+}
+
+/// Salsa's chunks of so many tasks; the other pools.
+fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
+    Salsa::new(chunk)
+}
+fn fenced(chunk: usize) -> Option<Salsa<u32, Simulated, Full>> {
+    Salsa::new(chunk)
+}
+fn salsa_cas(chunk: usize) -> Option<SalsaCas<u32, Simulated>> {
+    SalsaCas::new(chunk)
+}
+fn conc_bag(chunk: usize) -> Option<ConcBag<u32, Simulated>> {
+    ConcBag::new(chunk)
+}
+fn ws_msq() -> Option<WsMsq<u32, Simulated>> {
+    WsMsq::new()
+}
+fn ws_lifo() -> Option<WsLifo<u32, Simulated>> {
+    WsLifo::new()
+}
+
+/// What threads leave to the end.
+type Kept<T> = Rc<RefCell<Vec<T>>>;
+
+/// As [`pass`], and both consumers then look whether there is more: what has gone from their pools they pass over for all that come.
+fn pass_on<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let pools = Arc::new(make().expect("memory"));
+        let mut looker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+        let consumers = [(); 2].map(|()| pools.consumer().expect("memory"));
+        let [mut zero, mut one, mut two] = [(); 3].map(|()| pools.producer().expect("memory"));
+        assert!(two.produce_force(2, 1).is_ok());
+        let (lookers, others) = (Kept::default(), Kept::default());
+        let keep = Rc::clone(&lookers);
+        threads.spawn("looker", move || {
+            if looker.check_empty() {
+                fail(Kind::FalseEmpty, "the pool is said to be empty, and never was");
+            }
+            keep.borrow_mut().push(looker);
+        });
+        let [mut second, mut first] = consumers;
+        let keep = Rc::clone(&others);
+        threads.spawn("first", move || {
+            assert!(one.produce_force(1, 2).is_ok());
+            for _ in 0..2 {
+                first.consume();
+            }
+            keep.borrow_mut().push((first, one));
+        });
+        let keep = Rc::clone(&others);
+        threads.spawn("second", move || {
+            assert!(zero.produce_force(0, 3).is_ok());
+            for _ in 0..2 {
+                second.consume();
+            }
+            keep.borrow_mut().push((second, zero));
+        });
+        threads.finally(move || drop((pools, two, lookers, others)));
+    }
+}
+
+#[test]
+fn salsa_is_not_said_to_be_empty() {
+    clean("salsa", 0, pass(|| salsa(4), ENOUGH));
+}
+
+#[test]
+fn what_has_gone_from_salsa_is_passed_over() {
+    clean("salsa", 0, pass_on(|| salsa(4)));
+}
+
+#[test]
+fn salsa_cas_is_not_said_to_be_empty() {
+    clean("salsa-cas", 0, pass(|| salsa_cas(4), ENOUGH));
+}
+
+#[test]
+fn what_has_gone_from_salsa_cas_is_passed_over() {
+    clean("salsa-cas", 0, pass_on(|| salsa_cas(4)));
+}
+
+// Of chunks of one each take ends a chunk, and its term.
+
+#[test]
+fn chunks_of_one_are_not_said_to_be_empty() {
+    clean("salsa", 0, pass(|| salsa(1), ENOUGH));
+}
+
+#[test]
+fn chunks_of_one_that_have_gone_are_passed_over() {
+    clean("salsa", 0, pass_on(|| salsa(1)));
+}
+
+#[test]
+fn chunks_of_one_of_salsa_cas_are_not_said_to_be_empty() {
+    clean("salsa-cas", 0, pass(|| salsa_cas(1), ENOUGH));
+}
+
+#[test]
+fn chunks_of_one_of_salsa_cas_that_have_gone_are_passed_over() {
+    clean("salsa-cas", 0, pass_on(|| salsa_cas(1)));
+}
+
+// Each look at a rival's pool begins with a full fence. So the looker must be stopped where the others come in between: twice.
+
+#[test]
+fn a_bag_is_not_said_to_be_empty() {
+    // A bag's consumers find all tasks: those of `pass_on` would take the last.
+    clean("conc-bag", 2, pass(|| conc_bag(2), ENOUGH));
+    clean("conc-bag, chunks of one", 2, pass(|| conc_bag(1), ENOUGH));
+}
+
+#[test]
+fn ws_msq_is_not_said_to_be_empty() {
+    clean("ws-msq", 2, pass(ws_msq, ENOUGH));
+}
+
+#[test]
+fn ws_lifo_is_not_said_to_be_empty() {
+    clean("ws-lifo", 2, pass(ws_lifo, ENOUGH));
+}
+
+/// In chunks that are not used up: one that begins another life may look for a moment as if it had a task.
+#[test]
+fn a_theft_is_heard_of() {
+    clean("salsa", 1, announcements(|| salsa(4)));
+}
+
+/// A mechanism of which a looker hears no announcement.
+#[derive(Debug)]
+struct Deaf<P>(Arc<P>);
+
+impl<P: Mechanism<u32>> Mechanism<u32> for Deaf<P> {
+    type Producer = P::Producer;
+    type Consumer = P::Consumer;
+
+    fn producer(self: &Arc<Self>) -> Result<P::Producer, NoHandle> {
+        self.0.producer()
+    }
+    fn consumer(self: &Arc<Self>) -> Result<P::Consumer, NoHandle> {
+        self.0.consumer()
+    }
+    fn pools(&self) -> usize {
+        self.0.pools()
+    }
+    fn is_held(&self, pool: usize) -> bool {
+        self.0.is_held(pool)
+    }
+    fn changes(&self) -> u64 {
+        self.0.changes()
+    }
+    fn announced(&self, _: usize) -> u64 {
+        0
+    }
+}
+
+/// What must fail: without the announcements each of the scenes shows an empty pool, even though no thread is preempted.
+#[test]
+fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
+    let strategy = Strategy::Exhaustive { preemptions: Some(0), reduce: true, prune: true };
+    let config = Config { strategy, shorten: 0, ..Config::c11() };
+    let make = || Some(Deaf(Arc::new(salsa(4)?)));
+    for report in [explore(&config, &pass(make, ENOUGH)), explore(&config, &pass_on(make))] {
+        assert!(matches!(report.verdict, Verdict::Violation(_)), "{:?}", report.verdict);
+    }
+}
+
+/// Who moves beside a producer and the owner.
+#[derive(Clone, Copy)]
+enum Beside {
+    Nobody,
+    /// Another producer, which puts one more.
+    Producer,
+    /// A thief, which takes and goes on.
+    Thief,
+}
+
+/// The owner has taken the first task of a pool. A producer puts the next, and the owner takes. In the end each task was taken once.
+fn fed<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+    beside: Beside,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| {
+        let pools = Arc::new(make().expect("memory"));
+        let [mut first, mut second] = [(); 2].map(|()| pools.producer().expect("memory"));
+        let [mut owner, mut thief] = [(); 2].map(|()| pools.consumer().expect("memory"));
+        let (consumers, fed, taken) = (Kept::default(), Kept::default(), Kept::default());
+        assert!(first.produce_force(0, 1).is_ok());
+        taken.borrow_mut().extend(owner.consume());
+        let keep = Rc::clone(&fed);
+        threads.spawn("producer", move || {
+            assert!(first.produce_force(0, 2).is_ok());
+            keep.borrow_mut().push(first);
+        });
+        let (keep, own) = (Rc::clone(&consumers), Rc::clone(&taken));
+        threads.spawn("owner", move || {
+            let task = owner.consume();
+            own.borrow_mut().extend(task);
+            keep.borrow_mut().push(owner);
+        });
+        let mut most = 2;
+        match beside {
+            Beside::Nobody => {
+                fed.borrow_mut().push(second);
+                consumers.borrow_mut().push(thief);
+            }
+            Beside::Producer => {
+                most = 3;
+                consumers.borrow_mut().push(thief);
+                let keep = Rc::clone(&fed);
+                threads.spawn("another", move || {
+                    assert!(second.produce_force(0, 3).is_ok());
+                    keep.borrow_mut().push(second);
+                });
+            }
+            Beside::Thief => {
+                fed.borrow_mut().push(second);
+                let (keep, own) = (Rc::clone(&consumers), Rc::clone(&taken));
+                threads.spawn("thief", move || {
+                    let task = thief.steal(0);
+                    own.borrow_mut().extend(task);
+                    let task = thief.consume();
+                    own.borrow_mut().extend(task);
+                    keep.borrow_mut().push(thief);
+                });
+            }
+        }
+        threads.finally(move || {
+            let mut taken = taken.borrow_mut();
+            for consumer in consumers.borrow_mut().iter_mut() {
+                for from in 0..2 {
+                    taken.extend(std::iter::from_fn(|| consumer.steal(from)));
+                }
+                taken.extend(std::iter::from_fn(|| consumer.consume()));
+            }
+            taken.sort_unstable();
+            if !taken.iter().copied().eq(1..=most) {
+                fail(Kind::Lost, format!("of 1 to {most} were taken {taken:?}"));
+            }
+            drop((pools, fed));
+        });
+    }
+}
+
+/// Each with one preemption.
+fn is_seen_by_who_takes_it<P: Mechanism<u32> + 'static>(name: &str, make: impl Fn() -> Option<P>)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    for beside in [Beside::Nobody, Beside::Producer, Beside::Thief] {
+        clean(name, 1, fed(&make, beside));
+    }
+}
+
+#[test]
+fn a_task_of_salsa_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("salsa", || salsa(3));
+}
+
+#[test]
+fn a_task_in_a_chunk_of_one_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("salsa", || salsa(1));
+}
+
+#[test]
+fn a_task_behind_full_fences_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("salsa with full fences", || fenced(2));
+}
+
+#[test]
+fn a_task_of_salsa_cas_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("salsa-cas", || salsa_cas(3));
+}
+
+#[test]
+fn a_task_in_a_chunk_of_one_of_salsa_cas_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("salsa-cas", || salsa_cas(1));
+}
+
+#[test]
+fn a_task_of_the_rivals_is_seen_by_who_takes_it() {
+    is_seen_by_who_takes_it("conc-bag", || conc_bag(1));
+    is_seen_by_who_takes_it("ws-msq", ws_msq);
+    is_seen_by_who_takes_it("ws-lifo", ws_lifo);
+}
