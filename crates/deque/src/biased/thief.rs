@@ -65,7 +65,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     fn none_above<R>(&self, head: u64) -> Steal<R> {
         // Acquire: as in `move_top`.
         let open = self.shared.thieves.open.load(Ordering::Acquire);
-        if opened(head, open) == 0 { Steal::Empty } else { Steal::Retry }
+        // The first says the same as the second where thieves have taken all that was open, and an idle thief asks again and again there.
+        if open == head || opened(head, open) == 0 { Steal::Empty } else { Steal::Retry }
     }
 
     /// As [`claim`](Thief::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want

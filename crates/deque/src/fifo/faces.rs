@@ -82,6 +82,15 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
+    /// How many of `count` tasks there are free slots for in the ring as it is.
+    #[inline]
+    pub(crate) fn room(&self, count: usize) -> usize {
+        if self.private().buffer.has_several(self.tail(), count as u64) {
+            return count;
+        }
+        count.min(self.free())
+    }
+
     /// Free slots in the ring as it is.
     pub(crate) fn free(&self) -> usize {
         self.finish_taken();

@@ -1,8 +1,8 @@
 //! The owner's end of a ring.
 
 use core::cell::Cell as Private;
-use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
+use core::slice;
 
 use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, Word};
 
@@ -335,21 +335,20 @@ impl<T, M: Memory> Buffer<T, M> {
                 self.reserve(rings, tail)?;
             }
             let free = self.limit.get().wrapping_sub(tail).min(end.wrapping_sub(tail));
-            let stop = tail.wrapping_add(free);
-            // No other code runs in the loop: these stay as they are.
+            // No other code runs meanwhile: these stay as they are.
             let (heads, mask) = (self.heads.get(), self.mask.get());
-            while tail != stop {
-                let Some(task) = tasks.next() else { return Ok(tail) };
-                // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
-                let slot = unsafe { heads.add((tail & mask) as usize) };
-                // SAFETY: the current ring lives as long as its `Rings`, and its cells are shared.
-                let slot = unsafe { &*slot };
-                slot.with_mut(|slot| {
-                    // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and nobody can
-                    // claim it before the owner stores a tail above it.
-                    unsafe { slot.write(MaybeUninit::new(task)) };
-                });
-                tail = tail.wrapping_add(1);
+            let first = tail & mask;
+            let count = free.min(mask + 1 - first) as usize;
+            // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
+            let slots = unsafe { heads.add(first as usize) };
+            // SAFETY: there are `mask + 1` slots, so `count` from `first` on. The current ring lives as long as its `Rings`, and its cells
+            // are shared.
+            let slots = unsafe { slice::from_raw_parts(slots, count) };
+            // SAFETY: the indices from `tail` on are below `limit`: nobody reads the slots any more ("Slot reuse"), and nobody can claim them
+            // before the owner stores a tail above them.
+            match unsafe { tasks.move_to::<M>(slots) } {
+                0 => return Ok(tail),
+                moved => tail = tail.wrapping_add(moved as u64),
             }
         }
         Ok(tail)

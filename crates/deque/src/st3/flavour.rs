@@ -185,14 +185,18 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none.
-            // Out of line: inlined, the answer of an attempt in vain was put together in one place and copied to another.
-            #[inline(never)]
+            // Inlined, as the original is, all but the steal itself, whose answer comes in two registers: an answer that came in memory, of which an
+            // attempt in vain writes two bytes, would be read again by words, which have to wait for the bytes.
+            #[inline]
             pub fn steal<C>(&self, dest: &Worker<T>, mut count_fn: C) -> Result<usize, StealError>
             where
                 C: FnMut(usize) -> usize,
             {
                 self.look()?;
-                self.steal_some(dest, |count| count_fn(count).min(dest.spare_capacity()))
+                match self.steal_some(dest, |count| dest.queue.room(count_fn(count))) {
+                    (None, count) => Ok(count),
+                    (Some(error), _) => Err(error),
+                }
             }
 
             /// As [`steal`](Stealer::steal), but the youngest of those tasks is returned, with the number of the others, which are
@@ -212,7 +216,8 @@ macro_rules! flavour {
             {
                 self.look()?;
                 self.steal_some_and_pop(dest, |count| {
-                    count_fn(count).min(dest.spare_capacity() + 1)
+                    let wanted = count_fn(count);
+                    wanted.min(dest.queue.room(wanted.saturating_sub(1)) + 1)
                 })
             }
 
@@ -230,11 +235,15 @@ macro_rules! flavour {
                 &self,
                 dest: &Worker<T>,
                 want: impl FnOnce(usize) -> usize,
-            ) -> Result<usize, StealError> {
-                let mut claimed = claim(&self.thief, want)?;
-                let count = claimed.size_hint().0;
-                dest.queue.push_all(count, &mut claimed);
-                Ok(count)
+            ) -> (Option<StealError>, usize) {
+                match claim(&self.thief, want) {
+                    Ok(mut claimed) => {
+                        let count = claimed.size_hint().0;
+                        dest.queue.push_all(count, &mut claimed);
+                        (None, count)
+                    }
+                    Err(error) => (Some(error), 0),
+                }
             }
 
             #[inline(never)]
