@@ -5,58 +5,31 @@
 
 #![forbid(unsafe_code)]
 
+mod scenes;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
-use poach_explore::{Config, Kind, Simulated, Strategy, Threads, Verdict, explore, fail};
-use poach_memory::{Asymmetric, Full};
-use poach_pool::bag::ConcBag;
-use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use poach_pool::ms_queue::WsMsq;
+use poach_explore::{Config, Kind, Simulated, Threads, fail};
+use poach_memory::Full;
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
-use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
+use poach_pool::salsa::Salsa;
+
+use scenes::{conc_bag, must_fail, salsa, salsa_cas, unheard, within, ws_lifo, ws_msq};
 
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: MOST, ..Config::c11() };
-    let report = explore(&config, &model);
-    println!(
-        "{name}: {:?}, {} executions, {:?}",
-        report.verdict, report.executions, report.elapsed
-    );
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{name}: {:?}",
-        report.verdict
-    );
+    scenes::clean(name, &within(Config::c11(), preemptions, MOST), model);
 }
 
-/// Salsa's chunks of so many tasks; the other pools.
-fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
-    Salsa::new(chunk)
-}
 fn fenced(chunk: usize) -> Option<Salsa<u32, Simulated, Full>> {
     Salsa::new(chunk)
-}
-fn salsa_cas(chunk: usize) -> Option<SalsaCas<u32, Simulated>> {
-    SalsaCas::new(chunk)
-}
-fn conc_bag(chunk: usize) -> Option<ConcBag<u32, Simulated>> {
-    ConcBag::new(chunk)
-}
-fn ws_msq() -> Option<WsMsq<u32, Simulated>> {
-    WsMsq::new()
-}
-fn ws_lifo() -> Option<WsLifo<u32, Simulated>> {
-    WsLifo::new()
 }
 
 /// What threads leave to the end.
@@ -170,43 +143,12 @@ fn a_theft_is_heard_of() {
     clean("salsa", 1, announcements(|| salsa(4)));
 }
 
-/// A mechanism of which a looker hears no announcement.
-#[derive(Debug)]
-struct Deaf<P>(Arc<P>);
-
-impl<P: Mechanism<u32>> Mechanism<u32> for Deaf<P> {
-    type Producer = P::Producer;
-    type Consumer = P::Consumer;
-
-    fn producer(self: &Arc<Self>) -> Result<P::Producer, NoHandle> {
-        self.0.producer()
-    }
-    fn consumer(self: &Arc<Self>) -> Result<P::Consumer, NoHandle> {
-        self.0.consumer()
-    }
-    fn pools(&self) -> usize {
-        self.0.pools()
-    }
-    fn is_held(&self, pool: usize) -> bool {
-        self.0.is_held(pool)
-    }
-    fn changes(&self) -> u64 {
-        self.0.changes()
-    }
-    fn announced(&self, _: usize) -> u64 {
-        0
-    }
-}
-
 /// What must fail: without the announcements each of the scenes shows an empty pool, even though no thread is preempted.
 #[test]
 fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
-    let strategy = Strategy::Exhaustive { preemptions: Some(0), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, ..Config::c11() };
-    let make = || Some(Deaf(Arc::new(salsa(4)?)));
-    for report in [explore(&config, &pass(make, ENOUGH)), explore(&config, &pass_on(make))] {
-        assert!(matches!(report.verdict, Verdict::Violation(_)), "{:?}", report.verdict);
-    }
+    let config = within(Config::c11(), 0, Config::c11().max_executions);
+    must_fail("salsa unheard", &config, pass(unheard(|| salsa(4)), ENOUGH));
+    must_fail("salsa unheard", &config, pass_on(unheard(|| salsa(4))));
 }
 
 /// Who moves beside a producer and the owner.

@@ -12,109 +12,16 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
+mod scenes;
 
+use poach_explore::Config;
 use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
-use poach_memory::Asymmetric;
-use poach_pool::bag::ConcBag;
-use poach_pool::mechanism::{Mechanism, NoHandle};
-use poach_pool::ms_queue::WsMsq;
-use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
+use poach_pool::mechanism::Mechanism;
 
-/// What a looker hears of the announcements.
-trait Ear: std::fmt::Debug + Send + Sync + 'static {
-    fn hears(announced: u64) -> u64;
-}
+use scenes::{clean, conc_bag, must_fail, salsa, salsa_cas, unheard, within, ws_lifo, ws_msq};
 
-/// Nothing.
-#[derive(Debug)]
-struct Deaf;
-impl Ear for Deaf {
-    fn hears(_: u64) -> u64 {
-        0
-    }
-}
-
-/// A mechanism whose announcements are heard so.
-#[derive(Debug)]
-struct Heard<P, E>(Arc<P>, std::marker::PhantomData<E>);
-
-impl<P: Mechanism<u32>, E: Ear> Mechanism<u32> for Heard<P, E> {
-    type Producer = P::Producer;
-    type Consumer = P::Consumer;
-
-    fn producer(self: &Arc<Self>) -> Result<P::Producer, NoHandle> {
-        self.0.producer()
-    }
-    fn consumer(self: &Arc<Self>) -> Result<P::Consumer, NoHandle> {
-        self.0.consumer()
-    }
-    fn pools(&self) -> usize {
-        self.0.pools()
-    }
-    fn is_held(&self, pool: usize) -> bool {
-        self.0.is_held(pool)
-    }
-    fn changes(&self) -> u64 {
-        self.0.changes()
-    }
-    fn announced(&self, pool: usize) -> u64 {
-        E::hears(self.0.announced(pool))
-    }
-}
-
-fn heard<P: Mechanism<u32>, E: Ear>(
-    make: impl Fn() -> Option<P>,
-) -> impl Fn() -> Option<Heard<P, E>> {
-    move || Some(Heard(Arc::new(make()?), std::marker::PhantomData))
-}
-
-fn salsa() -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
-    Salsa::new(4)
-}
-fn salsa_cas() -> Option<SalsaCas<u32, Simulated>> {
-    SalsaCas::new(4)
-}
-fn conc_bag() -> Option<ConcBag<u32, Simulated>> {
-    ConcBag::new(2)
-}
-fn ws_msq() -> Option<WsMsq<u32, Simulated>> {
-    WsMsq::new()
-}
-fn ws_lifo() -> Option<WsLifo<u32, Simulated>> {
-    WsLifo::new()
-}
-
-fn within(preemptions: u32) -> Config {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    Config { strategy, shorten: 0, max_executions: 150_000, ..Config::sequential() }
-}
-
-/// No execution is wrong of those within the bound; all of them, but where there are more than 150,000.
-fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    let report = explore(&within(preemptions), &model);
-    println!(
-        "{name}: {:?}, {} executions, {:?}",
-        report.verdict, report.executions, report.elapsed
-    );
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{name}: {:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
-}
-
-fn must_fail(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    let report = explore(&within(preemptions), &model);
-    println!(
-        "{name}: {:?}, {} executions, {:?}",
-        report.verdict, report.executions, report.elapsed
-    );
-    assert!(matches!(report.verdict, Verdict::Violation(_)), "{name}: {:?}", report.verdict);
+fn bounded(preemptions: u32) -> Config {
+    within(Config::sequential(), preemptions, 150_000)
 }
 
 /// Two scenes, clean where announcements are heard and wrong where they are not. (What else must fail, a looker
@@ -124,24 +31,24 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    clean(name, 4, pass(make, ENOUGH));
-    clean(name, 3, behind(make, ENOUGH));
-    must_fail(name, 2, pass(heard::<P, Deaf>(make), ENOUGH));
+    clean(name, &bounded(4), pass(make, ENOUGH));
+    clean(name, &bounded(3), behind(make, ENOUGH));
+    must_fail(name, &bounded(2), pass(unheard(make), ENOUGH));
 }
 
 #[test]
 fn salsa_is_not_said_to_be_empty() {
-    never_empty("salsa", salsa);
+    never_empty("salsa", || salsa(4));
 }
 
 #[test]
 fn salsa_cas_is_not_said_to_be_empty() {
-    never_empty("salsa-cas", salsa_cas);
+    never_empty("salsa-cas", || salsa_cas(4));
 }
 
 #[test]
 fn a_bag_is_not_said_to_be_empty() {
-    never_empty("conc-bag", conc_bag);
+    never_empty("conc-bag", || conc_bag(2));
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     /// How many of `count` tasks there are free slots for in the ring as it is.
     #[inline]
-    pub(crate) fn room(&self, count: usize) -> usize {
+    pub(crate) fn free_up_to(&self, count: usize) -> usize {
         // Relaxed: only the owner stores it.
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
         if self.private().buffer.has_several(tail, count as u64) {

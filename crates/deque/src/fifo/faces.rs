@@ -84,7 +84,7 @@ impl<T, M: Memory> Fifo<T, M> {
 
     /// How many of `count` tasks there are free slots for in the ring as it is.
     #[inline]
-    pub(crate) fn room(&self, count: usize) -> usize {
+    pub(crate) fn free_up_to(&self, count: usize) -> usize {
         if self.private().buffer.has_several(self.tail(), count as u64) {
             return count;
         }

@@ -193,7 +193,7 @@ macro_rules! flavour {
                 C: FnMut(usize) -> usize,
             {
                 self.look()?;
-                match self.steal_some(dest, |count| dest.queue.room(count_fn(count))) {
+                match self.steal_some(dest, |count| dest.queue.free_up_to(count_fn(count))) {
                     (None, count) => Ok(count),
                     (Some(error), _) => Err(error),
                 }
@@ -217,7 +217,7 @@ macro_rules! flavour {
                 self.look()?;
                 self.steal_some_and_pop(dest, |count| {
                     let wanted = count_fn(count);
-                    wanted.min(dest.queue.room(wanted.saturating_sub(1)) + 1)
+                    wanted.min(dest.queue.free_up_to(wanted.saturating_sub(1)) + 1)
                 })
             }
 
