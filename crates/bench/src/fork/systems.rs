@@ -72,6 +72,13 @@ impl Fork for Sequential {
 #[derive(Debug)]
 pub(crate) struct Split(ThreadPool);
 
+#[cfg(test)]
+impl Split {
+    pub(crate) fn pool(&self) -> &ThreadPool {
+        &self.0
+    }
+}
+
 impl System for Split {
     const NAME: &'static str = "split";
 
