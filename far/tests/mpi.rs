@@ -158,16 +158,9 @@ fn a_scan_has_the_reports_of_poach_scan() {
     fs::hard_link(root.path().join("4/program.rs"), root.path().join("5/other.c")).unwrap();
     let path = root.path().to_str().unwrap();
     let survey = Survey::new(&Tallies::REPORTS, poach_scan::survey::Settings::default());
-    let sys = poach_scan::sys::Native::default();
-    let (scan, parts) = poach_scan::scan_with(
-        &sys,
-        &[root.path().into()],
-        &Options::default(),
-        &Control::new(),
-        &survey,
-    )
-    .unwrap();
-    let expected = survey.finish(&sys, &scan, parts).unwrap();
+    let (scan, parts) =
+        survey.scan(&[root.path().into()], &Options::default(), &Control::new()).unwrap();
+    let expected = survey.finish(&scan, parts).unwrap();
     let names = Tallies::REPORTS.map(poach_scan::survey::Report::name).join(",");
     for ranks in [1, 3] {
         let arguments = ["scan", path, "--json", "--top", "20", "--report", &names];

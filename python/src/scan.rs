@@ -12,8 +12,7 @@ use poach_scan::document::{self, ImportError};
 use poach_scan::duplicates::Made;
 use poach_scan::report::Extent;
 use poach_scan::survey::{Section, Told};
-use poach_scan::sys::Native;
-use poach_scan::{Control, Engine, Error, Failure, Options, scan_with};
+use poach_scan::{Control, Engine, Error, Failure, Options};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyList};
@@ -177,7 +176,7 @@ pub(crate) fn scan(
     let reports = options::reports(reports)?;
     let survey = options::survey(py, &reports, top, options::measure(by)?, recent)?;
     let paths = options::paths(paths)?;
-    let (sys, control) = (Native::default(), Control::new());
+    let control = Control::new();
     let mut told = Callback {
         function: progress.filter(|callback| !callback.is_none(py)),
         control: &control,
@@ -186,14 +185,14 @@ pub(crate) fn scan(
         last: None,
     };
     let work = || {
-        let (scan, parts) = scan_with(&sys, &paths, &options, &control, &survey)?;
+        let (scan, parts) = survey.scan(&paths, &options, &control)?;
         let mut sections = Vec::new();
         let mut keep = |told: Told<'_>| {
             if let Told::Section(section) = told {
                 sections.push(section.clone());
             }
         };
-        let made = survey.finish_each(&sys, &scan, parts, &control, &mut keep)?;
+        let made = survey.finish_each(&scan, parts, &control, &mut keep)?;
         Ok((scan, sections, made))
     };
     let outcome: Result<(poach_scan::Scan, Vec<Section>, Made), Error> =

@@ -36,6 +36,7 @@ pub mod document;
 pub mod duplicates;
 pub mod engine;
 mod id;
+pub mod listing;
 pub mod report;
 mod roots;
 pub mod survey;

@@ -32,7 +32,7 @@ fn find_on<S: Sys>(sys: &S, paths: &[PathBuf], settings: &Settings, threads: usi
     let (scan, parts) = scan_with(sys, paths, &options, &control, &survey).expect("threads");
     let (mut groups, mut section, mut out) = (Vec::new(), None, Vec::new());
     let mut text = Text::new(Look::default());
-    let made = survey.finish_each(sys, &scan, parts, &control, &mut |told| {
+    let made = survey.finish_each_on(sys, &scan, parts, &control, &mut |told| {
         text.write(told, &mut out).expect("a vector can be written to");
         match told {
             Told::Group(group) => groups.push(group.clone()),
@@ -130,7 +130,7 @@ fn every_engine_finds_the_same_in_the_same_order() {
         let (scan, parts) =
             scan_with(&Direct, &[tree.path().into()], &options, &Control::new(), &survey)
                 .expect("threads");
-        survey.finish(&Direct, &scan, parts).expect("threads").remove(0)
+        survey.finish_on(&Direct, &scan, parts).expect("threads").remove(0)
     });
     assert!(all[0].rows.len() > 200);
     for other in &all[1..] {
@@ -246,7 +246,8 @@ fn a_limit_is_of_groups_and_a_stop_says_so() {
         scan_with(&Direct, &[tree.path().into()], &Options::default(), &control, &survey)
             .expect("threads");
     control.stop();
-    let made = survey.finish_each(&Direct, &scan, parts, &control, &mut |_| ()).expect("threads");
+    let made =
+        survey.finish_each_on(&Direct, &scan, parts, &control, &mut |_| ()).expect("threads");
     assert!(made.interrupted);
 }
 

@@ -275,9 +275,9 @@ fn reports_on_a_finished_scan_are_those_of_its_walk() {
     let paths = [tree.path().to_owned()];
     let (scan, parts) =
         scan_with(&sys, &paths, &options(3), &control, &survey).expect("threads can be had");
-    let mut walked = survey.finish(&sys, &scan, parts).expect("threads can be had");
+    let mut walked = survey.finish_on(&sys, &scan, parts).expect("threads can be had");
     let mut collected =
-        survey.finish(&sys, &scan, survey.collect(&scan)).expect("threads can be had");
+        survey.finish_on(&sys, &scan, survey.collect(&scan)).expect("threads can be had");
     for sections in [&mut walked, &mut collected] {
         for section in sections {
             // Rows that rank alike have no order.

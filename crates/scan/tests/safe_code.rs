@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_scan::choice::Choice;
 use poach_scan::document::json;
+use poach_scan::listing::{self, Growing, Live, Row, Sums, search};
 use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
 use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
 use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
@@ -262,12 +263,48 @@ fn reports_on_a_system_that_lies() {
         let (liar, control) = (Liar::default(), Control::new());
         let (found, parts) = scan_with(&liar, &["a".into()], &options, &control, &survey).unwrap();
         let (mut text, mut out) = (Text::new(Look::default()), Vec::new());
-        let made = survey.finish_each(&liar, &found, parts, &control, &mut |told: Told<'_>| {
+        let made = survey.finish_each_on(&liar, &found, parts, &control, &mut |told: Told<'_>| {
             text.write(told, &mut out).unwrap();
         });
         assert!(!made.unwrap().interrupted && !out.is_empty());
         let path = control.path();
         assert!(path.is_empty() || path.starts_with(b"a"));
+    }
+}
+
+#[test]
+fn reports_are_told_one_by_one() {
+    let survey = Survey::new(&[Report::Extensions, Report::Summary], Settings::default());
+    let control = Control::new();
+    let (found, parts) = survey.scan(&["src".into()], &Options::default(), &control).unwrap();
+    let mut told_of = Vec::new();
+    let mut keep = |told: Told<'_>| {
+        if let Told::Section(section) = told {
+            told_of.push(section.report);
+        }
+    };
+    survey.finish_each(&found, parts, &control, &mut keep).unwrap();
+    assert_eq!(told_of, [Report::Extensions, Report::Summary]);
+}
+
+#[test]
+fn directories_of_a_walk_on_a_system_that_lies() {
+    for engine in Engine::ALL {
+        let options = Options { engine, ..Options::default() };
+        let (liar, live) = (Liar::default(), Live::default());
+        let mut growing = Growing::new(live.clone());
+        let control = Control::new();
+        scan_with(&liar, &["a".into(), "b".into()], &options, &control, &live).unwrap();
+        growing.take_in();
+        let mut rows = growing.rows(&[], Measure::Entries);
+        let sum: Sums = growing.sum(&[]);
+        for &Row { ref name, value, .. } in &rows {
+            assert!(growing.knows(&[&name[..]]) && value <= sum.entries);
+            growing.rows(&[&name[..]], Measure::Disk);
+        }
+        listing::sort(&mut rows, Order::Time, true);
+        search(&mut rows, "\u{0}");
+        assert!(rows.is_empty() && !growing.knows(&[]));
     }
 }
 

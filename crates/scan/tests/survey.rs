@@ -46,7 +46,7 @@ fn reports(root: &Path, reports: &[Report], settings: &Settings, engine: Engine)
     let options = Options { engine, threads: std::num::NonZeroUsize::new(3), ..Options::default() };
     let (scan, parts) = scan_with(&rig::Direct, &[root.into()], &options, &Control::new(), &survey)
         .expect("a scan");
-    survey.finish(&rig::Direct, &scan, parts).expect("threads")
+    survey.finish_on(&rig::Direct, &scan, parts).expect("threads")
 }
 
 fn settings() -> Settings {

@@ -5,13 +5,11 @@
 //!
 //! ```
 //! use poach_scan::survey::{Report, Settings, Survey};
-//! use poach_scan::sys::Native;
-//! use poach_scan::{Control, Options, scan_with};
+//! use poach_scan::{Control, Options};
 //!
 //! let survey = Survey::new(&[Report::LargestFiles, Report::Extensions], Settings::default());
-//! let sys = Native::default();
-//! let (scan, parts) = scan_with(&sys, &["src".into()], &Options::default(), &Control::new(), &survey)?;
-//! for section in survey.finish(&sys, &scan, parts)? {
+//! let (scan, parts) = survey.scan(&["src".into()], &Options::default(), &Control::new())?;
+//! for section in survey.finish(&scan, parts)? {
 //!     println!("{}: {} rows", section.report, section.rows.len());
 //! }
 //! # Ok::<(), poach_scan::Error>(())
@@ -24,13 +22,14 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::duplicates::{self, Candidates, Group, Made};
 use crate::report::Measure;
-use crate::sys::{Sys, path_of};
+use crate::sys::{Native, Sys, path_of};
 use crate::visit::{Seen, Visitor};
-use crate::{Control, Error, Scan};
+use crate::{Control, Error, Options, Scan, scan_with};
 
 mod ages;
 mod directories;
@@ -270,19 +269,42 @@ impl Survey {
         vec![part]
     }
 
+    /// [`scan`](crate::scan), and collects what the reports need: for [`finish`](Self::finish).
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](crate::scan).
+    pub fn scan(
+        &self,
+        paths: &[PathBuf],
+        options: &Options,
+        control: &Control,
+    ) -> Result<(Scan, Vec<Collected>), Error> {
+        scan_with(&Native::default(), paths, options, control, self)
+    }
+
     /// Makes the reports, in the order they were asked for.
     ///
     /// # Errors
     ///
     /// If the threads that compare files cannot be had.
-    pub fn finish<S: Sys>(
+    pub fn finish(&self, scan: &Scan, parts: Vec<Collected>) -> Result<Vec<Section>, Error> {
+        self.finish_on(&Native::default(), scan, parts)
+    }
+
+    /// [`finish`](Self::finish), on a system of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// As `finish`.
+    pub fn finish_on<S: Sys>(
         &self,
         sys: &S,
         scan: &Scan,
         parts: Vec<Collected>,
     ) -> Result<Vec<Section>, Error> {
         let mut sections = Vec::new();
-        self.finish_each(sys, scan, parts, &Control::new(), &mut |told| {
+        self.finish_each_on(sys, scan, parts, &Control::new(), &mut |told| {
             if let Told::Section(section) = told {
                 sections.push(section.clone());
             }
@@ -295,7 +317,22 @@ impl Survey {
     /// # Errors
     ///
     /// If the threads that compare files cannot be had.
-    pub fn finish_each<S: Sys>(
+    pub fn finish_each(
+        &self,
+        scan: &Scan,
+        parts: Vec<Collected>,
+        control: &Control,
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<Made, Error> {
+        self.finish_each_on(&Native::default(), scan, parts, control, tell)
+    }
+
+    /// [`finish_each`](Self::finish_each), on a system of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// As `finish_each`.
+    pub fn finish_each_on<S: Sys>(
         &self,
         sys: &S,
         scan: &Scan,

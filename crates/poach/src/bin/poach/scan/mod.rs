@@ -14,7 +14,6 @@ use poach_scan::diff::{self, diff};
 use poach_scan::duplicates::Made;
 use poach_scan::report::{self, Look};
 use poach_scan::survey::{self, Text, Told};
-use poach_scan::sys::Native;
 use poach_scan::{Control, Engine, Error, Failure, Options, Scan};
 
 use crate::output::{AMISS, Target, USAGE, complain, interrupted};
@@ -123,9 +122,8 @@ fn survey(
     paths: &[PathBuf],
     options: &Options,
 ) -> Result<Result<u8, Error>> {
-    let (sys, survey) = (Native::default(), arguments.survey());
-    let scanned =
-        run.during(paths, |control| poach_scan::scan_with(&sys, paths, options, control, &survey))?;
+    let survey = arguments.survey();
+    let scanned = run.during(paths, |control| survey.scan(paths, options, control))?;
     let (scan, parts) = match scanned {
         Ok(scanned) => scanned,
         Err(error) => return Ok(Err(error)),
@@ -139,8 +137,8 @@ fn survey(
                 sections.push(section.clone());
             }
         };
-        let made = run
-            .during(paths, |control| survey.finish_each(&sys, &scan, parts, control, &mut keep))?;
+        let made =
+            run.during(paths, |control| survey.finish_each(&scan, parts, control, &mut keep))?;
         target.write(|mut out| survey::json(&sections, &mut out))?;
         made
     } else {
@@ -150,7 +148,7 @@ fn survey(
         target.write(|mut out| {
             let mut failed = None;
             made = run.during(paths, |control| {
-                survey.finish_each(&sys, &scan, parts, control, &mut |told| {
+                survey.finish_each(&scan, parts, control, &mut |told| {
                     let write = || {
                         run.uninterrupted(|| text.write(told, &mut out).and_then(|()| out.flush()))
                     };

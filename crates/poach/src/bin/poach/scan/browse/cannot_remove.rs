@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use poach_scan::Control;
 
+use super::act::Act;
 use super::names::Names;
-use super::row::Act;
 
 /// What is to go.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! [`state`] knows where one is and what a key does, [`view`] draws it, [`screen`] has the terminal, and this module does
 //! what the keys ask for outside of the browser. [`walk`] scans on a thread of its
-//! own, and [`live`] knows what it has found so far; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
+//! own, and [`poach_scan::listing`] knows what it has found so far, and makes the rows; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use poach_scan::listing::{Growing, Live};
 use poach_scan::report::{Look, Measure, Order, bytes, count};
 use poach_scan::survey::{Report, Settings, Survey, Told};
-use poach_scan::sys::Native;
 use poach_scan::{Control, Options, Scan};
 
+mod act;
 mod canvas;
 #[cfg(any(unix, windows))]
 mod item;
 mod keys;
-mod live;
 mod names;
 mod outside;
 #[cfg(any(unix, windows))]
@@ -28,7 +28,6 @@ mod remove;
 #[path = "cannot_remove.rs"]
 mod remove;
 mod reports;
-mod row;
 mod screen;
 mod state;
 #[cfg(target_os = "linux")]
@@ -39,12 +38,11 @@ mod trash;
 mod view;
 mod walk;
 
+use act::Act;
 use keys::Input;
-use live::{Growing, Live};
 use names::{Names, joined, names_of};
 use remove::{Plan, Target, Trashed};
 use reports::Page;
-use row::Act;
 use screen::Screen;
 pub(super) use screen::ask_to_end;
 use state::{Browser, Key, Mode, Question, Wish};
@@ -269,7 +267,7 @@ impl<'a> App<'a> {
                     sections.push(section.clone());
                 }
             };
-            survey.finish_each(&Native::default(), scan, survey.collect(scan), &control, &mut keep)
+            survey.finish_each(scan, survey.collect(scan), &control, &mut keep)
         })??;
         self.browser.report = sections.pop().map(Page::new);
         if made.interrupted {

@@ -27,9 +27,9 @@ use poach_scan::duplicates::same_content;
 use poach_scan::report::escape;
 use poach_scan::sys::Native;
 
+use super::act::Act;
 use super::item::{self, Handle, Item, changed, open};
 use super::names::{Names, joined};
-use super::row::Act;
 use super::trash;
 pub(super) use super::trash::Trashed;
 

@@ -1,16 +1,15 @@
 //! Where one is in a tree, what of it is shown, and what a key does.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use poach_scan::listing::{self, Growing, Row};
 use poach_scan::report::{Measure, Order};
 use poach_scan::survey::Report;
 use poach_scan::{Kind, Node, Scan};
 
-use super::live::Growing;
+use super::act::Act;
 use super::names::{Names, joined, names_of};
 use super::reports::Page;
-use super::row::{Act, Row};
 
 mod press;
 
@@ -261,7 +260,7 @@ impl Browser {
     /// The sum that shares are shares of.
     pub(super) fn whole(&self) -> u64 {
         match (&self.growing, self.here()) {
-            (Some(growing), _) => growing.sum(self.names()).of(self.measure),
+            (Some(growing), _) => growing.sum(&self.names().collect::<Vec<_>>()).of(self.measure),
             (None, Some(here)) => self.measure.of(&here),
             (None, None) => self.rows.iter().map(|row| row.value).sum(),
         }
@@ -269,14 +268,11 @@ impl Browser {
 
     /// Makes the rows of where one is.
     fn list(&mut self) {
-        let sought = self.search.to_lowercase();
         let mut rows = match &self.growing {
-            Some(growing) => growing.rows(self.names(), self.measure),
-            None => self.known_rows(),
+            Some(growing) => growing.rows(&self.names().collect::<Vec<_>>(), self.measure),
+            None => listing::rows(&self.scan, self.here(), self.measure),
         };
-        rows.retain(|row| {
-            sought.is_empty() || String::from_utf8_lossy(&row.name).to_lowercase().contains(&sought)
-        });
+        listing::search(&mut rows, &self.search);
         if !self.chosen.is_empty() {
             let mut names: Names = self.names().map(<[u8]>::to_vec).collect();
             for row in rows.iter_mut().filter(|row| !row.together) {
@@ -285,39 +281,10 @@ impl Browser {
                 row.name = names.pop().unwrap_or_default();
             }
         }
-        rows.sort_by(|a, b| {
-            let by = match self.order {
-                Order::Name => std::cmp::Ordering::Equal,
-                Order::Entries => b.entries.cmp(&a.entries),
-                Order::Time => Reverse(a.modified).cmp(&Reverse(b.modified)),
-                Order::Size => b.value.cmp(&a.value),
-            };
-            by.then_with(|| a.name.cmp(&b.name))
-        });
-        if self.reverse {
-            rows.reverse();
-        }
+        listing::sort(&mut rows, self.order, self.reverse);
         self.rows = rows;
         self.marked = self.marked.min(self.rows.len().saturating_sub(1));
         self.scroll();
-    }
-
-    fn known_rows(&self) -> Vec<Row> {
-        let nodes: Vec<Node<'_>> = match self.here() {
-            Some(here) => here.directories().chain(here.files()).collect(),
-            None => self.scan.tree.roots().collect(),
-        };
-        let row = |node: Node<'_>| Row {
-            name: node.name().to_vec(),
-            kind: node.kind(),
-            value: self.measure.of(&node),
-            entries: node.entries(),
-            modified: node.facts().map(|facts| facts.modified()),
-            unread: node.is_unread(),
-            elsewhere: node.counts_elsewhere(),
-            ..Row::default()
-        };
-        nodes.into_iter().map(row).collect()
     }
 
     /// Makes the rows anew; the mark stays at its row.

@@ -255,7 +255,7 @@ fn what_is_chosen_stays_so_wherever_one_goes() {
 fn with_report(browser: &mut Browser, report: Report) {
     let survey = Survey::new(&[report], Settings { top: None, ..Settings::default() });
     let parts = survey.collect(&browser.scan);
-    let sections = survey.finish(&Native::default(), &browser.scan, parts).expect("threads");
+    let sections = survey.finish(&browser.scan, parts).expect("threads");
     browser.report = sections.into_iter().next().map(Page::new);
 }
 

@@ -4,12 +4,13 @@ use std::path::MAIN_SEPARATOR_STR;
 
 use crossterm::style::Color;
 use poach_scan::Kind;
+use poach_scan::listing::Row;
 use poach_scan::report::{Look, Measure, Order, count, cut, escape};
 use poach_scan::survey::Report;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::act::Act;
 use super::canvas::{Area, Canvas, Span, Style};
-use super::row::{Act, Row};
 use super::state::{Browser, Mode};
 
 const FAINT: Style = Style::PLAIN.faint();

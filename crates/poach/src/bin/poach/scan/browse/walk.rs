@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use poach_scan::listing::Live;
 use poach_scan::report::{bytes, count, escape};
-use poach_scan::sys::Native;
-use poach_scan::{Control, Error, Options, Scan, scan_with};
+use poach_scan::{Control, Error, Options, Scan};
 
-use super::live::Live;
 use super::names::Names;
 
 /// What is walked.
@@ -44,9 +43,7 @@ impl Walk {
     ) -> io::Result<Walk> {
         let control = Arc::new(Control::new());
         let own = Arc::clone(&control);
-        let walk = move || {
-            scan_with(&Native::default(), &paths, &options, &own, &live).map(|(scan, _)| scan)
-        };
+        let walk = move || live.scan(&paths, &options, &own);
         let thread = thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
         Ok(Walk { what, control, thread, began: Instant::now() })
     }

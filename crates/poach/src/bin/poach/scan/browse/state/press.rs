@@ -5,8 +5,8 @@ use poach_scan::report::Order;
 use poach_scan::survey::Report;
 
 use super::{Browser, Key, Level, Mode, Wish};
+use crate::scan::browse::act::Act;
 use crate::scan::browse::names::Names;
-use crate::scan::browse::row::Act;
 use crate::scan::browse::view::HELP;
 
 impl Browser {
@@ -29,7 +29,7 @@ impl Browser {
         }
         self.way.push(Level { name: row.name.clone(), marked: self.marked });
         let known = match &self.growing {
-            Some(growing) => growing.knows(self.names()),
+            Some(growing) => growing.knows(&self.names().collect::<Vec<_>>()),
             None => self.here().is_some(),
         };
         if !known {

@@ -9,13 +9,15 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use poach_scan::report::Measure;
-use poach_scan::{Kind, Seen, Visitor, Within};
-
-use super::row::Row;
+use super::Row;
+use crate::report::Measure;
+use crate::sys::Native;
+use crate::visit::{Seen, Visitor, Within};
+use crate::{Control, Error, Kind, Options, Scan, scan_with};
 
 /// How long a worker keeps what it has to itself, and how long a look may take in.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -23,12 +25,15 @@ const PATIENCE: Duration = Duration::from_millis(40);
 /// After how many files of one directory a worker looks at the clock.
 const MANY: u64 = 4096;
 
-/// What is summed up.
+/// What is summed up of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sums {
-    pub(super) apparent: u64,
-    pub(super) disk: u64,
-    pub(super) entries: u64,
+pub struct Sums {
+    /// Bytes by the lengths of files.
+    pub apparent: u64,
+    /// Bytes on disk.
+    pub disk: u64,
+    /// Entries, without the directory itself.
+    pub entries: u64,
 }
 
 impl Sums {
@@ -38,7 +43,8 @@ impl Sums {
         self.entries = self.entries.saturating_add(other.entries);
     }
 
-    pub(super) fn of(self, measure: Measure) -> u64 {
+    /// The one that is measured.
+    pub fn of(self, measure: Measure) -> u64 {
         match measure {
             Measure::Disk => self.disk,
             Measure::Apparent => self.apparent,
@@ -49,7 +55,7 @@ impl Sums {
 
 /// What was found of a directory since it was told of last.
 #[derive(Debug)]
-pub(super) struct News {
+struct News {
     own: Within,
     within: Within,
     depth: u32,
@@ -60,18 +66,33 @@ pub(super) struct News {
     files: Sums,
 }
 
-/// Listens to a walk.
+/// Listens to a walk. All clones are one listener.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Live(Arc<Mutex<Vec<News>>>);
+pub struct Live(Arc<Mutex<Vec<News>>>);
 
 /// What one worker has not handed on yet.
-pub(super) struct Part {
+#[derive(Debug)]
+pub struct Part {
     reading: Option<News>,
     waiting: Vec<News>,
     handed_on: Instant,
 }
 
 impl Live {
+    /// [`scan`](crate::scan), and listens to it.
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](crate::scan).
+    pub fn scan(
+        &self,
+        paths: &[PathBuf],
+        options: &Options,
+        control: &Control,
+    ) -> Result<Scan, Error> {
+        Ok(scan_with(&Native::default(), paths, options, control, self)?.0)
+    }
+
     fn hand_on(&self, part: &mut Part) {
         if part.handed_on.elapsed() < PATIENCE {
             return;
@@ -140,9 +161,9 @@ struct Directory {
     files: Sums,
 }
 
-/// A tree that grows.
+/// The directories of a walk that runs, as far as they are known.
 #[derive(Debug, Default)]
-pub(super) struct Growing {
+pub struct Growing {
     live: Live,
     /// What was handed on and not taken in yet.
     waiting: std::vec::IntoIter<News>,
@@ -152,13 +173,13 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// A tree of what this listener is told.
-    pub(super) fn new(live: Live) -> Growing {
+    /// The directories that this listener is told of.
+    pub fn new(live: Live) -> Growing {
         Growing { live, ..Growing::default() }
     }
 
-    /// Takes in what is new, for a while.
-    pub(super) fn take_in(&mut self) {
+    /// Takes in what is new, for at most some 40 ms.
+    pub fn take_in(&mut self) {
         let began = Instant::now();
         loop {
             while let Some(news) = self.waiting.next() {
@@ -213,18 +234,18 @@ impl Growing {
     }
 
     /// The directory at the end of these names.
-    fn find<'n>(&self, mut names: impl Iterator<Item = &'n [u8]>) -> Option<usize> {
+    fn find(&self, names: &[&[u8]]) -> Option<usize> {
         let named = |among: &[usize], name: &[u8]| {
             among.iter().copied().find(|&number| *self.all[number].name == *name)
         };
-        let root = named(&self.roots, names.next()?)?;
-        names.try_fold(root, |above, name| named(&self.all[above].inside, name))
+        let (first, rest) = names.split_first()?;
+        let root = named(&self.roots, first)?;
+        rest.iter().try_fold(root, |above, name| named(&self.all[above].inside, name))
     }
 
-    /// What a directory holds so far; of no names, everything.
-    pub(super) fn sum<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Sums {
-        let mut names = names.peekable();
-        if names.peek().is_some() {
+    /// What a directory holds so far: the one that `names` lead to, from a given path on; of no names, everything.
+    pub fn sum(&self, names: &[&[u8]]) -> Sums {
+        if !names.is_empty() {
             return self.find(names).map(|number| self.all[number].sum).unwrap_or_default();
         }
         let mut sum = Sums::default();
@@ -233,18 +254,14 @@ impl Growing {
     }
 
     /// Whether a directory is known.
-    pub(super) fn knows<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> bool {
+    pub fn knows(&self, names: &[&[u8]]) -> bool {
         self.find(names).is_some()
     }
 
-    /// The rows of a directory; of no names, of the given paths.
-    pub(super) fn rows<'n>(
-        &self,
-        names: impl Iterator<Item = &'n [u8]>,
-        measure: Measure,
-    ) -> Vec<Row> {
-        let mut names = names.peekable();
-        let (inside, files) = if names.peek().is_none() {
+    /// The rows of a directory, in no order: its directories, and one for its files together; of no names, the given paths.
+    /// None, if it is not known.
+    pub fn rows(&self, names: &[&[u8]], measure: Measure) -> Vec<Row> {
+        let (inside, files) = if names.is_empty() {
             (&self.roots[..], Sums::default())
         } else {
             match self.find(names) {
@@ -281,9 +298,6 @@ impl Growing {
 mod tests {
     use std::fs;
 
-    use poach_scan::sys::Native;
-    use poach_scan::{Control, Options, scan_with};
-
     use super::*;
 
     #[test]
@@ -314,18 +328,18 @@ mod tests {
             for news in &all {
                 growing.add(news);
             }
-            let sum = growing.sum(std::iter::empty());
+            let sum = growing.sum(&[]);
             let entries = scan.totals.entries() - 1;
             let Sums { apparent, disk, .. } = sum;
             assert_eq!(sum.entries, entries);
             assert_eq!((apparent, disk), (scan.totals.apparent_bytes, scan.totals.disk_bytes));
             let root = tree.path().as_os_str().as_encoded_bytes();
-            let rows = growing.rows([root, b"1"].into_iter(), Measure::Entries);
+            let rows = growing.rows(&[root, b"1"], Measure::Entries);
             let node = scan.tree.find(&[root, b"1"]).expect("it is there");
             let inside: u64 = rows.iter().map(|row| row.entries + 1).sum();
             assert_eq!(inside, node.entries());
-            assert!(growing.knows([root, b"1"].into_iter()));
-            assert!(!growing.knows([root, b"no"].into_iter()));
+            assert!(growing.knows(&[root, b"1"]));
+            assert!(!growing.knows(&[root, b"no"]));
         }
     }
 
