@@ -4,6 +4,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+mod rig;
+
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 
 fn bench(arguments: &[&str]) -> Output {
@@ -388,7 +391,7 @@ fn interrupted(arguments: &[&str], pipe: &std::path::Path) -> Output {
     use std::os::unix::process::CommandExt as _;
     use std::process::Stdio;
 
-    let child = Command::new(POACH)
+    let child = rig::program(POACH)
         .arg("bench")
         .args(arguments)
         .stdout(Stdio::piped())

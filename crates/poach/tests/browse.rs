@@ -73,7 +73,7 @@ impl Session {
              {environment} sh -c 'echo $$ > {at}/pid; exec {POACH} scan --no-config {words} {path}'; \
              code=$?; stty -a > '{at}/after'; exit $code"
         );
-        let mut script = Command::new("script")
+        let mut script = rig::program("script")
             .args(["-qec", &line, "/dev/null"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -124,7 +124,7 @@ fn ctrl_c_while_a_file_is_written_leaves_the_old_one() {
         inside.map(|entry| entry.expect("an entry").file_name()).collect::<Vec<_>>()
     };
     let write = || {
-        Command::new(POACH)
+        rig::program(POACH)
             .args(["scan", "--all", "--json", "--import"])
             .arg(&export)
             .arg("-o")

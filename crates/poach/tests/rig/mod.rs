@@ -16,15 +16,17 @@ fn signals(status: &str, name: &str) -> u64 {
 
 const INTERRUPT: u64 = 1 << (2 - 1);
 
-/// The program, which Ctrl-C can end: a shell without job control has what it starts in the background ignore Ctrl-C, and so do these
-/// tests then, and all that they start.
+const HANGUP: u64 = 1 << (1 - 1);
+
+/// The program, which Ctrl-C and a terminal that goes away can end: a shell without job control has what it starts in the background
+/// ignore Ctrl-C, `nohup` has it ignore the other, and so do these tests then, and all that they start.
 pub(crate) fn program(path: &str) -> Command {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if status.is_empty() || signals(&status, "SigIgn:") & INTERRUPT == 0 {
+    if status.is_empty() || signals(&status, "SigIgn:") & (INTERRUPT | HANGUP) == 0 {
         return Command::new(path);
     }
     let mut command = Command::new("env");
-    command.args(["--default-signal=INT", path]);
+    command.args(["--default-signal=INT,HUP", path]);
     command
 }
 
