@@ -151,6 +151,7 @@ impl Simulation {
     /// # Errors
     ///
     /// [`Failure`]. What the threads own is leaked if one of them panics or the limit is reached.
+    /// A thread that is then in a destructor which a panic runs stays there: [`std::thread::panicking`] is true from then on.
     pub fn run(self) -> Result<Outcome, Failure> {
         self.check()?;
         let mut run = Run::new(&self.description, self.seed);

@@ -374,6 +374,8 @@ pub struct Report {
 /// # Panics
 ///
 /// If called inside of a model, or if the model itself panics outside of its threads.
+///
+/// While a panic is under way nothing can be explored: the verdict is then a violation that says so.
 pub fn explore(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     engine::run(config, model)
 }

@@ -46,17 +46,42 @@ fn suspend() {
 fn fiber(stack: DefaultStack, processor: usize, body: Box<dyn FnOnce()>) -> Fiber {
     Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDERS.with_borrow_mut(|yielders| yielders[processor] = yielder);
-        let panic = catch_unwind(AssertUnwindSafe(body)).err();
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+            // Said first: the destructor may take steps, and nobody takes any more in a simulation that has failed.
+            let text = message(&*payload);
+            failed(processor, text.clone());
+            if let Some(again) = dispose(payload) {
+                failed(processor, format!("{text}, whose destructor panicked: {again}"));
+            }
+        }
         with(|engine| {
-            let Some(run) = &mut engine.run else { return };
-            run.end();
-            if let Some(panic) = panic {
-                let role = run.processors[processor].role;
-                let message = message(&*panic);
-                run.failed = Some(Failure::Panic { processor, role, message });
+            if let Some(run) = &mut engine.run {
+                run.end();
             }
         });
     })
+}
+
+/// The running thread has panicked.
+#[cold]
+fn failed(processor: usize, message: String) {
+    with(|engine| {
+        let Some(run) = &mut engine.run else { return };
+        let role = run.processors[processor].role;
+        run.failed = Some(Failure::Panic { processor, role, message });
+    });
+}
+
+/// Drops what a thread has panicked with, outside of the engine; the message of its destructor's panic.
+#[cold]
+fn dispose(payload: Box<dyn Any + Send>) -> Option<String> {
+    let payload = catch_unwind(AssertUnwindSafe(|| drop(payload))).err()?;
+    let text = message(&*payload);
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // A payload whose destructor panics, with another one that may do the same.
+        std::mem::forget(payload);
+    }
+    Some(text)
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

@@ -2,9 +2,9 @@
 //! ends.
 
 use super::{
-    Aborts, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End, Engine,
-    Fiber, GivenUp, Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Violation, Yielder, catch_unwind,
-    with,
+    Aborts, Alone, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End,
+    Engine, Fiber, GivenUp, Mode, Once, Op, STACK_BYTES, TEARDOWN_STEPS, Violation, Yielder,
+    catch_unwind, with,
 };
 use crate::write_choices;
 
@@ -49,9 +49,8 @@ pub(super) fn fiber(thread: usize) -> Fiber {
                             engine.perform(thread);
                         }
                     });
-                    let run = AssertUnwindSafe(|| slot(thread).set(yielder, job));
-                    let panic = catch_unwind(run).err().and_then(|panic| message(&*panic));
-                    with(|engine| engine.ended(panic));
+                    slot(thread).set(yielder, || run_job(job));
+                    with(Engine::ended);
                 }
                 None if closing => return,
                 None => {}
@@ -59,6 +58,31 @@ pub(super) fn fiber(thread: usize) -> Fiber {
             yielder.suspend(());
         }
     })
+}
+
+/// A thread of the model, from its beginning to its end. What it panics with is the model's, too: its destructor may take steps, and
+/// may panic.
+fn run_job(job: super::Job) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(job)) else { return };
+    // Said first: the destructor may never return.
+    let text = message(&*payload);
+    let is_verdict = with(|engine| engine.panics(text));
+    if let Some(text) = dispose(payload)
+        && is_verdict
+    {
+        with(|engine| engine.search.destructor_panicked(&text));
+    }
+}
+
+/// Drops what is the model's and nobody takes; the message of its destructor's panic.
+pub(super) fn dispose<T>(value: T) -> Option<String> {
+    let payload = catch_unwind(AssertUnwindSafe(|| drop(value))).err()?;
+    let text = message(&*payload);
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // A payload whose destructor panics, with another one that may do the same.
+        std::mem::forget(payload);
+    }
+    text
 }
 
 /// A panic's message; `None` for the unwinding of an execution that was given up.
@@ -89,11 +113,19 @@ pub(super) fn quiet_panics() {
                     if aborts == Aborts::AreViolations {
                         go_no_further(violation);
                     }
-                    let choices = with(|engine| write_choices(&engine.search.choices()));
-                    eprintln!("{violation}\nchoices: {choices}");
+                    let (found, choices) =
+                        with(|engine| (engine.search.found(), engine.search.choices()));
+                    let choices = write_choices(&choices);
+                    match found {
+                        Some(found) => eprintln!("{found}\nchoices: {choices}\n{violation}"),
+                        None => eprintln!("{violation}\nchoices: {choices}"),
+                    }
                 }
                 Ok(Ok((Mode::Run | Mode::Teardown | Mode::Unwind, _))) if !ends_all => {
-                    with(|engine| engine.panicked[engine.current] = true);
+                    with(|engine| {
+                        engine.panicked[engine.current] = true;
+                        engine.last_panic = Some((engine.current, text));
+                    });
                 }
                 Ok(Ok((Mode::After, _))) if !ends_all => {}
                 _ => usual(info),
@@ -112,10 +144,22 @@ const CANNOT_UNWIND: [&str; 5] = [
     "panic in a destructor during cleanup",
 ];
 
+/// The violation of a panic that cannot unwind. If it is of the leaving of a function or a destructor, what it says is about the standard
+/// library, and the panic that would have left says more.
 fn panicked(message: &str) -> Violation {
     with(|engine| {
         let name = engine.search.names[engine.current];
-        Violation::Panic(format!("{name} panicked: {message}"))
+        let mut text = format!("{name} panicked: {message}");
+        if let Some((thread, before)) = engine.last_panic.take()
+            && thread == engine.current
+            && message.starts_with("panic in")
+        {
+            text = format!("{text}, after: {before}");
+        }
+        if engine.unwound[engine.current] {
+            text.push_str(" (it was being unwound, since the execution had been given up)");
+        }
+        Violation::Panic(text)
     })
 }
 
@@ -144,7 +188,7 @@ impl Drop for Closing {
             engine.closing = true;
         });
         for (thread, fiber) in self.0.iter_mut().enumerate() {
-            drop(with(|engine| {
+            dispose(with(|engine| {
                 engine.current = thread;
                 engine.jobs[thread].take()
             }));
@@ -205,7 +249,8 @@ pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
                 left += 1;
                 match with(|engine| engine.drop_unstarted(thread)) {
                     Some(job) => {
-                        drop(job);
+                        // The execution shows nothing more.
+                        dispose(job);
                         with(|engine| engine.mode = Mode::Unwind);
                     }
                     None => resume(fiber),
@@ -230,5 +275,45 @@ pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
 pub(super) fn resume(fiber: &mut Fiber) {
     if let CoroutineResult::Return(()) = fiber.resume(()) {
         unreachable!("a coroutine returns only when the engine closes");
+    }
+}
+
+impl Engine {
+    /// A model thread has panicked; whether that is what is wrong with the execution. `None` if it was unwound.
+    fn panics(&mut self, message: Option<String>) -> bool {
+        let current = self.current;
+        self.panicked[current] = false;
+        self.last_panic = None;
+        if self.mode != Mode::Run || self.ends_probe() {
+            return false;
+        }
+        let Some(message) = message else { return false };
+        let name = self.search.names[current];
+        self.search.violate(Violation::Panic(format!("{name} panicked: {message}")));
+        true
+    }
+
+    /// A model thread has ended, by itself or by a panic.
+    fn ended(&mut self) {
+        let current = self.current;
+        self.machine.threads[current].pending = Op::Finished;
+        self.panicked[current] = false;
+        self.unwound[current] = false;
+        if self.mode != Mode::Run {
+            return;
+        }
+        self.next = if self.ends_probe() { None } else { self.advance() };
+    }
+
+    /// Whether the running thread is being probed. That it ends, or panics, will be seen when it gives up.
+    fn ends_probe(&mut self) -> bool {
+        if !self.probes() {
+            return false;
+        }
+        if let Some(Alone::Probe(probe)) = &self.alone {
+            let patience = probe.patience();
+            self.probed(patience);
+        }
+        true
     }
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use poach_memory::Freed;
 
-use super::{ENGINE, Engine, Kept, MAX_THREADS, Mode, Violation, new_raw_word, with};
+use super::{ENGINE, Engine, Kept, MAX_THREADS, Mode, Violation, dispose, new_raw_word, with};
 use crate::machine::Touch;
 use crate::trace::place;
 
@@ -76,7 +76,12 @@ pub(crate) fn free(object: Freed, site: &'static Location<'static>) {
 pub(super) fn drop_kept(look: bool) {
     for Kept { object, freeing } in with(|engine| std::mem::take(&mut engine.kept)) {
         with(|engine| engine.freeing = freeing.filter(|_| look));
-        drop(object);
+        if let Some(text) = dispose(object)
+            && look
+        {
+            let text = format!("what a thread has freed panicked when it was dropped: {text}");
+            with(|engine| engine.search.violate(Violation::Panic(text)));
+        }
     }
     with(|engine| engine.freeing = None);
 }

@@ -36,7 +36,7 @@ mod steps;
 
 use alone::Alone;
 pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
-use fibers::{Closing, leave, message, need, quiet_panics, resume, slot, tear_down};
+use fibers::{Closing, dispose, leave, message, need, quiet_panics, resume, slot, tear_down};
 pub(crate) use freed::{cell_dropped, free, new_cell, new_word, word_dropped};
 pub(crate) use run::run;
 pub use said::{fail, observe};
@@ -102,6 +102,10 @@ pub(crate) struct Engine {
     unwinding: [bool; MAX_THREADS],
     /// Which threads have panicked in this execution, or are being unwound.
     panicked: [bool; MAX_THREADS],
+    /// Which threads are being unwound, or have been.
+    unwound: [bool; MAX_THREADS],
+    /// The message of the last panic of a thread, and whose it was.
+    last_panic: Option<(usize, String)>,
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
     aborts: Aborts,
@@ -217,6 +221,8 @@ impl Engine {
             closing: false,
             unwinding: [false; MAX_THREADS],
             panicked: [false; MAX_THREADS],
+            unwound: [false; MAX_THREADS],
+            last_panic: None,
             keep_whole: false,
             aborts: Aborts::EndTheProcess,
             orderings: Orderings::AsWritten,
@@ -319,6 +325,7 @@ impl Engine {
             return Turn::Done(self.machine.perform_directly(op));
         }
         self.panicked[self.current] = true;
+        self.unwound[self.current] = true;
         Turn::Unwind
     }
 
@@ -562,29 +569,5 @@ impl Engine {
         self.machine.threads[thread].pending = Op::Finished;
         self.mode = Mode::After;
         Some(job)
-    }
-
-    /// A model thread has ended, by itself or by a panic.
-    fn ended(&mut self, panic: Option<String>) {
-        let current = self.current;
-        self.machine.threads[current].pending = Op::Finished;
-        self.panicked[current] = false;
-        if self.mode != Mode::Run {
-            return;
-        }
-        if self.probes() {
-            // That it ends, or panics, will be seen when it gives up.
-            if let Some(Alone::Probe(probe)) = &self.alone {
-                let patience = probe.patience();
-                self.probed(patience);
-            }
-            self.next = None;
-            return;
-        }
-        if let Some(message) = panic {
-            let name = self.search.names[current];
-            self.search.violate(Violation::Panic(format!("{name} panicked: {message}")));
-        }
-        self.next = self.advance();
     }
 }

@@ -2,15 +2,19 @@
 
 use super::{
     Aborts, AssertUnwindSafe, Closing, Config, End, Engine, Fiber, Mode, Recording, Report,
-    Threads, Violation, catch_unwind, freed::drop_kept, leave, message, need, quiet_panics, resume,
-    tear_down, with,
+    Threads, Violation, catch_unwind, dispose, freed::drop_kept, leave, message, need,
+    quiet_panics, resume, tear_down, with,
 };
 
 use crate::monitor::Monitor;
 use crate::{Consistency, Strategy};
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
-    quiet_panics();
+    // While a panic is under way no thread of the model would be scheduled, and the hook cannot be set.
+    let panicking = std::thread::panicking();
+    if !panicking {
+        quiet_panics();
+    }
     with(|engine| {
         assert!(engine.mode == Mode::Idle, "a model may not explore another one");
         engine.machine.size = config.size();
@@ -25,7 +29,12 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     });
     let mut fibers = Closing(Vec::new());
     if with(|engine| engine.aborts == Aborts::Met) {
-        return refused();
+        return refused(
+            "an earlier model of this thread of the system ended in a panic that cannot unwind",
+        );
+    }
+    if panicking {
+        return refused("a panic is under way in this thread of the system");
     }
     let replays = matches!(config.strategy, Strategy::Replay(_));
     while with(|engine| engine.aborts != Aborts::Met && engine.search.prepare()) {
@@ -54,13 +63,12 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     report
 }
 
-/// The report of a thread of the system that can explore no more.
+/// The report of a thread of the system that cannot explore.
 #[cold]
-fn refused() -> Report {
+fn refused(why: &str) -> Report {
     with(|engine| {
-        let text = "an earlier model of this thread of the system ended in a panic that cannot \
-                    unwind: explore in another thread";
-        engine.search.violate(Violation::Panic(text.to_owned()));
+        let text = format!("{why}: explore in another thread");
+        engine.search.violate(Violation::Panic(text));
         engine.search.conclude(&[]);
         engine.search.report().0
     })
@@ -135,13 +143,8 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     });
     if complete {
         with(|engine| engine.mode = Mode::After);
-        if let Some(after) = after
-            && let Some(text) =
-                catch_unwind(AssertUnwindSafe(after)).err().and_then(|panic| message(&*panic))
-        {
-            with(|engine| {
-                engine.search.violate(Violation::Panic(format!("the final check: {text}")));
-            });
+        if let Some(after) = after {
+            check(after);
         }
         drop_kept(true);
         with(Engine::look_for_leaks);
@@ -160,9 +163,26 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         } else {
             // What it owns may look at words once more when it is dropped.
             with(|engine| engine.mode = Mode::After);
-            drop(after);
+            dispose(after);
             drop_kept(false);
         }
     }
     with(|engine| engine.mode = Mode::Idle);
+}
+
+/// Runs the final check of an execution.
+fn check(after: Box<dyn FnOnce()>) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(after)) else { return };
+    let text = message(&*payload);
+    let is_verdict = text.is_some();
+    if let Some(text) = text {
+        with(|engine| {
+            engine.search.violate(Violation::Panic(format!("the final check: {text}")));
+        });
+    }
+    if let Some(text) = dispose(payload)
+        && is_verdict
+    {
+        with(|engine| engine.search.destructor_panicked(&text));
+    }
 }

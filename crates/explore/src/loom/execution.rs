@@ -75,8 +75,17 @@ pub(super) fn begin() {
         made: 0,
         raw: HashMap::new(),
     };
-    if let Some(mut old) = EXECUTION.with_borrow_mut(|known| known.replace(execution)) {
-        // What threads that never ended have left is not dropped: its destructors would take steps.
+    leave(EXECUTION.replace(Some(execution)));
+}
+
+/// The last execution is over. (The thread of the system would drop it at its own end.)
+pub(super) fn end() {
+    leave(EXECUTION.take());
+}
+
+/// What threads that never ended have left is not dropped: its destructors would take steps.
+fn leave(old: Option<Execution>) {
+    if let Some(mut old) = old {
         std::mem::forget(std::mem::take(&mut old.raw));
         for thread in &mut old.threads {
             std::mem::forget(std::mem::take(&mut thread.locals));

@@ -193,7 +193,7 @@ impl<const S: u32> BuilderOn<S> {
             shorten: SHORTEN,
             ..Config::default()
         };
-        explore(&config, &move |threads: &mut Threads| {
+        let report = explore(&config, &move |threads: &mut Threads| {
             engine::keep_clocks();
             engine::keep_whole();
             execution::begin();
@@ -207,7 +207,9 @@ impl<const S: u32> BuilderOn<S> {
                     panic!("{what}");
                 }
             });
-        })
+        });
+        execution::end();
+        report
     }
 
     /// Of a model that is wrong on this machine: where it is right, among the stronger machines.

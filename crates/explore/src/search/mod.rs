@@ -540,6 +540,15 @@ impl Search {
         self.end = Some(End::Violation);
     }
 
+    /// The destructor of what the panic held that has just been found has panicked as well.
+    #[cold]
+    pub(crate) fn destructor_panicked(&mut self, text: &str) {
+        if let Some(Violation::Panic(found)) = &mut self.found {
+            found.push_str(", whose destructor panicked: ");
+            found.push_str(text);
+        }
+    }
+
     /// The execution is over, but for its final check.
     pub(crate) fn close(&mut self, machine: &Machine) {
         self.commit(machine);
