@@ -12,7 +12,7 @@ use std::{mem, thread};
 
 use poach_deque::ChaseLev;
 use poach_runtime::on_queue::QueuePool;
-use poach_runtime::{BuildError, ThreadPool};
+use poach_runtime::{BuildError, ThreadPool, scope};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -83,6 +83,35 @@ fn a_scope_outlives_its_tasks_whatever_they_panic_with() {
             assert_eq!(ended.load(Ordering::SeqCst), 20);
             is_whole(&pool);
         }
+    });
+}
+
+/// What a task has panicked with runs another task of the scope when it is dropped, and that one panics as well.
+#[test]
+fn what_the_second_task_of_a_scope_panics_with_is_dropped_under_no_lock() {
+    struct Yields;
+    impl Drop for Yields {
+        fn drop(&mut self) {
+            poach_runtime::yield_local();
+        }
+    }
+    alone("what_the_second_task_of_a_scope_panics_with_is_dropped_under_no_lock", || {
+        let ended = AtomicUsize::new(0);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            pool(1).install(|| {
+                scope(|s| {
+                    // The youngest is the first to run.
+                    s.spawn(|_| {
+                        ended.fetch_add(1, Ordering::SeqCst);
+                        panic_any(3);
+                    });
+                    s.spawn(|_| panic_any(Yields));
+                    s.spawn(|_| panic_any(1));
+                });
+            });
+        }));
+        assert_eq!(panicked.unwrap_err().downcast_ref::<i32>(), Some(&1));
+        assert_eq!(ended.load(Ordering::SeqCst), 1);
     });
 }
 

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use poach_runtime::{
     ThreadPool, broadcast, check, current_num_threads, current_thread_index, interrupt, join,
@@ -194,6 +195,31 @@ fn everybody_comes_while_a_pool_is_being_dropped() {
         drop(pool);
         assert_eq!(handle.join().unwrap(), [1; 3]);
     }
+}
+
+/// A worker that waits for a scope looks for a call between two tasks.
+#[test]
+fn it_comes_between_two_tasks_of_a_scope() {
+    const TASKS: usize = if cfg!(miri) { 20 } else { 200 };
+    let (pool, ran) = (pool(1), AtomicUsize::new(0));
+    let seen = thread::scope(|threads| {
+        let interrupter = threads.spawn(|| {
+            while ran.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            pool.interrupt(|| ran.load(Ordering::SeqCst))
+        });
+        pool.scope(|s| {
+            for _ in 0..TASKS {
+                s.spawn(|_| {
+                    thread::sleep(Duration::from_millis(1));
+                    ran.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+        });
+        interrupter.join().unwrap()
+    });
+    assert!((1..TASKS).contains(&seen), "{seen}");
 }
 
 #[test]

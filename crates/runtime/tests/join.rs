@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -248,6 +249,23 @@ fn a_full_task_stack_panics_and_says_why() {
 fn with_twin<R: Send>(f: impl FnOnce(SendWrapper<Worker<'_>>) -> R) -> R {
     let f = SendWrapper::new(f);
     poach_runtime::worker(move |w| f.take()(SendWrapper::new(w)))
+}
+
+/// So are those of the forks below it.
+#[test]
+fn what_the_half_captures_that_a_full_stack_refuses_is_dropped() {
+    fn deep<const WORDS: usize>(mut worker: Worker<'_>, kept: &Arc<()>) {
+        let (mine, large) = (Arc::clone(kept), [0_u64; WORDS]);
+        let inner = Arc::clone(kept);
+        worker.join(move |w| deep::<WORDS>(w, &inner), move |_| drop((mine, large)));
+    }
+    let pool = ThreadPool::builder().threads(1).task_stack(20).build().unwrap();
+    for deep in [deep::<0>, deep::<16>] {
+        let kept = Arc::new(());
+        let refused = catch_unwind(AssertUnwindSafe(|| pool.run(|worker| deep(worker, &kept))));
+        assert!(refused.is_err());
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
 }
 
 #[test]

@@ -51,6 +51,18 @@ fn a_pool_uses_the_thread_that_builds_it() {
     .unwrap();
 }
 
+/// It alone could run them, and may never wait again.
+#[test]
+fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
+    let ran = thread::spawn(|| {
+        let pool = ThreadPool::builder().threads(1).use_current_thread().build().unwrap();
+        let left = spawn(|| 5);
+        drop(pool);
+        left.is_finished()
+    });
+    assert!(ran.join().unwrap());
+}
+
 /// The pool's other worker runs what this thread has spawned, though this one waits by means of its own and does
 /// not look for work.
 #[test]

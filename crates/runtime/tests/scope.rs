@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread;
 
+use poach_memory::{Machine, Memory as _};
 use poach_runtime::{Scope, ThreadPool, join, scope};
 
 fn pool(threads: usize) -> ThreadPool {
@@ -234,4 +236,59 @@ fn a_scope_can_be_fed_from_another_pool_and_from_a_plain_thread() {
         });
     });
     assert_eq!(count.into_inner(), 2);
+}
+
+/// The youngest tasks of a worker's queue are its scope's, and what lies below is another's.
+#[test]
+fn a_scope_whose_tasks_have_ended_runs_no_others() {
+    let ran = AtomicUsize::new(0);
+    pool(1).install(|| {
+        scope(|outer| {
+            for _ in 0..3 {
+                outer.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
+            }
+            scope(|_| ());
+            scope(|s| s.spawn(|_| ()));
+            assert_eq!(ran.load(Ordering::Relaxed), 0);
+        });
+    });
+    assert_eq!(ran.into_inner(), 3);
+}
+
+#[test]
+fn a_task_of_another_scope_is_taken_off_that_ones_count() {
+    if !Machine::asymmetric() {
+        // Documented: without a process-wide barrier private tasks wait for their owner.
+        return;
+    }
+    let (begun, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let until = |count: &AtomicUsize| {
+        while count.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+    };
+    pool(2).install(|| {
+        scope(|outer| {
+            scope(|inner| {
+                inner.spawn(|_| {
+                    begun.store(1, Ordering::Relaxed);
+                    until(&ran);
+                });
+                // The other worker has it, and this one has the next to run while it waits.
+                until(&begun);
+                outer.spawn(|_| ran.store(1, Ordering::Relaxed));
+            });
+        });
+    });
+}
+
+/// In a pool of one worker nobody takes what lies in the place of a guest that is gone.
+#[test]
+fn what_a_guest_has_spawned_and_not_begun_goes_to_the_pool_when_it_leaves() {
+    let pool = pool(1);
+    let (tell, told) = mpsc::channel();
+    pool.in_place_scope(|s| {
+        pool.run(|_| s.spawn(move |_| tell.send(thread::current().id()).unwrap()));
+        assert_ne!(told.recv().unwrap(), thread::current().id());
+    });
 }

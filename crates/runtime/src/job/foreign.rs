@@ -127,3 +127,108 @@ pub fn wait(begin: impl FnOnce(Wake)) {
         signal.wait_still(local);
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::ManuallyDrop;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::thread;
+    use std::time::Duration;
+
+    use poach_deque::split::Status;
+    use poach_memory::Ordering;
+
+    use super::*;
+    use crate::ThreadPool;
+    use crate::job::half::{descriptor, take_half, take_outcome};
+
+    fn pool(threads: usize) -> ThreadPool {
+        ThreadPool::builder().threads(threads).build().unwrap()
+    }
+
+    /// A fork whose pop goes by the floor, since all is shared. Whether the second half was the owner's again, and what it came to.
+    fn fork<B>(worker: &Worker<'_>, second: B, first: impl FnOnce(Head)) -> (bool, u32)
+    where
+        B: FnOnce(Worker<'_>) -> u32 + Send,
+    {
+        let (place, second) = (slot_of(worker), ManuallyDrop::new(second));
+        let head = worker.head();
+        // SAFETY: the token says that this thread owns the stack and where its top is; a small closure fits, and is not used again.
+        let above = unsafe { head.push(descriptor::<B, u32>(), &raw const second) }.unwrap();
+        // SAFETY: this thread owns the stack.
+        unsafe { above.share() };
+        first(head);
+        // SAFETY: this thread owns the stack, and has pushed the task there.
+        assert!(!unsafe { head.pop_above_floor() }, "it is shared");
+        // SAFETY: the pop above has unset the mark of the topmost task.
+        let own = unsafe { pop_at_floor(place) };
+        // SAFETY: this thread owns the stack.
+        let slot = unsafe { head.slot() };
+        if !own {
+            // SAFETY: the thief has left the outcome there, and is done.
+            return (own, unsafe { take_outcome::<u32>(slot) }.unwrap());
+        }
+        // SAFETY: the task is this thread's again, and is what was pushed.
+        let second = unsafe { take_half::<B>(slot) };
+        // SAFETY: the top is at this slot again.
+        (own, second(unsafe { worker_at(place) }))
+    }
+
+    #[test]
+    fn a_second_half_that_nobody_took_is_its_owners() {
+        let result = pool(1).install(|| crate::worker(|worker| fork(&worker, |_| 5, |_| ())));
+        assert_eq!(result, (true, 5));
+    }
+
+    #[test]
+    fn a_second_half_that_was_taken_names_its_thief_and_is_waited_for() {
+        let (thief, told, ended) =
+            (AtomicUsize::new(usize::MAX), AtomicBool::new(false), AtomicBool::new(false));
+        let second = |worker: Worker<'_>| {
+            thief.store(worker.index(), Ordering::Relaxed);
+            while !told.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(5));
+            ended.store(true, Ordering::Relaxed);
+            6
+        };
+        let first = |head: Head| {
+            while thief.load(Ordering::Relaxed) == usize::MAX {
+                thread::yield_now();
+            }
+            // SAFETY: this thread owns the stack.
+            let status = unsafe { head.slot() }.status().load(Ordering::Relaxed);
+            let name = (status >> Status::THIEF_SHIFT) as usize;
+            told.store(true, Ordering::Relaxed);
+            assert_eq!(name, thief.load(Ordering::Relaxed) + 1);
+        };
+        let result = pool(2).install(|| {
+            crate::worker(|worker| {
+                let result = fork(&worker, second, first);
+                (result, ended.load(Ordering::Relaxed))
+            })
+        });
+        assert_eq!(result, ((false, 6), true));
+    }
+
+    #[test]
+    fn a_wait_lasts_until_its_wake_is_dropped() {
+        let waits = || {
+            let ended = AtomicBool::new(false);
+            thread::scope(|threads| {
+                let ended = &ended;
+                wait(|wake| {
+                    threads.spawn(move || {
+                        thread::sleep(Duration::from_millis(5));
+                        ended.store(true, Ordering::Relaxed);
+                        drop(wake);
+                    });
+                });
+                assert!(ended.load(Ordering::Relaxed));
+            });
+        };
+        waits();
+        pool(1).install(waits);
+    }
+}

@@ -37,7 +37,7 @@ use poach_deque::split::{Popped, PushError, Pushed, Status};
 use poach_memory::Ordering;
 
 use super::current::Local;
-use super::half::{Slot, descriptor, take_half, take_outcome};
+use super::half::{Slot, descriptor, is_done, take_half, take_outcome};
 use super::token::{Head, Worker};
 use super::unwind::{Kept, Outcome, catch, quietly};
 
@@ -298,8 +298,7 @@ where
     if unsafe { head.pop() } == Popped::Stolen {
         // SAFETY: this thread owns the stack; a slot stays valid while its stolen task is not retired.
         let slot = unsafe { head.slot() };
-        // Acquire: pairs with the release of DONE in `run_stolen`.
-        while slot.status().load(Ordering::Acquire) & Status::DONE == 0 {
+        while !is_done(slot.status()) {
             check();
             thread::yield_now();
         }
@@ -380,10 +379,7 @@ pub(super) fn wait_until_done(head: Head) {
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
     // retired.
     let slot = unsafe { head.slot() };
-    let done = || {
-        // Acquire: pairs with the release of DONE in `run_stolen`.
-        slot.status().load(Ordering::Acquire) & Status::DONE != 0
-    };
+    let done = || is_done(slot.status());
     let thief = || {
         // Relaxed: a hint where to steal.
         let status = slot.status().load(Ordering::Relaxed);
@@ -398,4 +394,39 @@ pub(super) fn wait_until_done(head: Head) {
 
 fn own(local: Option<&Local>) -> &Local {
     local.expect("a worker's token is used on its own thread")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// As in a forked child, whose thief is not there: what is called between two looks has to end the wait.
+    #[test]
+    fn who_waits_for_the_thief_of_nothing_checks_meanwhile() {
+        let (begun, checked) = (AtomicBool::new(false), AtomicBool::new(false));
+        let until = |flag: &AtomicBool| {
+            while !flag.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        let nothing = |_: Worker<'_>| {
+            begun.store(true, Ordering::Relaxed);
+            until(&checked);
+        };
+        let pool = crate::ThreadPool::builder().threads(2).build().unwrap();
+        pool.install(|| {
+            Local::with(|local| {
+                let local = own(local);
+                let covered = || {
+                    local.share_forks();
+                    until(&begun);
+                };
+                let check = || checked.store(true, Ordering::Relaxed);
+                cover(&local.token(), nothing, covered, check);
+            });
+        });
+        assert!(checked.into_inner());
+    }
 }

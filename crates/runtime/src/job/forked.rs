@@ -16,6 +16,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+use poach_memory::{Machine, Memory, Pointer};
+
 use super::unwind::AbortOnUnwind;
 
 /// How many forks lie between the first process and this one.
@@ -107,8 +109,8 @@ impl ForkGuard {
 ///
 /// A `OnceLock` in it may be held at a fork by a thread that is not there in the child. The child never looks at it: it has
 /// a value of its own, and its copy of the parent's stays where it is, for what was borrowed from it.
-pub(crate) struct PerProcess<T: 'static> {
-    current: AtomicPtr<InProcess<T>>,
+pub(crate) struct PerProcess<T: 'static, M: Memory = Machine> {
+    current: M::Pointer<InProcess<T>>,
 }
 
 struct InProcess<T> {
@@ -116,11 +118,13 @@ struct InProcess<T> {
     value: T,
 }
 
-impl<T: Default + Sync> PerProcess<T> {
+impl<T> PerProcess<T> {
     pub(crate) const fn new() -> Self {
         PerProcess { current: AtomicPtr::new(ptr::null_mut()) }
     }
+}
 
+impl<T: Default + Sync, M: Memory> PerProcess<T, M> {
     /// This process's value. Lock-free: threads that ask for the first time at once make one each, and all get the same.
     #[inline]
     pub(crate) fn get(&'static self) -> &'static T {
@@ -137,9 +141,9 @@ impl<T: Default + Sync> PerProcess<T> {
     fn make(&'static self, old: *mut InProcess<T>) -> &'static T {
         let own = Box::new(InProcess { process: ForkGuard::here(), value: T::default() });
         let own = Box::into_raw(own);
-        // Release: a thread that loads the pointer sees the value. Acquire: as in `get`, if another thread was first; the process has
-        // not changed meanwhile, so the other's is this process's.
-        match self.current.compare_exchange(old, own, Ordering::AcqRel, Ordering::Acquire) {
+        // Release: a thread that loads the pointer sees the value. What it replaces is not used any more, and `get` has acquired it.
+        // Acquire: as in `get`, if another thread was first; the process has not changed meanwhile, so the other's is this process's.
+        match self.current.compare_exchange(old, own, Ordering::Release, Ordering::Acquire) {
             // SAFETY: it came from a box just now, and is never freed.
             Ok(_) => &unsafe { &*own }.value,
             Err(other) => {

@@ -57,3 +57,30 @@ impl Guests {
         Ok(visit.0.visit(f))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    /// A guest is called by an interrupt and does not notice before it leaves.
+    #[test]
+    fn a_guest_that_leaves_takes_part_in_an_interrupt_that_has_called_it() {
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        thread::scope(|threads| {
+            let interrupter = pool.run(|_| {
+                let interrupter = threads.spawn(|| pool.interrupt(|| crate::join(|| 1, || 2)));
+                let is_called = || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                while !is_called() {
+                    thread::yield_now();
+                }
+                interrupter
+            });
+            assert_eq!(interrupter.join().unwrap(), (1, 2));
+        });
+        // The place is free again.
+        assert_eq!(pool.run(|mut worker| worker.join(|_| 3, |_| 4)), (3, 4));
+    }
+}

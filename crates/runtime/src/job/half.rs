@@ -3,7 +3,7 @@
 use std::ptr;
 
 use poach_deque::split::{self, Status, Stolen};
-use poach_memory::{Machine, Ordering};
+use poach_memory::{Machine, Ordering, Word};
 
 use super::token::Worker;
 use super::unwind::{Outcome, catch};
@@ -46,9 +46,22 @@ pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Wor
     let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
     // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
     unsafe { (descriptor.run)(slot, worker) };
-    // Release: hands the outcome over to `wait`. It is line P1 of sleep/README.md: the caller wakes the
-    // victim. Nobody else writes the word before the victim has seen DONE.
-    slot.status().store(Status::DONE, Ordering::Release);
+    // Line P1 of sleep/README.md: the caller wakes the victim. Nobody else writes the word before the victim has seen DONE.
+    say_done(slot.status());
+}
+
+/// Says in this word that an outcome stands beside it.
+#[inline(always)]
+pub(super) fn say_done<W: Word>(status: &W) {
+    // Release: hands the outcome over to who acquires this in `is_done`.
+    status.store(Status::DONE, Ordering::Release);
+}
+
+/// Whether [`say_done`] was called: then the outcome is this thread's, which alone waits for it.
+#[inline(always)]
+pub(super) fn is_done<W: Word>(status: &W) -> bool {
+    // Acquire: pairs with the release in `say_done`.
+    status.load(Ordering::Acquire) & Status::DONE != 0
 }
 
 /// Moves the second half out of its slot, or out of the frame that its slot points to.
@@ -101,5 +114,34 @@ pub(super) unsafe fn take_outcome<R>(slot: &Slot) -> Outcome<R> {
         // SAFETY: by this function's contract; what does not fit was boxed.
         let boxed = unsafe { slot.take::<Box<Outcome<R>>>() };
         *boxed
+    }
+}
+
+// loom brings its own threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_sees_that_it_is_done_has_the_outcome() {
+        loom::model(|| {
+            let status: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+            let outcome: &'static UnsafeCell<u32> = Box::leak(Box::new(UnsafeCell::new(0)));
+            let thief = thread::spawn(move || {
+                // As `run_stolen` says who it is.
+                status.store(3 << Status::THIEF_SHIFT, Ordering::Relaxed);
+                outcome.with_mut(|_| ());
+                say_done(status);
+            });
+            if is_done(status) {
+                outcome.with_mut(|_| ());
+            }
+            thief.join().unwrap();
+            assert!(is_done(status));
+        });
     }
 }

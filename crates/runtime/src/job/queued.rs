@@ -13,8 +13,9 @@ use std::mem::ManuallyDrop;
 use std::panic;
 use std::ptr;
 
-use poach_memory::{Machine, Memory, Ordering, Word};
+use poach_memory::{Machine, Memory, Word};
 
+use super::half;
 use super::unwind::{AbortOnUnwind, Outcome, catch, dispose};
 
 /// A half of a join, until a thread runs it.
@@ -76,8 +77,8 @@ impl<B, R> LentHalf<B, R> {
     }
 
     fn is_done(&self) -> bool {
-        // Acquire: pairs with the store in `run_half`, and so with the outcome before it.
-        self.done.load(Ordering::Acquire) != 0
+        // Pairs with `run_half`, and so with the outcome before it.
+        half::is_done(&self.done)
     }
 
     fn outcome(self) -> Outcome<R> {
@@ -111,8 +112,7 @@ where
     unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
     // SAFETY: the frame stands until the store below.
     let done = unsafe { &(*frame).done };
-    // Release: pairs with the load in `is_done`.
-    done.store(1, Ordering::Release);
+    half::say_done(done);
 }
 
 /// Runs `a` here and `b` here or wherever it was taken to, and returns both results.

@@ -447,10 +447,17 @@ impl Pending {
 
     /// One task less, in the word `away`. Returns whether the opening worker may be waiting for just this one. The
     /// scope, and the word with it, may be gone when this returns.
-    fn remove(away: &SharedWord) -> bool {
-        // AcqRel: releases what the task did to the opening worker's `unfinished`, through those that come after
-        // it too.
+    fn remove<W: Word>(away: &W) -> bool {
+        // AcqRel: releases what the task did to `unfinished_away`, through those that come after it too, and to a body whose end is
+        // the last.
         away.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// The word `away`: how many tasks are left that are counted there.
+    #[inline(always)]
+    fn unfinished_away<W: Word>(away: &W) -> i64 {
+        // Acquire: sees what the tasks did; pairs with `remove`.
+        away.load(Ordering::Acquire) as i64
     }
 
     /// How many tasks are left.
@@ -460,9 +467,7 @@ impl Pending {
     /// On the thread of the opening worker.
     #[inline(always)]
     unsafe fn unfinished(&self) -> i64 {
-        // Acquire: sees what the tasks did; pairs with `remove`.
-        let away = self.away.0.load(Ordering::Acquire) as i64;
-        self.own.0.get().wrapping_add(away)
+        self.own.0.get().wrapping_add(Self::unfinished_away(&self.away.0))
     }
 
     /// Moves the opening worker's count over: from now on every end of a task that leaves none says so.
@@ -472,5 +477,68 @@ impl Pending {
             self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
             self.away.0.fetch_add(self.own.0.replace(0) as u64, Ordering::Relaxed);
         }
+    }
+}
+
+// loom brings its own threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use super::*;
+
+    /// Two tasks of a scope, each of which uses something of its own; `wait` says whether both have ended.
+    fn ends(count: u64, has_ended: fn(&AtomicU64) -> bool) {
+        loom::model(move || {
+            let away: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(count)));
+            let used: [&'static UnsafeCell<()>; 2] =
+                [(); 2].map(|()| &*Box::leak(Box::new(UnsafeCell::new(()))));
+            let tasks = used.map(|used| {
+                thread::spawn(move || {
+                    used.with_mut(|_| ());
+                    Pending::remove(away)
+                })
+            });
+            let ended = has_ended(away);
+            if ended {
+                let _ = used.map(|used| used.with_mut(|_| ()));
+            }
+            let [one, two] = tasks.map(|task| task.join().unwrap());
+            // Of all that are counted one is the last.
+            assert_eq!(u32::from(one) + u32::from(two), u32::from(count == 2 || !ended));
+        });
+    }
+
+    #[test]
+    fn an_opening_worker_that_finds_no_task_left_has_what_they_did() {
+        ends(2, |away| Pending::unfinished_away(away) == 0);
+    }
+
+    /// Once it has moved its count over, the opening worker counts in the word as all others do.
+    #[test]
+    fn who_has_folded_its_count_counts_in_the_word() {
+        let pool = crate::ThreadPool::builder().threads(1).build().unwrap();
+        pool.install(|| {
+            Local::with(|local| {
+                let local = local.unwrap();
+                let pending = Pending::new(local);
+                assert!(pending.add_own(local));
+                pending.fold(local);
+                assert!(!pending.add_own(local));
+                pending.add(Some(local));
+                // SAFETY: this is the opening worker.
+                assert_eq!(unsafe { pending.unfinished() }, 2);
+                assert!(!pending.remove_own(local));
+                let ends = [(); 2].map(|()| Pending::remove(&pending.away.0));
+                assert_eq!(ends, [false, true]);
+            });
+        });
+    }
+
+    #[test]
+    fn a_body_that_ends_last_has_what_the_tasks_did() {
+        ends(3, Pending::remove);
     }
 }

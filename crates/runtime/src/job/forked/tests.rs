@@ -37,6 +37,61 @@ fn refusal<R>(call: impl FnOnce() -> R) -> String {
     }
 }
 
+// loom brings its own threads, which Miri cannot run.
+#[cfg(not(miri))]
+mod models {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+    use poach_memory::Loom;
+
+    use super::*;
+
+    loom::lazy_static! {
+        /// How many values there are.
+        static ref VALUES: AtomicUsize = AtomicUsize::new(0);
+    }
+
+    struct Value(UnsafeCell<u32>);
+
+    // SAFETY: loom's cell panics where two threads use it and one writes.
+    unsafe impl Sync for Value {}
+
+    impl Default for Value {
+        fn default() -> Self {
+            VALUES.fetch_add(1, Ordering::Relaxed);
+            let cell = UnsafeCell::new(0);
+            cell.with_mut(|_| ());
+            Value(cell)
+        }
+    }
+
+    impl Drop for Value {
+        fn drop(&mut self) {
+            VALUES.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Two threads ask for it first at once: they get the same, with what was done to make it.
+    #[test]
+    fn a_process_has_one_value_which_was_made_before_it_is_had() {
+        loom::model(|| {
+            let current = Pointer::new(ptr::null_mut());
+            let process: &'static PerProcess<Value, Loom> =
+                Box::leak(Box::new(PerProcess { current }));
+            let ask = move || {
+                let value = process.get();
+                value.0.with(|_| ());
+                ptr::from_ref(value).addr()
+            };
+            let other = thread::spawn(ask);
+            let one = ask();
+            assert_eq!(one, other.join().unwrap());
+            assert_eq!(VALUES.load(Ordering::Relaxed), 1);
+        });
+    }
+}
+
 // Miri does not fork.
 #[cfg(all(unix, not(miri)))]
 pub(crate) mod children {
@@ -46,6 +101,7 @@ pub(crate) mod children {
     use poach_deque::Split;
 
     use super::*;
+    use crate::job::current::Local;
     use crate::on_queue::{Job, QueuePool};
     use crate::trace::RecordError;
     use crate::{ThreadPool, join, scope};
@@ -253,6 +309,59 @@ pub(crate) mod children {
             // The place is as it was.
             assert_eq!(pool.run(|mut worker| worker.join(|_| 1, |_| 2)), (1, 2));
         }
+    }
+
+    /// It was not counted: the scope ends.
+    #[test]
+    fn a_spawn_that_is_refused_in_a_child_is_not_waited_for() {
+        if !alone("a_spawn_that_is_refused_in_a_child_is_not_waited_for") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let mut process = -1;
+        let text = refusal(|| {
+            pool.in_place_scope(|s| {
+                process = split();
+                if process == 0 {
+                    assert!(refusal(|| s.spawn(|_| ())).contains("after fork()"));
+                }
+            });
+        });
+        if process == 0 {
+            leave(if text == "no panic" { 13 } else { 1 });
+        }
+        assert_eq!((text.as_str(), reap(process)), ("no panic", 13 << 8));
+    }
+
+    /// The guest's interrupt is under way in the parent, whose threads are not there.
+    #[test]
+    fn a_guest_that_was_called_before_a_fork_ends_the_child() {
+        if !alone("a_guest_that_was_called_before_a_fork_ends_the_child") {
+            return;
+        }
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let mut process = -1;
+        thread::scope(|threads| {
+            let interrupter = pool.run(|_| {
+                let interrupter = threads.spawn(|| pool.interrupt(|| 5));
+                let is_called = || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                while !is_called() {
+                    thread::yield_now();
+                }
+                process = split();
+                if process == 0 {
+                    // It is not to answer, which would wait for all.
+                    Local::with(|local| while local.unwrap().remote().calls.take().is_some() {});
+                }
+                interrupter
+            });
+            if process == 0 {
+                leave(14);
+            }
+            assert_eq!(interrupter.join().unwrap(), 5);
+        });
+        let status = reap(process);
+        assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
     }
 
     #[test]

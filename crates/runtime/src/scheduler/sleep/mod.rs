@@ -8,6 +8,8 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use self::idle::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
 
+#[cfg(test)]
+mod decisions;
 pub(crate) mod follow;
 pub(crate) mod guests;
 mod idle;

@@ -12,6 +12,7 @@ use poach_memory::{Loom, Memory, Ordering};
 use super::follow::Following;
 use super::{Caller, Parking, Sleep};
 
+mod orderings;
 mod put_off;
 
 struct LoomParking {

@@ -49,11 +49,6 @@ impl ThreadParking {
         ThreadParking { parker, unparker, called, sleeper, caller, fork_guard, on_call }
     }
 
-    fn take_call(&self) -> bool {
-        // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
-        self.called.load(Ordering::Relaxed) != 0 && self.called.swap(0, Ordering::Acquire) != 0
-    }
-
     fn sleeper(&self) -> MutexGuard<'_, Option<Mover>> {
         self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,7 +56,7 @@ impl ThreadParking {
     /// Parks until called, or until `park` says that it has been long enough. Whether it was called.
     fn sleep(&self, mut park: impl FnMut(&Parker) -> bool) -> bool {
         let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.take_call() {
+        if take_call(&self.called) {
             return true;
         }
         // Relaxed: a hint.
@@ -69,7 +64,7 @@ impl ThreadParking {
         *self.sleeper() = Mover::me(avoid);
         let called = loop {
             let goes_on = park(&parker);
-            if self.take_call() {
+            if take_call(&self.called) {
                 break true;
             }
             if !goes_on {
@@ -81,6 +76,17 @@ impl ThreadParking {
         }
         called
     }
+}
+
+fn say_called<W: Word>(called: &W) {
+    // Release: what the caller did is seen by the one it calls.
+    called.store(1, Ordering::Release);
+}
+
+/// Whether it was called since the last time.
+fn take_call<W: Word>(called: &W) -> bool {
+    // Relaxed: the swap decides. Acquire: pairs with the release in `say_called`.
+    called.load(Ordering::Relaxed) != 0 && called.swap(0, Ordering::Acquire) != 0
 }
 
 impl Parking for ThreadParking {
@@ -111,9 +117,61 @@ impl Parking for ThreadParking {
         };
         // Relaxed: as in `sleep`.
         self.caller.store(here.map_or(0, |here| here as u64 + 1), Ordering::Relaxed);
-        // Release: what the caller did is seen by the one it calls.
-        self.called.store(1, Ordering::Release);
+        say_called(&self.called);
         self.unparker.unpark();
+    }
+}
+
+// Miri's threads run on no processor.
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod processors {
+    use std::thread;
+
+    use super::*;
+    use crate::scheduler::affinity::{allowed, bind};
+
+    /// A thread that calls itself, in the midst of its sleep, is moved off its own processor until it is up.
+    #[test]
+    fn a_sleeper_is_kept_off_the_processor_of_its_last_caller_and_comes_back() {
+        let sleeps = || {
+            let before = allowed().unwrap();
+            let [_, _, ..] = before[..] else { return };
+            let parking = ThreadParking::new(|| ());
+            let sleep_until = |caller| {
+                let (mut on, mut during) = (0, Vec::new());
+                let called = parking.sleep(|_| {
+                    assert!(parking.sleeper().is_some(), "it can be moved");
+                    during = allowed().unwrap();
+                    // The caller's processor is where this thread is, until it has called.
+                    on = crate::job::processor::here().unwrap();
+                    parking.unpark(caller);
+                    true
+                });
+                assert!(called && parking.sleeper().is_none());
+                assert_eq!(allowed().unwrap(), before);
+                (on, during)
+            };
+            let (_, during) = sleep_until(Caller::Blocks);
+            assert_eq!(during, before, "nobody has called before");
+            let (_, during) = sleep_until(Caller::GoesOn);
+            assert_eq!(during, before, "the last caller has left its processor");
+            let (_, during) = sleep_until(Caller::GoesOn);
+            assert_eq!(during.len(), before.len() - 1, "kept off the last caller's processor");
+            let last = parking.caller.load(Ordering::Relaxed) as usize - 1;
+            let (on, during) = sleep_until(Caller::GoesOn);
+            assert!(!during.contains(&last) && on != last);
+            // Where the sleeper has one processor it stays there.
+            bind(before[0]).unwrap();
+            let called = parking.sleep(|_| {
+                assert_eq!(allowed().unwrap(), [before[0]]);
+                parking.unpark(Caller::GoesOn);
+                true
+            });
+            assert!(called);
+            assert_eq!(parking.caller.load(Ordering::Relaxed) as usize, before[0] + 1);
+        };
+        // On a thread of its own: it changes where it may run.
+        thread::spawn(sleeps).join().unwrap();
     }
 }
 
@@ -140,5 +198,34 @@ mod tests {
         // In the process that made it, it calls.
         parking.unpark(Caller::GoesOn);
         parking.park();
+    }
+}
+
+// loom brings its own threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod models {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use super::*;
+
+    /// The sleeper may find the call before the parker does, which orders them too.
+    #[test]
+    fn one_that_was_called_has_what_its_caller_did() {
+        loom::model(|| {
+            let called: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+            let done: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
+            let caller = thread::spawn(move || {
+                done.with_mut(|_| ());
+                say_called(called);
+            });
+            let was_called = take_call(called);
+            if was_called {
+                done.with_mut(|_| ());
+            }
+            caller.join().unwrap();
+            assert_eq!(take_call(called), !was_called, "a call is taken once");
+        });
     }
 }

@@ -204,6 +204,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use poach_memory::Machine;
 
     use super::*;
@@ -364,5 +366,106 @@ mod tests {
         let later = policy.now() + MEMORY;
         assert!(!policy.is_due_at(later - MEMORY / 2, &region, 1));
         assert!(policy.is_due_at(later, &region, 1));
+    }
+
+    thread_local! {
+        /// What the clock of these tests says.
+        static TIME: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A clock that is set.
+    struct SetClock;
+
+    impl Clock for SetClock {
+        type Instant = Duration;
+
+        fn now() -> Duration {
+            Duration::from_nanos(TIME.get())
+        }
+    }
+
+    type ByTheClock = super::WakePolicy<Machine, SetClock>;
+
+    /// Of owners that hesitate until `UNTIL`, with the clock at zero.
+    fn by_the_clock() -> (ByTheClock, RegionClock) {
+        TIME.set(0);
+        let policy = ByTheClock::new();
+        policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+        (policy, RegionClock::new())
+    }
+
+    const UNTIL: u64 = MEMORY * 10;
+
+    #[test]
+    fn owners_hesitate_until_the_time_has_come() {
+        let (policy, region) = by_the_clock();
+        TIME.set(UNTIL - 1);
+        assert!(policy.hesitates() && !policy.is_due(&region, 1));
+        TIME.set(UNTIL);
+        assert!(!policy.hesitates() && policy.is_due(&region, 1));
+        assert_eq!(policy.hesitate_until.load(Ordering::Relaxed), 0);
+        // Who does not hesitate is asked nothing.
+        let region = RegionClock::new();
+        assert!(policy.is_due(&region, 1));
+        assert_eq!(region.start.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_region_goes_on_when_its_owner_comes_down_to_its_split() {
+        let (policy, region) = by_the_clock();
+        let start = MEMORY;
+        TIME.set(start);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(start + PAUSE);
+        policy.came_down(&region);
+        TIME.set(start + 2 * PAUSE);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(start + RENT);
+        assert!(policy.is_due(&region, 0));
+    }
+
+    #[test]
+    fn a_late_wake_costs_nothing_once_and_credits_what_it_has_brought() {
+        let (policy, region) = by_the_clock();
+        let late = || {
+            let region = RegionClock::new();
+            policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+            assert!(!policy.is_due_at(MEMORY, &region, 1));
+            assert!(policy.is_due_at(MEMORY + RENT, &region, 0));
+        };
+        let hesitates = || policy.hesitate_until.load(Ordering::Relaxed) != 0;
+        policy.account.store(0, Ordering::Relaxed);
+        late();
+        policy.woken(Duration::ZERO);
+        assert!(!hesitates(), "it came late");
+        policy.woken(Duration::ZERO);
+        assert!(hesitates(), "the one after it did not");
+        // Nor one that was woken as the time was over, before the region was long enough.
+        late();
+        policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+        assert!(policy.is_due_at(UNTIL, &region, 1));
+        policy.woken(Duration::ZERO);
+        assert!(hesitates());
+        // One that has brought just what it has cost was worth it.
+        policy.memory.store(LONGEST, Ordering::Relaxed);
+        late();
+        policy.woken(Duration::from_nanos(COST * 3 / 2));
+        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
+    }
+
+    #[test]
+    fn what_was_put_off_for_as_long_as_the_rent_was_put_off_wrongly() {
+        let (policy, region) = by_the_clock();
+        policy.memory.store(LONGEST, Ordering::Relaxed);
+        TIME.set(MEMORY);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(MEMORY + RENT - 1);
+        policy.exposed();
+        assert!(policy.hesitates() && policy.memory.load(Ordering::Relaxed) == LONGEST);
+        assert!(!policy.is_due(&region, 0));
+        TIME.set(MEMORY + 2 * RENT - 1);
+        policy.exposed();
+        assert!(!policy.hesitates());
+        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
     }
 }
