@@ -1,6 +1,6 @@
 //! What is handed over by the words of idle workers and of guests, in memory that loom watches.
 //!
-//! Each of these fails as soon as one of the two orderings that it is about is weaker.
+//! Each of these fails as soon as one of the two orderings that it is about is weaker, or one of the two fences left out.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicUsize;
@@ -171,5 +171,45 @@ fn a_thief_that_claims_has_what_the_last_one_did() {
         let other = thread::spawn(steal);
         steal();
         other.join().unwrap();
+    });
+}
+
+/// G3, and P2 of one that leaves its work to guests.
+fn a_guest_sees_what_was_left_to_it(away: fn(&Sleep<Loom, LoomParking>, usize, &dyn Fn())) {
+    check(move || {
+        let (sleep, visible) = (sleepers(), leaked(AtomicUsize::new(0)));
+        let place = sleep.enter().unwrap();
+        let other = thread::spawn(move || {
+            visible.store(1, Ordering::Relaxed);
+            sleep.wake_for(0);
+        });
+        away(sleep, place, &|| assert_eq!(visible.load(Ordering::Relaxed), 1));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_guest_that_leaves_sees_what_was_left_to_it() {
+    a_guest_sees_what_was_left_to_it(|sleep, place, look| assert!(sleep.leave(place, look)));
+}
+
+#[test]
+fn a_guest_that_dozes_sees_what_was_left_to_it() {
+    a_guest_sees_what_was_left_to_it(|sleep, place, look| assert!(sleep.doze(place, look)));
+}
+
+/// L2 and P2.
+#[test]
+fn the_last_searcher_sees_the_work_or_its_producer_calls_one_that_is_asleep() {
+    check(|| {
+        let (sleep, visible) = (sleepers(), leaked(AtomicUsize::new(0)));
+        sleep.idle.enter(0, Idle::Asleep);
+        sleep.search();
+        let producer = thread::spawn(move || {
+            visible.store(1, Ordering::Relaxed);
+            sleep.wake_for(1)
+        });
+        let sees = sleep.found() && visible.load(Ordering::Relaxed) == 1;
+        assert!(producer.join().unwrap() || sees);
     });
 }
