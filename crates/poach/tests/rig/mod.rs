@@ -16,7 +16,7 @@ fn signals(status: &str, name: &str) -> u64 {
 
 const INTERRUPT: u64 = 1 << (2 - 1);
 
-const HANGUP: u64 = 1 << (1 - 1);
+const HANGUP: u64 = 1;
 
 /// The program, which Ctrl-C and a terminal that goes away can end: a shell without job control has what it starts in the background
 /// ignore Ctrl-C, `nohup` has it ignore the other, and so do these tests then, and all that they start.
