@@ -483,6 +483,8 @@ impl Pending {
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use loom::cell::UnsafeCell;
     use loom::sync::atomic::AtomicU64;
     use loom::thread;
@@ -535,6 +537,31 @@ mod tests {
                 assert_eq!(ends, [false, true]);
             });
         });
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_its_tasks_answers_a_call_first() {
+        let pool = crate::ThreadPool::builder().threads(1).build().unwrap();
+        let ran = AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            let interrupter = pool.install(|| {
+                crate::scope(|s| {
+                    for _ in 0..3 {
+                        s.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
+                    }
+                    let interrupt = || pool.interrupt(|| ran.load(Ordering::Relaxed));
+                    let interrupter = threads.spawn(interrupt);
+                    let is_called =
+                        || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                    while !is_called() {
+                        std::thread::yield_now();
+                    }
+                    interrupter
+                })
+            });
+            assert_eq!(interrupter.join().unwrap(), 0);
+        });
+        assert_eq!(ran.into_inner(), 3);
     }
 
     #[test]
