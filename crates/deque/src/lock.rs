@@ -86,7 +86,21 @@ pub(crate) mod tests {
     thread_local! {
         static PAUSES: Cell<u32> = const { Cell::new(0) };
         static GIVEN: Cell<u32> = const { Cell::new(0) };
-        static THEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+        static BARRIERS: Cell<u32> = const { Cell::new(0) };
+        static THEN: RefCell<Option<Then>> = const { RefCell::new(None) };
+    }
+
+    /// At which of a thread's calls something is done, and what.
+    type Then = (Call, Box<dyn FnOnce()>);
+
+    #[derive(Clone, Copy, PartialEq)]
+    pub(crate) enum Call {
+        Pause,
+        Full,
+        /// An owner's fence with [`Asymmetric`](crate::Asymmetric).
+        Light,
+        /// A thief's.
+        Heavy,
     }
 
     /// The machine's memory, which knows how often a thread has waited.
@@ -100,39 +114,66 @@ pub(crate) mod tests {
             (PAUSES.get() - before.0, GIVEN.get() - before.1)
         }
 
+        /// How many process-wide barriers `act` makes.
+        pub(crate) fn barriers(act: impl FnOnce()) -> u32 {
+            let before = BARRIERS.get();
+            act();
+            BARRIERS.get() - before
+        }
+
         /// Has `then` done at this thread's next pause.
         pub(crate) fn at_a_pause(then: impl FnOnce() + 'static) {
-            THEN.set(Some(Box::new(then)));
+            Self::at_a(Call::Pause, then);
+        }
+
+        /// Has `then` done at this thread's next call of this kind, before it has any effect.
+        pub(crate) fn at_a(call: Call, then: impl FnOnce() + 'static) {
+            THEN.set(Some((call, Box::new(then))));
+        }
+
+        /// Whether what was to be done is still to be done.
+        pub(crate) fn waits_still() -> bool {
+            THEN.with_borrow(Option::is_some)
+        }
+
+        fn called(call: Call) {
+            let then = THEN.with_borrow_mut(|then| then.take_if(|then| then.0 == call));
+            if let Some((_, then)) = then {
+                then();
+            }
         }
     }
 
-    // SAFETY: the machine's memory. What is done at a pause another thread might do.
+    // SAFETY: the machine's memory, for one thread, to which any two fences are the ends of an asymmetric one. What is done at a call
+    // another thread might do.
     unsafe impl Memory for Told {
         type Word = <Machine as Memory>::Word;
         type Pointer<T> = <Machine as Memory>::Pointer<T>;
         type Cell<T> = <Machine as Memory>::Cell<T>;
 
         fn full() {
+            Told::called(Call::Full);
             Machine::full();
         }
 
         fn light() {
+            Told::called(Call::Light);
             Machine::light();
         }
 
         fn heavy() {
+            BARRIERS.set(BARRIERS.get() + 1);
+            Told::called(Call::Heavy);
             Machine::heavy();
         }
 
         fn asymmetric() -> bool {
-            Machine::asymmetric()
+            true
         }
 
         fn pause() {
             PAUSES.set(PAUSES.get() + 1);
-            if let Some(then) = THEN.take() {
-                then();
-            }
+            Told::called(Call::Pause);
         }
 
         fn give_way() {

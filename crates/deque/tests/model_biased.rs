@@ -106,8 +106,16 @@ struct Shared<Q: Owner<u64>, M: Memory> {
     seen: [Count<bool>; 2],
 }
 
+/// How the sleeper looks for tasks.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    IsEmpty,
+    Len,
+    Steal,
+}
+
 /// An owner that pushes and looks for sleepers, and a sleeper that looks for tasks, a fence between the two on each side.
-fn wake<Q, M>(make: impl Fn() -> Q, steal: bool, fenced: bool) -> impl Fn(&mut Threads)
+fn wake<Q, M>(make: impl Fn() -> Q, look: Look, fenced: bool) -> impl Fn(&mut Threads)
 where
     M: Memory,
     Q: Owner<u64> + 'static,
@@ -132,7 +140,11 @@ where
         threads.spawn("sleeper", move || {
             // The look has the fence.
             sleeper.sleepers.store(1, Ordering::Relaxed);
-            let empty = if steal { thief.steal() == Steal::Empty } else { Thief::is_empty(&thief) };
+            let empty = match look {
+                Look::IsEmpty => thief.is_empty(),
+                Look::Len => thief.len() == 0,
+                Look::Steal => thief.steal() == Steal::Empty,
+            };
             sleeper.seen[1].set(!empty);
         });
         threads.finally(move || {
@@ -148,13 +160,13 @@ fn a_worker_s_queue_loses_no_wake_up() {
     where
         Q::Thief: 'static,
     {
-        for steal in [false, true] {
+        for look in [Look::IsEmpty, Look::Len, Look::Steal] {
             for capacity in [1, 2] {
                 let config = Config::bounded(capacity, true);
-                let report = explore(&config, &wake::<Q, Simulated>(make, steal, true));
-                assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}, steal: {steal}");
+                let report = explore(&config, &wake::<Q, Simulated>(make, look, true));
+                assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}, {look:?}");
                 assert!(report.complete, "{report:?}");
-                let report = explore(&config, &wake::<Q, Simulated>(make, steal, false));
+                let report = explore(&config, &wake::<Q, Simulated>(make, look, false));
                 assert!(
                     matches!(report.verdict, Verdict::Violation(_)),
                     "an owner without a fence"

@@ -348,8 +348,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = &*self.shared;
         // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
         shared.owner.tail.store(tail, Ordering::Release);
-        // Relaxed: a request that is seen late is answered late, or by the thief itself.
-        if tail <= shared.request.load(Ordering::Relaxed) {
+        // Relaxed: a request that is seen late is answered late, or by the thief itself. One at the tail is what the owner has lowered it to.
+        if tail < shared.request.load(Ordering::Relaxed) {
             self.answer(tail);
         }
     }
