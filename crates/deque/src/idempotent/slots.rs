@@ -91,8 +91,11 @@ fn allocate<M: Memory>(capacity: usize, older: *mut Array<M>) -> Result<*mut Arr
     let mut words = Vec::new();
     words.try_reserve_exact(capacity).map_err(|_| NoMemory)?;
     words.extend((0..capacity).map(|_| M::Word::new(0)));
-    let array = Array { words: words.into_boxed_slice(), older: M::Pointer::new(older) };
-    Ok(Box::into_raw(Box::new(array)))
+    // A boxed slice of one, which has the layout of a box: `Box::new` would end the program.
+    let mut array: Vec<Array<M>> = Vec::new();
+    array.try_reserve_exact(1).map_err(|_| NoMemory)?;
+    array.push(Array { words: words.into_boxed_slice(), older: M::Pointer::new(older) });
+    Ok(Box::into_raw(array.into_boxed_slice()).cast())
 }
 
 impl<M: Memory> Drop for Slots<M> {
