@@ -322,7 +322,168 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use poach_memory::Machine;
+
     use super::*;
+
+    impl<T, M: Memory> Thief<T, M> {
+        pub(in super::super) fn head(&self) -> u64 {
+            self.shared.thieves.head.load(Ordering::Relaxed)
+        }
+
+        fn pace(&self) -> u64 {
+            self.shared.thieves.pace.load(Ordering::Relaxed)
+        }
+    }
+
+    thread_local! {
+        /// What happens at the next pause of this thread.
+        static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
+
+    fn meanwhile(act: impl FnOnce() + 'static) {
+        MEANWHILE.set(Some(Box::new(act)));
+    }
+
+    /// The machine's memory, with [`MEANWHILE`].
+    struct Paused;
+
+    // SAFETY: the machine's.
+    unsafe impl Memory for Paused {
+        type Word = <Machine as Memory>::Word;
+        type Pointer<T> = <Machine as Memory>::Pointer<T>;
+        type Cell<T> = <Machine as Memory>::Cell<T>;
+
+        fn full() {
+            Machine::full();
+        }
+
+        fn light() {
+            Machine::light();
+        }
+
+        fn heavy() {
+            Machine::heavy();
+        }
+
+        fn asymmetric() -> bool {
+            Machine::asymmetric()
+        }
+
+        fn pause() {
+            if let Some(act) = MEANWHILE.take() {
+                act();
+            }
+        }
+    }
+
+    /// A queue of four slots whose thieves wait for the owner's answer.
+    fn waited_for<M: Memory>(patience: u32) -> Fifo<u64, M> {
+        Fifo::with_patience(4, 0, patience, 8).unwrap()
+    }
+
+    #[test]
+    fn a_thief_opens_the_queue_of_an_owner_that_does_not_answer() {
+        let owner: Fifo<u64> = waited_for(0);
+        (0..2).for_each(|task| owner.push(task));
+        let thief = owner.thief();
+        assert_eq!((owner.pop(), thief.head() & OPEN), (Some(0), 0));
+        assert_eq!(thief.steal(), Steal::Success(1));
+    }
+
+    #[test]
+    fn a_thief_whose_request_is_answered_by_the_pop_of_the_last_task_tries_again() {
+        let owner: Fifo<u64, Paused> = waited_for(0);
+        owner.push(0);
+        let thief = owner.thief();
+        meanwhile(move || assert_eq!((owner.pop(), owner.pop()), (Some(0), None)));
+        assert_eq!(thief.steal(), Steal::Retry);
+        assert_eq!(thief.steal(), Steal::Empty);
+    }
+
+    #[test]
+    fn a_thief_that_has_waited_takes_what_is_there_then() {
+        let others = |tasks: u64| {
+            let owner: Fifo<u64, Paused> = waited_for(32);
+            (0..2).for_each(|task| owner.push(task));
+            let (thief, other) = (owner.thief(), owner.thief());
+            owner.shared.thieves.pace.store(1, Ordering::Relaxed);
+            meanwhile(move || {
+                (0..tasks).for_each(|task| assert_eq!(other.steal(), Steal::Success(task)));
+            });
+            thief.steal()
+        };
+        assert_eq!(
+            (others(0), others(1), others(2)),
+            (Steal::Success(0), Steal::Success(1), Steal::Retry)
+        );
+    }
+
+    #[test]
+    fn a_thief_says_which_tail_it_has_seen() {
+        let owner: Fifo<u64> = waited_for(32);
+        (0..3).for_each(|task| owner.push(task));
+        assert_eq!(owner.thief().steal(), Steal::Success(0));
+        assert_eq!(owner.shared.thieves.known.load(Ordering::Relaxed), 3);
+    }
+
+    /// The pace that a thief sets, or leaves, that takes one of `tasks` while something else happens.
+    fn pace_after(tasks: u64, before: u64, act: impl FnOnce(&Fifo<u64>)) -> u64 {
+        let owner: Fifo<u64> = Fifo::with_patience(256, 0, 32, 8).unwrap();
+        (0..tasks).for_each(|task| owner.push(task));
+        owner.shared.thieves.pace.store(before, Ordering::Relaxed);
+        let _ = owner.shared.claim(|_| {
+            act(&owner);
+            1
+        });
+        owner.thief().pace()
+    }
+
+    #[test]
+    fn a_thief_that_meets_others_at_few_tasks_sets_a_pace() {
+        assert_eq!(pace_after(3, 0, |_| ()), 0);
+        assert_eq!(pace_after(3, 0, |owner| owner.push(3)), FIRST_PACE);
+        let lose = |owner: &Fifo<u64>| assert!(owner.pop().is_some());
+        assert_eq!(pace_after(3, 0, lose), FIRST_PACE);
+        assert_eq!((pace_after(100, 0, lose), pace_after(100, 7, lose)), (0, 7));
+        // Nothing has come while it waited.
+        assert_eq!((pace_after(3, 7, lose), pace_after(100, 7, |_| ())), (0, 7));
+    }
+
+    #[test]
+    fn a_pace_follows_what_comes_and_goes_meanwhile() {
+        let owner: Fifo<u64> = Fifo::with_patience(4, 10_000, 32, 8).unwrap();
+        // So many pauses, in which so many tasks came, and so many went.
+        let next = |pace, came: u64, gone: u64| {
+            let (head, tail) = (opened(10_000 - gone), 10_000 - came);
+            assert_eq!(owner.shared.keep_distance(head, tail, pace), 10_000);
+            owner.thief().pace()
+        };
+        assert_eq!(next(8, 0, 0), 0);
+        assert_eq!((next(8, 1, 0), next(8, 0, 1), next(8, 1, 1)), (4, 4, 16));
+        assert_eq!((next(8, 2, 0), next(8, 0, 2)), (16, 16));
+        assert_eq!((next(8, ENOUGH - 1, 0), next(8, ENOUGH, 0)), (16, 8));
+        assert_eq!((next(8, 4 * ENOUGH, 0), next(8, 4 * ENOUGH + 1, 0)), (8, 4));
+        assert_eq!(
+            (next(1, 4 * ENOUGH + 1, 0), next(LONGEST_PACE, ENOUGH - 1, 0)),
+            (1, LONGEST_PACE)
+        );
+    }
+
+    #[test]
+    fn an_empty_queue_seems_empty() {
+        for patience in [0, 32] {
+            let owner: Fifo<u64> = waited_for(patience);
+            let thief = owner.thief();
+            assert!(thief.seems_empty());
+            owner.push(0);
+            assert!(!thief.seems_empty());
+            assert_eq!(owner.pop(), Some(0));
+            assert!(thief.seems_empty());
+        }
+    }
 
     #[test]
     fn a_thief_sees_no_task_where_it_counts_none() {

@@ -335,6 +335,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_in_a_claim_is_dropped() {
+        let alive = Arc::new(());
+        let injector: Injector<Arc<()>> = Injector::new();
+        (0..8).for_each(|_| injector.push(Arc::clone(&alive)));
+        let claimed = injector.claim(4).success().unwrap();
+        let count = claimed.size_hint().0;
+        assert!(count > 1);
+        drop(claimed);
+        assert_eq!((Arc::strong_count(&alive), injector.len()), (9 - count, 8 - count));
+    }
+
+    #[test]
     fn a_push_that_stops_is_skipped() {
         let (injector, place) = stopped_at_0::<Machine>();
         assert_eq!(all(&injector), [8]);

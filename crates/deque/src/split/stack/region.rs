@@ -277,6 +277,91 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_that_was_used_to_its_end_is_kept_too() {
+        let layout = Layout::from_size_align(17 << 16, ALIGN).unwrap();
+        assert!(soon(|| {
+            let stack = written(layout);
+            // SAFETY: allocated just now, and used to its end at most.
+            unsafe { dealloc(stack, layout, layout.size()) };
+            // SAFETY: a layout with a size.
+            let again = unsafe { alloc(layout, false) };
+            // SAFETY: mapped just now, with zeros or as it was left.
+            let is_kept = unsafe { again.read() } == 7;
+            // SAFETY: allocated just now; its first byte is used.
+            unsafe { dealloc(again, layout, 1) };
+            is_kept
+        }));
+    }
+
+    #[test]
+    fn what_is_kept_is_given_back_when_the_system_refuses() {
+        let layout = Layout::from_size_align(31 << 16, ALIGN).unwrap();
+        let impossible = Layout::from_size_align(1 << 62, ALIGN).unwrap();
+        let is_given_back = || {
+            let stack = written(layout);
+            // SAFETY: allocated just now; its first byte is used.
+            unsafe { dealloc(stack, layout, 1) };
+            // SAFETY: a layout with a size.
+            assert!(unsafe { alloc(impossible, false) }.is_null());
+            // SAFETY: a layout with a size.
+            let again = unsafe { alloc(layout, false) };
+            // SAFETY: mapped just now, with zeros or as it was left.
+            let is_new = unsafe { again.read() } == 0;
+            // SAFETY: allocated just now; its first byte is used.
+            unsafe { dealloc(again, layout, 1) };
+            is_new
+        };
+        assert!((0..20).any(|_| is_given_back()));
+    }
+
+    /// A stack that is not kept.
+    const LARGE: usize = ALIGN / 4 * 3;
+
+    fn large() -> *mut u8 {
+        // SAFETY: a layout with a size.
+        let stack = unsafe { alloc(Layout::from_size_align(LARGE, ALIGN).unwrap(), true) };
+        assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+        stack
+    }
+
+    fn free(stack: *mut u8) {
+        // SAFETY: of `large`, whose callers write nothing and free each once.
+        unsafe { dealloc(stack, Layout::from_size_align(LARGE, ALIGN).unwrap(), 0) };
+    }
+
+    #[test]
+    fn a_stack_lies_at_a_boundary_where_the_next_place_is_taken() {
+        let [first, second] = [large(), large()];
+        // The thread asks for the place of the first again, and then for that below, where the second is.
+        free(first);
+        let [again, next] = [large(), large()];
+        [second, again, next].into_iter().for_each(free);
+    }
+
+    /// Whether something is mapped at this address.
+    fn is_mapped(at: *mut u8) -> bool {
+        // SAFETY: advice that changes nothing.
+        unsafe { rustix::mm::madvise(at.cast(), 1 << 16, rustix::mm::Advice::Normal) }.is_ok()
+    }
+
+    #[test]
+    fn nothing_is_mapped_beside_a_stack_nor_where_one_was() {
+        if is_mapped(std::ptr::without_provenance_mut(1 << 20)) {
+            // An emulator that knows no better.
+            return;
+        }
+        // A thread that has made none yet asks for a larger piece.
+        let gives_back = || {
+            let stack = large();
+            let beside = [stack.wrapping_byte_sub(1 << 16), stack.wrapping_byte_add(LARGE)];
+            let is_alone = !beside.into_iter().any(is_mapped) && is_mapped(stack);
+            free(stack);
+            is_alone && !is_mapped(stack)
+        };
+        assert!((0..20).any(|_| std::thread::spawn(gives_back).join().unwrap()));
+    }
+
+    #[test]
     fn untouched_memory_is_zero() {
         let layout = Layout::from_size_align(13 << 16, ALIGN).unwrap();
         for _ in 0..3 {
