@@ -322,11 +322,8 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
-    use poach_memory::Machine;
-
     use super::*;
+    use crate::lock::tests::Told;
 
     impl<T, M: Memory> Thief<T, M> {
         pub(in super::super) fn head(&self) -> u64 {
@@ -335,47 +332,6 @@ mod tests {
 
         fn pace(&self) -> u64 {
             self.shared.thieves.pace.load(Ordering::Relaxed)
-        }
-    }
-
-    thread_local! {
-        /// What happens at the next pause of this thread.
-        static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-    }
-
-    fn meanwhile(act: impl FnOnce() + 'static) {
-        MEANWHILE.set(Some(Box::new(act)));
-    }
-
-    /// The machine's memory, with [`MEANWHILE`].
-    struct Paused;
-
-    // SAFETY: the machine's.
-    unsafe impl Memory for Paused {
-        type Word = <Machine as Memory>::Word;
-        type Pointer<T> = <Machine as Memory>::Pointer<T>;
-        type Cell<T> = <Machine as Memory>::Cell<T>;
-
-        fn full() {
-            Machine::full();
-        }
-
-        fn light() {
-            Machine::light();
-        }
-
-        fn heavy() {
-            Machine::heavy();
-        }
-
-        fn asymmetric() -> bool {
-            Machine::asymmetric()
-        }
-
-        fn pause() {
-            if let Some(act) = MEANWHILE.take() {
-                act();
-            }
         }
     }
 
@@ -395,10 +351,10 @@ mod tests {
 
     #[test]
     fn a_thief_whose_request_is_answered_by_the_pop_of_the_last_task_tries_again() {
-        let owner: Fifo<u64, Paused> = waited_for(0);
+        let owner: Fifo<u64, Told> = waited_for(0);
         owner.push(0);
         let thief = owner.thief();
-        meanwhile(move || assert_eq!((owner.pop(), owner.pop()), (Some(0), None)));
+        Told::at_a_pause(move || assert_eq!((owner.pop(), owner.pop()), (Some(0), None)));
         assert_eq!(thief.steal(), Steal::Retry);
         assert_eq!(thief.steal(), Steal::Empty);
     }
@@ -406,11 +362,11 @@ mod tests {
     #[test]
     fn a_thief_that_has_waited_takes_what_is_there_then() {
         let others = |tasks: u64| {
-            let owner: Fifo<u64, Paused> = waited_for(32);
+            let owner: Fifo<u64, Told> = waited_for(32);
             (0..2).for_each(|task| owner.push(task));
             let (thief, other) = (owner.thief(), owner.thief());
             owner.shared.thieves.pace.store(1, Ordering::Relaxed);
-            meanwhile(move || {
+            Told::at_a_pause(move || {
                 (0..tasks).for_each(|task| assert_eq!(other.steal(), Steal::Success(task)));
             });
             thief.steal()
