@@ -66,8 +66,18 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// An owner that pushes two tasks, pops the younger, pushes another into its slot, and pops both; or that pushes two, shares them, and pops both.
-fn model<M: Memory>(threads: &mut Threads, shares: bool) {
+/// What an owner does after it has pushed two tasks, or one for the last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Does {
+    /// It pops the younger, pushes another into its slot, and pops both.
+    Reuses,
+    /// It shares them, and pops both.
+    Shares,
+    /// It pops the one, shares what is left, which is nothing, and pushes and pops another.
+    SharesNothing,
+}
+
+fn model<M: Memory>(threads: &mut Threads, does: Does) {
     let shared = Rc::new(Shared::<M> {
         stack: Stack::new(2, ()).expect("a small stack"),
         runs: Default::default(),
@@ -78,8 +88,16 @@ fn model<M: Memory>(threads: &mut Threads, shares: bool) {
         // SAFETY: this thread is the one owner, and the stack outlives its heads.
         let bottom = unsafe { owner.stack.bottom() };
         let one = Shared::push(bottom, 0);
+        if does == Does::SharesNothing {
+            owner.pop(bottom, 0);
+            // SAFETY: the owner calls, and no task stands below this head.
+            unsafe { bottom.share() };
+            let _ = Shared::push(bottom, 1);
+            owner.pop(bottom, 1);
+            return;
+        }
         let two = Shared::push(one, 1);
-        if shares {
+        if does == Does::Shares {
             // SAFETY: the owner calls, and two tasks stand below this head.
             unsafe { two.share() };
             owner.pop(one, 1);
@@ -93,31 +111,36 @@ fn model<M: Memory>(threads: &mut Threads, shares: bool) {
     let thief = Rc::clone(&shared);
     threads.spawn("thief", move || thief.expose_and_steal());
     threads.finally(move || {
-        let pushed = if shares { 2 } else { 3 };
+        let pushed = if does == Does::Reuses { 3 } else { 2 };
         assert!(shared.runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
         poach_explore::observe(0, u64::from(shared.stolen.get()));
     });
 }
 
-fn check<M: Memory>(config: &Config, shares: bool) -> Report {
-    explore(config, &move |threads: &mut Threads| model::<M>(threads, shares))
+fn check<M: Memory>(config: &Config, does: Does) -> Report {
+    explore(config, &move |threads: &mut Threads| model::<M>(threads, does))
 }
 
 #[test]
 fn every_task_is_run_once() {
     for capacity in [1, 2, 4] {
-        covers(capacity, false);
+        covers(capacity, Does::Reuses);
     }
 }
 
 #[test]
 fn every_task_is_run_once_of_an_owner_that_shares_everything_meanwhile() {
-    covers(1, true);
+    covers(1, Does::Shares);
 }
 
-fn covers(capacity: u32, shares: bool) {
-    let report = check::<Simulated>(&Config::bounded(capacity, true), shares);
-    assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
+#[test]
+fn every_task_is_run_once_of_an_owner_that_shares_when_it_has_nothing() {
+    covers(1, Does::SharesNothing);
+}
+
+fn covers(capacity: u32, does: Does) {
+    let report = check::<Simulated>(&Config::bounded(capacity, true), does);
+    assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}\n{:?}", report.counterexample);
     assert!(report.complete, "{report:?}");
     // None, one or two were exposed and stolen, each somewhere: the model covers what it is about.
     let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
@@ -127,6 +150,6 @@ fn covers(capacity: u32, shares: bool) {
 
 #[test]
 fn without_the_barrier_a_task_is_run_twice() {
-    let report = check::<Barrierless>(&Config::bounded(2, true), false);
+    let report = check::<Barrierless>(&Config::bounded(2, true), Does::Reuses);
     assert_eq!(report.verdict.word(), "violation", "{report:?}");
 }

@@ -6,7 +6,8 @@ use core::slice;
 
 use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, Word};
 
-use super::{Claim, MAX_CAPACITY, NoMemory, Ring, Rings, Slot, Storage, Whole};
+use super::capacity::doubled;
+use super::{Claim, NoMemory, Ring, Rings, Slot, Storage, Whole};
 
 /// The owner's view of the ring: which slots are free.
 pub(crate) struct Buffer<T, M: Memory, S: Storage<T> = Whole> {
@@ -274,7 +275,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         // SAFETY: the current ring lives as long as the queue.
         let old = unsafe { &*old_ring };
         let capacity = old.heads.len();
-        let doubled = capacity.checked_mul(2).filter(|&c| c <= MAX_CAPACITY).ok_or(NoMemory)?;
+        let doubled = doubled(capacity).ok_or(NoMemory)?;
         let new_ring = Ring::<T, M, S>::allocate(doubled, self.reclaimed.get())?;
         // SAFETY: just allocated, and not yet known to anyone.
         let new = unsafe { &*new_ring };

@@ -58,6 +58,11 @@ pub(crate) fn check_capacity(capacity: usize) -> Result<(), CapacityError> {
     }
 }
 
+/// The capacity of the next ring, if one may have so many slots.
+pub(super) fn doubled(capacity: usize) -> Option<usize> {
+    (capacity < MAX_CAPACITY).then(|| capacity * 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +74,12 @@ mod tests {
             check_capacity(2 * MAX_CAPACITY),
             Err(CapacityError::TooLarge(2 * MAX_CAPACITY))
         );
+    }
+
+    #[test]
+    fn a_ring_doubles_up_to_the_largest_capacity() {
+        assert_eq!(doubled(1), Some(2));
+        assert_eq!(doubled(MAX_CAPACITY / 2), Some(MAX_CAPACITY));
+        assert_eq!(doubled(MAX_CAPACITY), None);
     }
 }

@@ -387,6 +387,9 @@ pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::Owner<usize>>(owner: &
     }
 }
 
+#[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
+mod model;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -193,11 +193,13 @@ impl<M: Memory> Sharing<M> {
             // As in `attend`: before the tasks are there to be taken, and fenced against E2.
             asked |= request.take_down(place(head));
             M::full();
-            if split == head {
+            if split != head {
+                if self.bounds.share_if(split, head) {
+                    return true;
+                }
+            } else if self.bounds.settle() == split {
+                // No exposure is under way whose request was taken down.
                 break;
-            }
-            if self.bounds.share_if(split, head) {
-                return true;
             }
         }
         if asked {

@@ -563,6 +563,9 @@ fn bump<W: Word>(count: &W) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
+#[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
+mod model;
+
 #[cfg(test)]
 mod tests {
     use poach_memory::Machine;

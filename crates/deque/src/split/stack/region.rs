@@ -195,6 +195,9 @@ pub(super) use system::{alloc, dealloc};
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use std::alloc::Layout;
+    use std::ptr;
+
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
     use super::system::LARGEST;
     use super::{alloc, dealloc};
@@ -336,6 +339,18 @@ mod tests {
         free(first);
         let [again, next] = [large(), large()];
         [second, again, next].into_iter().for_each(free);
+        // Whatever it has got, the place that it asks for after that is taken.
+        let stack = large();
+        let below = ptr::without_provenance_mut(stack.addr() - ALIGN);
+        // SAFETY: an address of the system's own choice, where nothing is mapped: that below the stack, if that is free.
+        let taken = unsafe {
+            mmap_anonymous(below, 1 << 16, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        };
+        let taken = taken.unwrap();
+        free(large());
+        free(stack);
+        // SAFETY: the mapping that was made for this.
+        unsafe { munmap(taken, 1 << 16) }.unwrap();
     }
 
     /// Whether something is mapped at this address.
@@ -346,7 +361,7 @@ mod tests {
 
     #[test]
     fn nothing_is_mapped_beside_a_stack_nor_where_one_was() {
-        if is_mapped(std::ptr::without_provenance_mut(1 << 20)) {
+        if is_mapped(ptr::without_provenance_mut(1 << 20)) {
             // An emulator that knows no better.
             return;
         }
