@@ -2,7 +2,7 @@
 //! thieves have been there.
 
 use poach_deque::split::{
-    Claim, Head, MAX_SLOTS, Popped, PushError, Pushed, Stack, StackError, Status,
+    Claim, Head, MAX_SLOTS, Popped, PushError, Pushed, Slot, Stack, StackError, Status,
 };
 use poach_memory::{Machine, Memory, Ordering};
 
@@ -95,6 +95,18 @@ fn capacities_out_of_range_are_refused() {
         assert_eq!(Stack::<Machine>::new(large, ()).err(), Some(StackError::Capacity(large)));
     }
     assert_eq!(Stack::<Machine>::new(MAX_SLOTS, ()).unwrap().capacity(), MAX_SLOTS);
+    assert_eq!(MAX_SLOTS, if usize::BITS >= 64 { 1_572_864 } else { 24_576 });
+}
+
+#[test]
+fn a_slot_has_room_for_48_bytes_at_a_multiple_of_16() {
+    #[repr(align(16))]
+    struct Aligned<const A: usize>([u8; A]);
+    #[repr(align(32))]
+    struct MoreAligned;
+    assert_eq!((size_of::<Aligned<48>>(), size_of::<Aligned<49>>()), (48, 64));
+    assert!(Slot::<Machine>::fits::<Aligned<48>>() && !Slot::<Machine>::fits::<Aligned<49>>());
+    assert!(!Slot::<Machine>::fits::<MoreAligned>());
 }
 
 #[test]

@@ -402,6 +402,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn halves_and_results_of_two_words_are_in_registers() {
+        type Two = [usize; 2];
+        type Three = [usize; 3];
+        assert!(fits_registers::<Two, Two, usize, usize>());
+        assert!(!fits_registers::<Three, Two, usize, usize>());
+        assert!(!fits_registers::<Two, Three, usize, usize>());
+        assert!(!fits_registers::<Two, Two, usize, Two>());
+    }
+
     /// As in a forked child, whose thief is not there: what is called between two looks has to end the wait.
     #[test]
     fn who_waits_for_the_thief_of_nothing_checks_meanwhile() {

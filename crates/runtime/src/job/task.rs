@@ -341,3 +341,17 @@ unsafe fn drop_in<F>(small: *mut u64, large: *mut Payload) {
     // SAFETY: by this function's contract.
     unsafe { closure_at::<F>(small, large).drop_in_place() };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_holds_56_bytes_and_a_head_24() {
+        #[repr(align(16))]
+        struct Aligned;
+        assert!(Task::holds::<[u64; 7]>() && !Task::holds::<[u64; 8]>());
+        assert!(!Task::holds::<Aligned>());
+        assert!(!is_large::<[u64; 3]>() && is_large::<[u64; 4]>());
+    }
+}
