@@ -185,4 +185,143 @@ mod tests {
         extent.open(2);
         assert_eq!(extent.version(), 3, "it is open, and not being closed");
     }
+
+    // Miri cannot run what switches stacks, as the checker's threads do.
+    #[cfg(not(miri))]
+    mod models {
+        use std::sync::Arc;
+
+        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+        use poach_memory::Asymmetric;
+
+        use super::super::*;
+        use super::Full;
+        use crate::registry::Entries;
+
+        type Flag = <Simulated as Memory>::Word;
+
+        /// Under C11 each execution is right.
+        fn clean(model: impl Fn(&mut Threads)) {
+            let report = explore(&Config::c11(), &model);
+            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+        }
+
+        fn set(flag: &Flag) -> bool {
+            // Relaxed: what must be known by other means.
+            flag.load(Ordering::Relaxed) != 0
+        }
+
+        /// Place 1 is open, and somebody begins to use it while another closes what nobody uses.
+        fn use_against_close<F: StoreLoad<Simulated> + Default + 'static>(threads: &mut Threads) {
+            let extent = Arc::new(Extent::<Simulated, F>::new(F::default()));
+            let used = Arc::new(Flag::new(0));
+            extent.open(1);
+            let (opens, uses) = (Arc::clone(&extent), Arc::clone(&used));
+            threads.spawn("uses", move || {
+                uses.store(1, Ordering::Relaxed);
+                opens.open(1);
+            });
+            let (closes, looks) = (Arc::clone(&extent), Arc::clone(&used));
+            threads.spawn("closes", move || closes.close_unused(|_| set(&looks)));
+            threads.finally(move || {
+                assert_eq!(extent.count(), 2);
+                drop(used);
+            });
+        }
+
+        #[test]
+        fn a_place_that_is_used_is_open() {
+            clean(use_against_close::<Full>);
+            clean(use_against_close::<Asymmetric<Simulated>>);
+        }
+
+        /// What must be so of who finds a place open that was not.
+        fn who_sees_it_open(looks: fn(&Extent<Simulated, Asymmetric<Simulated>>) -> bool) {
+            clean(|threads| {
+                let extent = Arc::new(Extent::new(Asymmetric::new()));
+                let used = Arc::new(Flag::new(0));
+                let (opens, uses) = (Arc::clone(&extent), Arc::clone(&used));
+                threads.spawn("uses", move || {
+                    uses.store(1, Ordering::Relaxed);
+                    opens.open(1);
+                });
+                let (sees, why) = (Arc::clone(&extent), Arc::clone(&used));
+                threads.spawn("looks", move || {
+                    if looks(&sees) && !set(&why) {
+                        fail(Kind::FalseEmpty, "the place is open, and nothing is seen in it");
+                    }
+                });
+                threads.finally(move || drop((extent, used)));
+            });
+        }
+
+        #[test]
+        fn who_sees_a_place_open_sees_why() {
+            who_sees_it_open(|extent| extent.count() == 2);
+            who_sees_it_open(|extent| extent.version() == 1);
+        }
+
+        /// Somebody uses place 1, says so, and goes elsewhere. Who has heard of the use, and sees the place closed, sees where to.
+        #[test]
+        fn who_sees_a_place_closed_sees_why() {
+            clean(|threads| {
+                let extent = Arc::new(Extent::<Simulated, _>::new(Full));
+                let [used, told, elsewhere] = [(); 3].map(|()| Arc::new(Flag::new(0)));
+                extent.open(1);
+                let opens = Arc::clone(&extent);
+                let [uses, tells, goes] = [&used, &told, &elsewhere].map(Arc::clone);
+                threads.spawn("uses", move || {
+                    uses.store(1, Ordering::Relaxed);
+                    opens.open(1);
+                    tells.store(1, Ordering::Release);
+                    goes.store(1, Ordering::Relaxed);
+                    uses.store(0, Ordering::Release);
+                });
+                let (closes, looks) = (Arc::clone(&extent), Arc::clone(&used));
+                threads.spawn("closes", move || {
+                    closes.close_unused(|_| looks.load(Ordering::Acquire) != 0);
+                });
+                let sees = Arc::clone(&extent);
+                let [hears, finds] = [&told, &elsewhere].map(Arc::clone);
+                threads.spawn("looks", move || {
+                    let heard = hears.load(Ordering::Acquire) != 0;
+                    if heard && sees.count() == 1 && !set(&finds) {
+                        fail(Kind::FalseEmpty, "what was in the place is seen nowhere");
+                    }
+                });
+                threads.finally(move || drop((extent, used, told, elsewhere)));
+            });
+        }
+
+        /// A handle comes to place 1, leaves something there and goes, while another closes what nobody has and nothing is in.
+        #[test]
+        fn a_place_in_which_something_was_left_is_open() {
+            clean(|threads| {
+                let extent = Arc::new(Extent::<Simulated, _>::new(Full));
+                let handles = Arc::new(Entries::<Flag, Simulated>::new());
+                for _ in 0..2 {
+                    handles.prepare(|_| Some(Flag::new(0))).expect("memory");
+                }
+                assert!(handles.claim(2, |_| None).is_some());
+                extent.open(1);
+                let (opens, comes) = (Arc::clone(&extent), Arc::clone(&handles));
+                threads.spawn("comes and goes", move || {
+                    let (place, something) = comes.claim(2, |_| None).expect("it is free");
+                    opens.open(place);
+                    something.store(1, Ordering::Relaxed);
+                    comes.release(place);
+                });
+                let (closes, looks) = (Arc::clone(&extent), Arc::clone(&handles));
+                threads.spawn("closes", move || {
+                    closes.close_unused(|place| {
+                        looks.is_held(place) || looks.get(place).is_some_and(set)
+                    });
+                });
+                threads.finally(move || {
+                    assert_eq!(extent.count(), 2);
+                    drop(handles);
+                });
+            });
+        }
+    }
 }

@@ -211,8 +211,9 @@ impl<R, M: Memory> Entry<R, M> {
     }
 
     pub(crate) fn is_held(&self) -> bool {
-        // Relaxed: a hint for placement; nothing is read on the strength of it.
-        self.held.load(Ordering::Relaxed) != 0
+        // Acquire pairs with the Release in `Entries::release`: who closes a place that nobody has sees what the last holder left
+        // there. For placement it is a hint.
+        self.held.load(Ordering::Acquire) != 0
     }
 }
 
@@ -386,6 +387,21 @@ mod tests {
                     }
                 });
                 threads.finally(move || drop(registry));
+            });
+        }
+
+        /// Both make the first segment, and one of them frees its own again: nothing may be left.
+        #[test]
+        fn two_that_push_at_once_share_a_segment() {
+            has_no_race(|threads| {
+                let registry = Rc::new(Registry::<Place, Simulated>::new());
+                for name in ["first", "second"] {
+                    let pushes = Rc::clone(&registry);
+                    threads.spawn(name, move || {
+                        assert!(pushes.push(MOST, |_| Some(Place::new(0))).is_some());
+                    });
+                }
+                threads.finally(move || assert_eq!(registry.iter().count(), 2));
             });
         }
 
