@@ -178,12 +178,12 @@ impl<M: Memory> Admission<M> {
 
     /// One handle less. The last closes the pool.
     pub(crate) fn leave(&self, side: Side) {
-        // AcqRel: the last comes after all that the others did.
+        // AcqRel: the last comes after all that the others did, and sees whether one of them has closed the pool.
         if self.sides[side as usize].fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
         if side == Side::Takes && !self.tasks.is_closed() {
-            // Relaxed: the close comes after it, with a fence.
+            // Relaxed: released by the close that follows.
             self.untaken.store(1, Ordering::Relaxed);
         }
         self.close();
@@ -191,7 +191,7 @@ impl<M: Memory> Admission<M> {
 
     /// Whether the pool is closed because nobody is left to take.
     pub(crate) fn is_untaken(&self) -> bool {
-        // Relaxed: read behind a look that found the pool closed, and a fence.
+        // Relaxed: read behind a look that found the pool closed, and acquired that.
         self.untaken.load(Ordering::Relaxed) != 0
     }
 
@@ -270,6 +270,112 @@ impl<M: Memory> Admission<M> {
 #[path = "../tests/stopping/mod.rs"]
 #[allow(dead_code, reason = "the integration tests use the rest")]
 mod stopping;
+
+// Miri cannot run what switches stacks, as the checker's threads do.
+#[cfg(all(test, not(miri)))]
+#[path = "../tests/without_barrier/mod.rs"]
+mod without_barrier;
+
+#[cfg(all(test, not(miri)))]
+mod models {
+    //! The locks are the system's, so that no two threads of a model may come to one at once.
+
+    use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+    use poach_memory::Cell;
+
+    use super::without_barrier::WithoutBarrier;
+    use super::*;
+
+    /// Every execution under C11, and under TSO.
+    fn clean(model: impl Fn(&mut Threads)) {
+        for config in [Config::c11(), Config::default()] {
+            let report = explore(&config, &model);
+            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+        }
+    }
+
+    /// A put meets a consumer that closes the pool and asks whether all puts are over. If so, none touches the place of its task.
+    fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
+        let admission = Arc::new(Admission::<M>::new(None));
+        let task = Arc::new(M::Cell::<u32>::new(0));
+        let busy = admission.new_producer();
+        let (puts, place) = (Arc::clone(&admission), Arc::clone(&task));
+        threads.spawn("producer", move || {
+            let putting = Putting::begin(&busy, &puts.tasks);
+            if putting.is_plain() {
+                place.with_mut(|_| ());
+            } else if let Ok((_putting, _)) = puts.admit(putting, false) {
+                place.with_mut(|_| ());
+            }
+        });
+        let (closes, place) = (Arc::clone(&admission), Arc::clone(&task));
+        threads.spawn("consumer", move || {
+            closes.close();
+            if closes.is_settled() {
+                place.with(|_| ());
+            }
+        });
+        threads.finally(move || drop((admission, task)));
+    }
+
+    #[test]
+    fn once_all_puts_are_over_their_tasks_are_there() {
+        clean(a_put_against_the_close::<Simulated>);
+        clean(a_put_against_the_close::<WithoutBarrier>);
+    }
+
+    /// The last that could take goes, and a producer comes.
+    fn the_last_goes<M: Memory + 'static>(threads: &mut Threads) {
+        let admission = Arc::new(Admission::<M>::new(None));
+        admission.join(Side::Takes);
+        let busy = admission.new_producer();
+        let leaves = Arc::clone(&admission);
+        threads.spawn("consumer", move || leaves.leave(Side::Takes));
+        let puts = Arc::clone(&admission);
+        threads.spawn("producer", move || {
+            let putting = Putting::begin(&busy, &puts.tasks);
+            if !putting.is_plain()
+                && puts.admit(putting, false).err() == Some(Refused::Closed)
+                && !puts.is_untaken()
+            {
+                fail(Kind::Lost, "it is not told that nobody is left to take its task");
+            }
+        });
+        threads.finally(move || drop(admission));
+    }
+
+    #[test]
+    fn who_finds_the_pool_closed_finds_why() {
+        clean(the_last_goes::<Simulated>);
+        clean(the_last_goes::<WithoutBarrier>);
+    }
+
+    /// One consumer closes the pool and goes; so does the other. The pool was not closed because nobody was left.
+    fn all_go<M: Memory + 'static>(threads: &mut Threads) {
+        let admission = Arc::new(Admission::<M>::new(None));
+        (0..2).for_each(|_| admission.join(Side::Takes));
+        let closes = Arc::clone(&admission);
+        threads.spawn("closes", move || {
+            closes.close();
+            closes.leave(Side::Takes);
+        });
+        let leaves = Arc::clone(&admission);
+        threads.spawn("goes", move || leaves.leave(Side::Takes));
+        threads.finally(move || {
+            let kept = Arc::clone(&admission);
+            drop(admission);
+            if kept.is_untaken() {
+                fail(Kind::Lost, "the pool was closed before the last had gone");
+            }
+        });
+    }
+
+    #[test]
+    fn the_last_that_goes_sees_that_the_pool_was_closed() {
+        clean(all_go::<Simulated>);
+        clean(all_go::<WithoutBarrier>);
+    }
+}
 
 #[cfg(test)]
 mod tests {

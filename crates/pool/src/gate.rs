@@ -104,8 +104,8 @@ impl<M: Memory> Gate<M> {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Relaxed: ordered by the fences around it.
-        self.word.load(Ordering::Relaxed) & CLOSED != 0
+        // Acquire pairs with the Release in `close`: who sees the gate closed sees why. The rest is ordered by the fences around it.
+        self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Wakes up to `things` sleepers, if there are any: that many things are there for the taking.
@@ -153,7 +153,8 @@ impl<M: Memory> Gate<M> {
 
     /// Closes the gate, for ever, and wakes all. Returns whether this call was the first.
     pub(crate) fn close(&self) -> bool {
-        let first = self.word.fetch_or(CLOSED, Ordering::Relaxed) & CLOSED == 0;
+        // Release pairs with the Acquire in `is_closed`.
+        let first = self.word.fetch_or(CLOSED, Ordering::Release) & CLOSED == 0;
         self.heavy();
         self.wake_sleepers(usize::MAX);
         first
@@ -258,6 +259,66 @@ struct Parked(Thread);
 impl Wake for Parked {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+// Miri cannot run what switches stacks, as the checker's threads do.
+#[cfg(all(test, not(miri)))]
+#[path = "../tests/without_barrier/mod.rs"]
+mod without_barrier;
+
+#[cfg(all(test, not(miri)))]
+mod models {
+    //! The lock is the system's: the one that wakes comes to it only behind the one that has entered.
+
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+
+    use super::without_barrier::WithoutBarrier;
+    use super::*;
+
+    #[derive(Default)]
+    struct Flag(AtomicBool);
+
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Relaxed);
+        }
+    }
+
+    /// Somebody makes a thing there and wakes who waits for it; another enters, and looks once more.
+    fn a_thing_against_a_sleeper<M: Memory + 'static>(threads: &mut Threads) {
+        let (gate, thing) = (Arc::new(Gate::<M>::new(false)), Arc::new(M::Word::new(0)));
+        let [woken, found] = [(); 2].map(|()| Arc::new(Flag::default()));
+        let (wakes, makes) = (Arc::clone(&gate), Arc::clone(&thing));
+        threads.spawn("waker", move || {
+            makes.store(1, Ordering::Relaxed);
+            wakes.wake(1);
+        });
+        let (enters, looks, finds) = (Arc::clone(&gate), Arc::clone(&thing), Arc::clone(&found));
+        let waker = Waker::from(Arc::clone(&woken));
+        threads.spawn("sleeper", move || {
+            let _entry = enters.enter(&waker);
+            finds.0.store(looks.load(Ordering::Relaxed) != 0, Relaxed);
+        });
+        threads.finally(move || {
+            assert!(found.0.load(Relaxed) || woken.0.load(Relaxed), "it sleeps for ever");
+            drop((gate, thing));
+        });
+    }
+
+    #[test]
+    fn a_sleeper_finds_the_thing_or_is_woken() {
+        for config in [Config::c11(), Config::default()] {
+            for model in [
+                a_thing_against_a_sleeper::<Simulated> as fn(&mut Threads),
+                a_thing_against_a_sleeper::<WithoutBarrier>,
+            ] {
+                let report = explore(&config, &model);
+                assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+            }
+        }
     }
 }
 
