@@ -177,3 +177,181 @@ impl<N, M: Memory> Hazards<N, M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell as Count;
+    use std::rc::Rc;
+
+    use poach_memory::Machine;
+
+    use super::*;
+
+    /// Counts how many of it are dropped.
+    struct Dropped(Rc<Count<usize>>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+
+    fn nodes<const N: usize>(count: &Rc<Count<usize>>) -> [*mut Dropped; N] {
+        [(); N].map(|()| Box::into_raw(Box::new(Dropped(Rc::clone(count)))))
+    }
+
+    fn retire(
+        domain: &Domain<Dropped, Machine>,
+        hazards: &Hazards<Dropped, Machine>,
+        node: *mut Dropped,
+    ) {
+        // SAFETY: from a box, found by nobody but those that the test has put a hazard pointer on it for, and retired once.
+        unsafe { domain.retire(hazards, node) };
+    }
+
+    #[test]
+    fn so_many_nodes_are_kept_before_a_look() {
+        let count = Rc::default();
+        let domain = Domain::<Dropped, Machine>::new(Retention { for_each_hazard: 1, more: 1 });
+        let hazards = domain.claim().expect("memory");
+        let dropped = nodes::<3>(&count).map(|node| {
+            retire(&domain, &hazards, node);
+            count.get()
+        });
+        assert_eq!(dropped, [0, 0, 3]);
+        domain.release(&hazards);
+    }
+
+    #[test]
+    fn who_has_gone_keeps_no_node() {
+        let count = Rc::default();
+        let domain = Domain::<Dropped, Machine>::new(Retention::NONE);
+        let [gone, stays] = [(); 2].map(|()| domain.claim().expect("memory"));
+        let [node] = nodes(&count);
+        gone.set(1, node);
+        domain.release(&gone);
+        retire(&domain, &stays, node);
+        assert_eq!(count.get(), 1);
+        domain.release(&stays);
+    }
+
+    #[test]
+    fn each_hazard_pointer_is_found_in_whatever_order_they_are() {
+        for turns in 0..4 {
+            let count = Rc::default();
+            let domain = Domain::<Dropped, Machine>::new(Retention::NONE);
+            let threads = [(); 2].map(|()| domain.claim().expect("memory"));
+            let mut all: [_; 4] = nodes(&count);
+            all.sort_unstable();
+            all.reverse();
+            all.rotate_left(turns);
+            for (place, node) in all.into_iter().enumerate() {
+                threads[place / HAZARDS].set(place % HAZARDS, node);
+            }
+            all.iter().for_each(|&node| retire(&domain, &threads[0], node));
+            assert_eq!(count.get(), 0);
+            threads.iter().for_each(|thread| domain.release(thread));
+            drop(domain);
+            assert_eq!(count.get(), all.len());
+        }
+    }
+
+    // Miri cannot run what switches stacks, as the checker's threads do.
+    #[cfg(not(miri))]
+    mod models {
+        use std::sync::Arc;
+
+        use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+
+        use super::super::*;
+
+        /// A place that the model tells a race of.
+        type Place = <Simulated as Memory>::Cell<u32>;
+        type Sources = [<Simulated as Memory>::Pointer<Place>; 2];
+
+        /// Every execution under C11, and under TSO.
+        fn clean(model: impl Fn(&mut Threads)) {
+            for config in [Config::c11(), Config::default()] {
+                let report = explore(&config, &model);
+                assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+            }
+        }
+
+        fn place() -> *mut Place {
+            Box::into_raw(Box::new(Place::new(0)))
+        }
+
+        fn look(place: *mut Place) {
+            // SAFETY: null, or a place that the caller's hazard pointer keeps.
+            if let Some(place) = unsafe { place.as_ref() } {
+                place.with(|_| ());
+            }
+        }
+
+        fn look_again(hazards: &Hazards<Place, Simulated>, sources: &Sources) {
+            // The pointer goes from one node to the other.
+            sources.iter().for_each(|source| look(hazards.protect(0, source)));
+            hazards.clear();
+        }
+
+        /// One looks at two nodes, one after the other under the same hazard pointer; another takes the first away, or the second,
+        /// and frees it once nobody looks at it.
+        #[test]
+        fn no_node_is_freed_under_who_looks_at_it() {
+            for which in 0..2 {
+                clean(|threads| {
+                    let domain = Arc::new(Domain::<Place, Simulated>::new(Retention::NONE));
+                    let sources = Arc::new([place(), place()].map(<Simulated as Memory>::Pointer::new));
+                    let [looks, takes] = [(); 2].map(|()| domain.claim().expect("memory"));
+                    let seen = Arc::clone(&sources);
+                    threads.spawn("looks", move || look_again(&looks, &seen));
+                    let (seen, frees) = (Arc::clone(&sources), Arc::clone(&domain));
+                    threads.spawn("takes", move || {
+                        let node = seen[which].swap(ptr::null_mut(), Ordering::AcqRel);
+                        // SAFETY: from a box, and no source names it any more.
+                        unsafe { frees.retire(&takes, node) };
+                    });
+                    threads.finally(move || {
+                        let left = sources[1 - which].load(Ordering::Relaxed);
+                        // SAFETY: from a box, and the threads have ended.
+                        drop(unsafe { Box::from_raw(left) });
+                        drop((domain, sources));
+                    });
+                });
+            }
+        }
+
+        /// A node is taken away, written anew once nobody looks at it, and put back: what an allocator does that gives the same place
+        /// again. Who has seen it before sees what is in it now.
+        #[test]
+        fn who_finds_a_node_again_finds_what_is_in_it_now() {
+            clean(|threads| {
+                let domain = Arc::new(Domain::<Place, Simulated>::new(Retention::NONE));
+                let source = Arc::new(<Simulated as Memory>::Pointer::new(place()));
+                let looks = domain.claim().expect("memory");
+                let seen = Arc::clone(&source);
+                threads.spawn("looks", move || {
+                    look(looks.protect(0, &seen));
+                    looks.clear();
+                });
+                let (seen, asks) = (Arc::clone(&source), Arc::clone(&domain));
+                threads.spawn("puts back", move || {
+                    let node = seen.swap(ptr::null_mut(), Ordering::AcqRel);
+                    Simulated::full();
+                    let hazards = asks.entries.iter().flat_map(|record| record.hazards.iter());
+                    let mut hazards = hazards.map(|hazard| hazard.load(Ordering::Acquire));
+                    if hazards.all(|hazard| hazard != node) {
+                        // SAFETY: from a box that is freed in the end.
+                        unsafe { &*node }.with_mut(|_| ());
+                    }
+                    seen.store(node, Ordering::Release);
+                });
+                threads.finally(move || {
+                    // SAFETY: from a box, and the threads have ended.
+                    drop(unsafe { Box::from_raw(source.load(Ordering::Relaxed)) });
+                    drop((domain, source));
+                });
+            });
+        }
+    }
+}

@@ -245,3 +245,137 @@ impl<T, M: Memory> Held<T, M> {
         self.array.get().entries.iter().filter_map(chunk_at::<T, M>)
     }
 }
+
+// Miri cannot run what switches stacks, as the checker's threads do.
+#[cfg(all(test, not(miri)))]
+mod models {
+    use std::any::Any;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+
+    use super::*;
+
+    type Made = Chunk<u32, Simulated>;
+    type Flag = <Simulated as Memory>::Word;
+    /// Chunks that live to the end.
+    type Chunks = Rc<RefCell<Vec<Box<Made>>>>;
+
+    /// Under C11 each execution is right.
+    fn clean(model: impl Fn(&mut Threads)) {
+        let report = explore(&Config::c11(), &model);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+    }
+
+    /// A chunk that is `owner`'s.
+    fn chunk(chunks: &Chunks, owner: usize) -> &'static Made {
+        let chunk = Box::new(Made::new(0, 1).expect("memory"));
+        belongs_to(&chunk, owner);
+        // SAFETY: the box lives in `chunks`, which each model keeps to its end.
+        let made = unsafe { &*ptr::from_ref(&*chunk) };
+        chunks.borrow_mut().push(chunk);
+        made
+    }
+
+    /// As by a theft.
+    fn belongs_to(chunk: &Made, owner: usize) {
+        let old = chunk.term().load(Ordering::Relaxed);
+        let new = Term(old).next(owner, owner).0;
+        assert!(
+            chunk.term().compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        );
+    }
+
+    /// Each chunk is looked at: a use of its words.
+    fn look<'a>(chunks: impl Iterator<Item = &'a Made>) {
+        chunks.for_each(|chunk| {
+            chunk.is_owned_by(0);
+        });
+    }
+
+    /// `FIFO_LENGTH` chunks, of which so many have gone.
+    fn full_list(chunks: &Chunks, gone: usize) -> Rc<Fifo<u32, Simulated>> {
+        let list = Rc::new(Fifo::new(0, 0).expect("memory"));
+        for place in 0..FIFO_LENGTH {
+            assert!(list.reserve().is_some());
+            list.append(chunk(chunks, usize::from(place < gone)));
+        }
+        list
+    }
+
+    /// A list is full, and one more chunk is named in it: in a larger array, or in the place of one that has gone.
+    #[test]
+    fn who_finds_a_chunk_finds_it_whole() {
+        for gone in 0..2 {
+            clean(|threads| {
+                let chunks = Chunks::default();
+                let list = full_list(&chunks, gone);
+                let (appends, makes) = (Rc::clone(&list), Rc::clone(&chunks));
+                threads.spawn("producer", move || {
+                    let made = chunk(&makes, 0);
+                    assert!(appends.reserve().is_some());
+                    appends.append(made);
+                });
+                let looks = Rc::clone(&list);
+                threads.spawn("looker", move || look(looks.iter()));
+                threads.finally(move || drop((list, chunks)));
+            });
+        }
+    }
+
+    /// A thief notes where it takes the oldest chunk to, and takes it. Another passes it over, and moves the head or writes over the
+    /// entry. Who does not find the chunk sees where it is.
+    fn who_misses_a_chunk_sees_why(
+        set_up: impl Fn(&Chunks) -> (&'static Made, Rc<dyn Any>, Box<dyn FnOnce()>, Box<dyn FnOnce() -> bool>),
+    ) {
+        clean(|threads| {
+            let (chunks, elsewhere) = (Chunks::default(), Rc::new(Flag::new(0)));
+            let (oldest, list, passes, finds) = set_up(&chunks);
+            let notes = Rc::clone(&elsewhere);
+            threads.spawn("thief", move || {
+                notes.store(1, Ordering::Relaxed);
+                belongs_to(oldest, 2);
+            });
+            threads.spawn("another", passes);
+            let sees = Rc::clone(&elsewhere);
+            threads.spawn("looker", move || {
+                if !finds() && sees.load(Ordering::Relaxed) == 0 {
+                    fail(Kind::FalseEmpty, "a chunk has gone from a list, and is nowhere");
+                }
+            });
+            threads.finally(move || drop((list, elsewhere, chunks)));
+        });
+    }
+
+    #[test]
+    fn who_misses_a_chunk_of_a_producers_list_sees_why() {
+        who_misses_a_chunk_sees_why(|chunks| {
+            let list = Rc::new(Fifo::new(0, 0).expect("memory"));
+            let oldest = chunk(chunks, 0);
+            assert!(list.reserve().is_some());
+            list.append(oldest);
+            let trims = Rc::clone(&list);
+            let passes = Box::new(move || trims.trim());
+            let looks = Rc::clone(&list);
+            let finds = move || looks.iter().any(|chunk| chunk.is_owned_by(0));
+            (oldest, list, passes, Box::new(finds))
+        });
+    }
+
+    #[test]
+    fn who_misses_a_stolen_chunk_sees_why() {
+        who_misses_a_chunk_sees_why(|chunks| {
+            let list = Rc::new(Held::new(0).expect("memory"));
+            let [oldest, another] = [0, 1].map(|owner| chunk(chunks, owner));
+            assert!(list.add(oldest).is_some());
+            let (adds, looks) = (Rc::clone(&list), Rc::clone(&list));
+            for _ in 1..HELD_LENGTH {
+                assert!(list.add(chunk(chunks, 0)).is_some());
+            }
+            let passes = Box::new(move || assert!(adds.add(another).is_some()));
+            let is_there = move |chunk: &Made| ptr::eq(chunk, oldest) && chunk.is_owned_by(0);
+            (oldest, list, passes, Box::new(move || looks.iter().any(is_there)))
+        });
+    }
+}
