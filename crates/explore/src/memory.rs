@@ -420,7 +420,12 @@ impl<T> SimulatedCell<T> {
 unsafe impl<T> Cell<T> for SimulatedCell<T> {
     #[track_caller]
     fn new(value: T) -> Self {
-        SimulatedCell::made(value, Some(engine::new_cell(Location::caller())))
+        let cell = SimulatedCell::made(value, Some(engine::new_cell(Location::caller())));
+        if engine::is_weak() {
+            // Its maker has written it: who reads it must have heard of that. Under TSO who has found it has.
+            cell.touch(true, Location::caller());
+        }
+        cell
     }
 
     #[track_caller]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, Violation, explore, observe};
 use poach_memory::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
-use poach_memory::{Memory, Word};
+use poach_memory::{Cell, Memory, Word};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generates;
 
@@ -239,32 +239,47 @@ fn a_process_wide_barrier_is_a_fence_in_every_thread() {
     assert!(outcomes(false).contains(&vec![0, 0]));
 }
 
-#[test]
-fn who_has_not_heard_of_the_making_of_a_word_races() {
+/// A thread makes something, and says so; another uses it when it has heard of it.
+fn made_and_used<T: 'static>(
+    orders: (Ordering, Ordering),
+    make: fn() -> T,
+    uses: fn(&T) -> u64,
+) -> Verdict {
     use std::cell::RefCell;
     use std::rc::Rc;
-    let verdict = |publishes: Ordering, takes: Ordering| {
-        let model = move |threads: &mut Threads| {
-            let ready = Arc::new(<Simulated as Memory>::Word::new(0));
-            // What the flag says is there passes by no memory of the model.
-            let made = Rc::new(RefCell::new(None));
-            let (says, leaves) = (Arc::clone(&ready), Rc::clone(&made));
-            threads.spawn("makes", move || {
-                *leaves.borrow_mut() = Some(<Simulated as Memory>::Word::new(7));
-                says.store(1, publishes);
-            });
-            threads.spawn("uses", move || {
-                if ready.load(takes) == 1 {
-                    assert_eq!(made.borrow().as_ref().map(|word| word.load(Relaxed)), Some(7));
-                }
-            });
-        };
-        explore(&Config::c11(), &model).verdict
+    let model = move |threads: &mut Threads| {
+        let ready = Arc::new(<Simulated as Memory>::Word::new(0));
+        // What the flag says is there passes by no memory of the model.
+        let made = Rc::new(RefCell::new(None));
+        let (says, leaves) = (Arc::clone(&ready), Rc::clone(&made));
+        threads.spawn("makes", move || {
+            *leaves.borrow_mut() = Some(make());
+            says.store(1, orders.0);
+        });
+        threads.spawn("uses", move || {
+            if ready.load(orders.1) == 1 {
+                assert_eq!(made.borrow().as_ref().map(uses), Some(7));
+            }
+        });
     };
-    assert_eq!(verdict(Release, Acquire), Verdict::Clean);
-    for (publishes, takes) in [(Relaxed, Acquire), (Release, Relaxed)] {
-        let found = verdict(publishes, takes);
-        assert!(matches!(found, Verdict::Violation(Violation::Race(_))), "{found:?}");
+    explore(&Config::c11(), &model).verdict
+}
+
+#[test]
+fn who_has_not_heard_of_the_making_of_a_word_or_cell_races() {
+    type Place = <Simulated as Memory>::Cell<u64>;
+    let word = |orders| {
+        made_and_used(orders, || <Simulated as Memory>::Word::new(7), |word| word.load(Relaxed))
+    };
+    // What is in it is not read: that it is looked at is enough.
+    let cell = |orders| made_and_used(orders, || Place::new(7), |cell| cell.with(|_| 7));
+    let verdicts: [&dyn Fn((Ordering, Ordering)) -> Verdict; 2] = [&word, &cell];
+    for verdict in verdicts {
+        assert_eq!(verdict((Release, Acquire)), Verdict::Clean);
+        for orders in [(Relaxed, Acquire), (Release, Relaxed)] {
+            let found = verdict(orders);
+            assert!(matches!(found, Verdict::Violation(Violation::Race(_))), "{found:?}");
+        }
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) struct Chunk<T, M: Memory> {
     possession: CachePadded<Possession<M>>,
     /// A bit for each slot: set by whoever takes it while another may be about to.
     claims: Vec<M::Word>,
-    more: [M::Pointer<Vec<M::Word>>; 2],
+    more: [M::Pointer<More<M>>; 2],
     /// The next chunk in a stack of free ones or in a list of retired ones: its number + 1, or 0.
     pub(super) next: M::Word,
     /// Which thread began to fill it ([`here`]).
@@ -94,6 +94,22 @@ pub(super) struct Chunk<T, M: Memory> {
     /// This chunk's number.
     pub(super) number: usize,
     slots: Vec<Slot<T, M>>,
+}
+
+/// Words that are made by who needs one of them first, and do not change. A cell, for the models: who finds them must have heard of
+/// their making.
+type More<M> = <M as Memory>::Cell<Vec<<M as Memory>::Word>>;
+
+/// The words, if they are there.
+///
+/// # Safety
+///
+/// `more` is null, or live while the answer is used, and nobody writes the cell; it was acquired.
+unsafe fn further<'a, M: Memory + 'a>(more: *const More<M>) -> Option<&'a Vec<M::Word>> {
+    // SAFETY: the caller's promise.
+    let more = unsafe { more.as_ref() }?;
+    // SAFETY: the caller's promise: nobody writes it.
+    Some(more.with(|words| unsafe { &*words }))
 }
 
 pub(super) type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
@@ -162,7 +178,7 @@ impl<T, M: Memory> Chunk<T, M> {
                 // Acquire pairs with the Release in `make_taken`.
                 let words = more.load(Ordering::Acquire);
                 // SAFETY: null, or what `make_taken` published and only `drop` frees.
-                return unsafe { words.as_ref() }.map(|words| &words[place]);
+                return unsafe { further::<M>(words) }.map(|words| &words[place]);
             }
             place -= length;
         }
@@ -175,7 +191,7 @@ impl<T, M: Memory> Chunk<T, M> {
             return Some(word);
         }
         let which = usize::from(consumer >= INLINE + MORE[0]);
-        let made = Box::into_raw(try_box(words(MORE[which])?).ok()?);
+        let made = Box::into_raw(try_box(More::<M>::new(words(MORE[which])?)).ok()?);
         // Release pairs with the Acquire in `taken`; Relaxed: the other's words are read there.
         if self.more[which]
             .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
@@ -239,7 +255,7 @@ impl<T, M: Memory> Chunk<T, M> {
         let more = self.more.iter().filter_map(|more| {
             // SAFETY: null, or what `make_taken` published and only `drop` frees; Acquire pairs
             // with its Release.
-            unsafe { more.load(Ordering::Acquire).as_ref() }
+            unsafe { further::<M>(more.load(Ordering::Acquire)) }
         });
         let words = self.possession.taken.iter().chain(more.flatten()).chain(&self.claims);
         words.for_each(|word| word.store(0, Ordering::Relaxed));

@@ -33,8 +33,8 @@
 //! `SeqCst` accesses are acquire and release, as in loom: weaker than they are. What is clean here does not depend on
 //! their order; who does depend on it gets a counterexample that no processor shows, and needs a fence.
 //!
-//! A word that a thread makes is written by that thread, without an atomic store: who uses it must have heard of its making,
-//! or the two race. Clocks, for that and for races on cells, go with the views of messages, not with those of
+//! A word or a cell that a thread makes is written by that thread, without an atomic store: who uses it must have heard of its
+//! making, or the two race. Clocks, for that and for races on cells, go with the views of messages, not with those of
 //! fences alone.
 //!
 //! # Waiting
