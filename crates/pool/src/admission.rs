@@ -278,7 +278,10 @@ mod without_barrier;
 
 #[cfg(all(test, not(miri)))]
 mod models {
-    //! The locks are the system's, so that no two threads of a model may come to one at once.
+    //! The locks are the system's, so that no thread of a model may come to one while another has it: with the list of producers
+    //! that is one thread alone, and with the sleepers of a gate there are none.
+
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
     use poach_memory::Cell;
@@ -294,7 +297,7 @@ mod models {
         }
     }
 
-    /// A put meets a consumer that closes the pool and asks whether all puts are over. If so, none touches the place of its task.
+    /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches the place of its task.
     fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None));
         let task = Arc::new(M::Cell::<u32>::new(0));
@@ -308,10 +311,13 @@ mod models {
                 place.with_mut(|_| ());
             }
         });
-        let (closes, place) = (Arc::clone(&admission), Arc::clone(&task));
-        threads.spawn("consumer", move || {
+        let closes = Arc::clone(&admission);
+        threads.spawn("closes", move || {
             closes.close();
-            if closes.is_settled() {
+        });
+        let (asks, place) = (Arc::clone(&admission), Arc::clone(&task));
+        threads.spawn("consumer", move || {
+            if asks.is_settled() {
                 place.with(|_| ());
             }
         });
@@ -350,21 +356,24 @@ mod models {
         clean(the_last_goes::<WithoutBarrier>);
     }
 
-    /// One consumer closes the pool and goes; so does the other. The pool was not closed because nobody was left.
+    /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by going.
     fn all_go<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None));
         (0..2).for_each(|_| admission.join(Side::Takes));
+        let seen = Arc::new(AtomicBool::new(false));
         let closes = Arc::clone(&admission);
         threads.spawn("closes", move || {
             closes.close();
-            closes.leave(Side::Takes);
+        });
+        let (sees, says) = (Arc::clone(&admission), Arc::clone(&seen));
+        threads.spawn("sees", move || {
+            says.store(sees.tasks.is_closed(), Relaxed);
+            sees.leave(Side::Takes);
         });
         let leaves = Arc::clone(&admission);
         threads.spawn("goes", move || leaves.leave(Side::Takes));
         threads.finally(move || {
-            let kept = Arc::clone(&admission);
-            drop(admission);
-            if kept.is_untaken() {
+            if seen.load(Relaxed) && admission.is_untaken() {
                 fail(Kind::Lost, "the pool was closed before the last had gone");
             }
         });

@@ -305,3 +305,94 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueConsumer<T, M, Q> {
         self.core.domain.release(&self.hazards);
     }
 }
+
+// Miri cannot run what switches stacks, as the checker's threads do.
+#[cfg(all(test, not(miri)))]
+mod models {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+    use poach_memory::Cell;
+
+    use super::*;
+
+    /// The smallest queue that keeps its promises: room for one task, a number that is not 0.
+    struct One(<Simulated as Memory>::Word);
+
+    impl SharedQueue<u64, Simulated> for One {
+        type Node = u64;
+
+        fn new() -> Option<Self> {
+            Some(One(Word::new(0)))
+        }
+
+        fn node(task: u64) -> u64 {
+            task
+        }
+
+        fn into_task(node: Box<u64>) -> u64 {
+            *node
+        }
+
+        fn push(&self, _: &Hazards<u64, Simulated>, node: Box<u64>) {
+            self.0.store(*node, Ordering::Release);
+        }
+
+        fn pop(
+            &self,
+            _: &Domain<u64, Simulated>,
+            _: &Hazards<u64, Simulated>,
+            _: &mut u64,
+            mut announce: impl FnMut(),
+        ) -> Option<u64> {
+            let task = self.0.load(Ordering::Acquire);
+            if task == 0 {
+                return None;
+            }
+            announce();
+            let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+            self.0.compare_exchange(task, 0, release, relaxed).ok()
+        }
+
+        fn is_empty(&self, _: &Hazards<u64, Simulated>) -> bool {
+            self.0.load(Ordering::Acquire) == 0
+        }
+    }
+
+    /// A place that the model tells a race of.
+    type Place = <Simulated as Memory>::Cell<u32>;
+
+    /// A producer writes a place before it puts a task; who reads that a consumer has announced the task reads the place.
+    #[test]
+    fn who_reads_an_announcement_knows_what_its_consumer_saw() {
+        let model = |threads: &mut Threads| {
+            let queues = SharedQueues::<u64, Simulated, One>::new().expect("memory");
+            let (queues, place) = (Arc::new(queues), Rc::new(Place::new(0)));
+            let mut producer = queues.producer().expect("memory");
+            let mut consumer = queues.consumer().expect("memory");
+            let (producers, consumers) =
+                (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
+            let (writes, keep) = (Rc::clone(&place), Rc::clone(&producers));
+            threads.spawn("producer", move || {
+                writes.with_mut(|_| ());
+                assert!(producer.produce_force(0, 7).is_ok());
+                *keep.borrow_mut() = Some(producer);
+            });
+            let keep = Rc::clone(&consumers);
+            threads.spawn("consumer", move || {
+                consumer.consume();
+                *keep.borrow_mut() = Some(consumer);
+            });
+            let (reads, pools) = (Rc::clone(&place), Arc::clone(&queues));
+            threads.spawn("looker", move || {
+                if pools.announced(0) != 0 {
+                    reads.with(|_| ());
+                }
+            });
+            threads.finally(move || drop((queues, place, producers, consumers)));
+        };
+        let report = explore(&Config::c11(), &model);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+    }
+}

@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use poach_memory::Machine;
-use poach_pool::bag::ConcBag;
+use poach_pool::bag::{BagConsumer, ConcBag};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
@@ -202,8 +202,12 @@ fn no_node_is_kept<P: Mechanism<Large>>(pools: P) {
     let mut owner = pools.consumer().unwrap();
     let mut looker = pools.consumer().unwrap();
     let before = NODES.get();
-    let looks: [fn(&mut P::Consumer); 3] =
-        [|_| (), |looker| assert!(looker.steal(0).is_none()), |looker| assert!(looker.is_empty(0))];
+    let looks: [fn(&mut P::Consumer); 4] = [
+        |_| (),
+        |looker| assert!(looker.consume().is_none()),
+        |looker| assert!(looker.steal(0).is_none()),
+        |looker| assert!(looker.is_empty(0)),
+    ];
     for look in looks {
         look(&mut looker);
         assert!(producer.produce_force(0, [1; 1000]).is_ok());
@@ -216,6 +220,25 @@ fn no_node_is_kept<P: Mechanism<Large>>(pools: P) {
 fn a_node_that_nobody_looks_at_is_freed() {
     no_node_is_kept(WsMsq::<Large, Machine>::with_retention(Retention::NONE).unwrap());
     no_node_is_kept(WsLifo::<Large, Machine>::with_retention(Retention::NONE).unwrap());
+}
+
+/// Each task is a chunk of its own here. Who takes it has left the one before, which is freed with the next.
+#[test]
+fn a_bags_chunk_that_nobody_looks_at_is_freed() {
+    let bag = Arc::new(ConcBag::<Large>::with_retention(1, Retention::NONE).unwrap());
+    let mut producer = bag.producer().unwrap();
+    let [mut owner, mut looker] = [(); 2].map(|()| bag.consumer().unwrap());
+    let mut before = None;
+    let looks: [fn(&mut BagConsumer<Large, Machine>) -> bool; 3] =
+        [|_| true, |looker| looker.consume().is_none(), |looker| looker.is_empty(0)];
+    for look in looks {
+        assert!(look(&mut looker));
+        for _ in 0..3 {
+            assert!(producer.produce_force(0, [1; 1000]).is_ok());
+            assert_eq!(owner.consume(), Some([1; 1000]));
+        }
+        assert_eq!(*before.get_or_insert(NODES.get()), NODES.get());
+    }
 }
 
 /// Handles that come and go take up no more memory than the first.

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use poach_explore::Coverage::{self, Complete, Executions, Preemptions};
 use poach_explore::history::{Call, Outcome};
+use poach_explore::queues::thefts::refused;
 use poach_explore::{
-    Config, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
+    Config, Displacing, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
 };
 use poach_memory::{Asymmetric, Full, Memory, StoreLoad};
 use poach_pool::bag::ConcBag;
@@ -402,6 +403,21 @@ fn a_task_that_comes_during_a_theft_is_taken_once() {
 fn a_thief_that_is_robbed_leaves_what_the_other_cannot_see() {
     clean_on(Executions(120_000), &first(120_000, 3), steal_against_steal::<Asym, EveryCheck>);
     must_fail(Preemptions(3), steal_against_steal::<Asym, WithoutRecheck>);
+}
+
+#[test]
+fn a_thief_whose_visit_is_refused_waits_until_it_is_not() {
+    // Those with one preemption take eight seconds.
+    clean_on(
+        Executions(20_000),
+        &first(20_000, 1),
+        refused(|allowed| {
+            Salsa::<u32, Simulated, Displacing>::with_fences(3, move |consumer| {
+                // SAFETY: a consumer is the model's thread of its number. The tasks are numbers.
+                unsafe { Displacing::onto(consumer) }.until(Arc::clone(&allowed))
+            })
+        }),
+    );
 }
 
 #[test]

@@ -121,6 +121,25 @@ fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
+/// A thief has chosen a chunk for its one task, and puts its hazard pointer on it: the owner takes the task.
+#[test]
+fn a_chunk_without_a_task_is_not_stolen() {
+    let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
+    let mut producer = pools.producer().expect("memory");
+    let mut owner = pools.consumer().expect("memory");
+    let mut thief = pools.consumer().expect("memory");
+    assert!((0..2).all(|task| producer.produce_force(0, task).is_ok()));
+    assert_eq!(owner.consume(), Some(0));
+    let owner = Rc::new(RefCell::new(owner));
+    let owns = Rc::clone(&owner);
+    let take = move || assert_eq!(owns.borrow_mut().consume(), Some(1));
+    assert_eq!(in_between(|kind| kind == Kind::Exchange, take, || thief.steal(0)), None);
+    assert_eq!(thief.exchanges(), 0);
+    // It is the owner's still.
+    assert!(producer.produce_force(0, 2).is_ok());
+    assert_eq!(owner.borrow_mut().consume(), Some(2));
+}
+
 /// A consumer has emptied a chunk, and then works on it in its next life: it has its hazard pointer on it again. A thief ends that life
 /// and goes, the chunk is begun anew, and one task is taken from it, all before the consumer's exchange.
 #[test]

@@ -294,13 +294,14 @@ mod models {
         });
     }
 
-    /// `FIFO_LENGTH` chunks, of which so many have gone.
+    /// `FIFO_LENGTH` chunks, of which so many have gone since.
     fn full_list(chunks: &Chunks, gone: usize) -> Rc<Fifo<u32, Simulated>> {
         let list = Rc::new(Fifo::new(0, 0).expect("memory"));
-        for place in 0..FIFO_LENGTH {
+        for _ in 0..FIFO_LENGTH {
             assert!(list.reserve().is_some());
-            list.append(chunk(chunks, usize::from(place < gone)));
+            list.append(chunk(chunks, 0));
         }
+        chunks.borrow().iter().take(gone).for_each(|chunk| belongs_to(chunk, 1));
         list
     }
 

@@ -141,3 +141,77 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         task
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use poach_memory::Machine;
+
+    use super::super::Salsa;
+    use super::*;
+    use crate::mechanism::{Consume, Mechanism, Produce};
+
+    #[test]
+    fn no_term_comes_twice() {
+        let pools = Arc::new(Salsa::<u32, Machine>::new(4).expect("memory"));
+        let mut producer = pools.producer().expect("memory");
+        let mut consumers = [(); 2].map(|()| pools.consumer().expect("memory"));
+        assert!((0..4).all(|task| producer.produce_force(0, task).is_ok()));
+        let term = || {
+            pools.core.chunks.get(0).expect("it was filled").term().load(Ordering::Relaxed)
+        };
+        let first = term();
+        assert_eq!(consumers[1].steal(0), Some(0));
+        assert_eq!(consumers[0].steal(1), Some(1));
+        assert!(Term(term()).is_settled_on(0) && term() != first);
+    }
+
+    // Miri cannot run what switches stacks, as the checker's threads do.
+    #[cfg(not(miri))]
+    #[test]
+    fn who_sees_a_step_of_a_theft_sees_the_others() {
+        use std::cell::RefCell;
+        use std::rc::Rc;
+
+        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+
+        let model = |threads: &mut Threads| {
+            let pools = Arc::new(Salsa::<u32, Simulated>::new(4).expect("memory"));
+            let mut producer = pools.producer().expect("memory");
+            let [owner, mut thief] = [(); 2].map(|()| pools.consumer().expect("memory"));
+            assert!((0..2).all(|task| producer.produce_force(0, task).is_ok()));
+            // Its end is none of the steps.
+            let kept = Rc::new(RefCell::new(None));
+            let keep = Rc::clone(&kept);
+            threads.spawn("thief", move || {
+                assert_eq!(thief.steal(0), Some(0));
+                *keep.borrow_mut() = Some(thief);
+            });
+            let sees = Arc::clone(&pools);
+            threads.spawn("looker", move || {
+                let chunk = sees.core.chunks.get(0).expect("it was filled");
+                let taken = chunk.taken(1).expect("it is one of the first");
+                // Odd before the theft, again before it takes, and even in the end.
+                if taken.load(Ordering::Acquire) != 0 && sees.announced(1) < 3 {
+                    fail(Kind::FalseEmpty, "it has taken a task that it did not announce");
+                }
+            });
+            let sees = Arc::clone(&pools);
+            threads.spawn("another", move || {
+                let chunk = sees.core.chunks.get(0).expect("it was filled");
+                if sees.announced(1) == 4 {
+                    // Relaxed, here and below: known by the announcement.
+                    let term = Term(chunk.term().load(Ordering::Relaxed));
+                    let taken = chunk.taken(1).expect("it is one of the first");
+                    if !term.is_settled_on(1) || taken.load(Ordering::Relaxed) != 1 {
+                        fail(Kind::FalseEmpty, "the theft is said to be over, and is not");
+                    }
+                }
+            });
+            threads.finally(move || drop((pools, producer, owner, kept)));
+        };
+        let report = explore(&Config::c11(), &model);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+    }
+}
