@@ -274,7 +274,7 @@ mod stopping;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 #[path = "../tests/without_barrier/mod.rs"]
-mod without_barrier;
+pub(crate) mod without_barrier;
 
 #[cfg(all(test, not(miri)))]
 mod models {

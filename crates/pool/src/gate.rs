@@ -264,10 +264,6 @@ impl Wake for Parked {
 
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
-#[path = "../tests/without_barrier/mod.rs"]
-mod without_barrier;
-
-#[cfg(all(test, not(miri)))]
 mod models {
     //! The lock is the system's: the one that wakes comes to it only behind the one that has entered.
 
@@ -275,8 +271,8 @@ mod models {
 
     use poach_explore::{Config, Simulated, Threads, Verdict, explore};
 
-    use super::without_barrier::WithoutBarrier;
     use super::*;
+    use crate::admission::without_barrier::WithoutBarrier;
 
     #[derive(Default)]
     struct Flag(AtomicBool);

@@ -248,9 +248,13 @@ mod tests {
             for (place, node) in all.into_iter().enumerate() {
                 threads[place / HAZARDS].set(place % HAZARDS, node);
             }
-            all.iter().for_each(|&node| retire(&domain, &threads[0], node));
+            for node in all {
+                retire(&domain, &threads[0], node);
+            }
             assert_eq!(count.get(), 0);
-            threads.iter().for_each(|thread| domain.release(thread));
+            for thread in &threads {
+                domain.release(thread);
+            }
             drop(domain);
             assert_eq!(count.get(), all.len());
         }
@@ -290,7 +294,9 @@ mod tests {
 
         fn look_again(hazards: &Hazards<Place, Simulated>, sources: &Sources) {
             // The pointer goes from one node to the other.
-            sources.iter().for_each(|source| look(hazards.protect(0, source)));
+            for source in sources {
+                look(hazards.protect(0, source));
+            }
             hazards.clear();
         }
 

@@ -225,11 +225,12 @@ fn a_node_that_nobody_looks_at_is_freed() {
 /// Each task is a chunk of its own here. Who takes it has left the one before, which is freed with the next.
 #[test]
 fn a_bags_chunk_that_nobody_looks_at_is_freed() {
+    type Look = fn(&mut BagConsumer<Large, Machine>) -> bool;
     let bag = Arc::new(ConcBag::<Large>::with_retention(1, Retention::NONE).unwrap());
     let mut producer = bag.producer().unwrap();
     let [mut owner, mut looker] = [(); 2].map(|()| bag.consumer().unwrap());
     let mut before = None;
-    let looks: [fn(&mut BagConsumer<Large, Machine>) -> bool; 3] =
+    let looks: [Look; 3] =
         [|_| true, |looker| looker.consume().is_none(), |looker| looker.is_empty(0)];
     for look in looks {
         assert!(look(&mut looker));

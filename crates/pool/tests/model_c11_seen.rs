@@ -72,7 +72,9 @@ where
     ) {
         let keep = Rc::clone(&self.producers);
         threads.spawn(name, move || {
-            tasks.iter().for_each(|&task| put(&mut producer, 0, task));
+            for &task in tasks {
+                put(&mut producer, 0, task);
+            }
             keep.borrow_mut().push(producer);
         });
     }
