@@ -307,7 +307,8 @@ mod tests {
             for which in 0..2 {
                 clean(|threads| {
                     let domain = Arc::new(Domain::<Place, Simulated>::new(Retention::NONE));
-                    let sources = Arc::new([place(), place()].map(<Simulated as Memory>::Pointer::new));
+                    let sources =
+                        Arc::new([place(), place()].map(<Simulated as Memory>::Pointer::new));
                     let [looks, takes] = [(); 2].map(|()| domain.claim().expect("memory"));
                     let seen = Arc::clone(&sources);
                     threads.spawn("looks", move || look_again(&looks, &seen));

@@ -371,8 +371,7 @@ mod models {
             let (queues, place) = (Arc::new(queues), Rc::new(Place::new(0)));
             let mut producer = queues.producer().expect("memory");
             let mut consumer = queues.consumer().expect("memory");
-            let (producers, consumers) =
-                (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
+            let (producers, consumers) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
             let (writes, keep) = (Rc::clone(&place), Rc::clone(&producers));
             threads.spawn("producer", move || {
                 writes.with_mut(|_| ());

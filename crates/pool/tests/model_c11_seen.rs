@@ -51,7 +51,12 @@ where
 {
     fn new(make: impl Fn() -> Option<P>) -> Self {
         let pools = Arc::new(make().expect("memory"));
-        Stage { pools, taken: Kept::default(), consumers: Kept::default(), producers: Kept::default() }
+        Stage {
+            pools,
+            taken: Kept::default(),
+            consumers: Kept::default(),
+            producers: Kept::default(),
+        }
     }
 
     fn producers<const N: usize>(&self) -> [P::Producer; N] {

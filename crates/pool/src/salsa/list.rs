@@ -328,7 +328,10 @@ mod models {
     /// A thief notes where it takes the oldest chunk to, and takes it. Another passes it over, and moves the head or writes over the
     /// entry. Who does not find the chunk sees where it is.
     fn who_misses_a_chunk_sees_why(
-        set_up: impl Fn(&Chunks) -> (&'static Made, Rc<dyn Any>, Box<dyn FnOnce()>, Box<dyn FnOnce() -> bool>),
+        set_up: impl Fn(
+            &Chunks,
+        )
+            -> (&'static Made, Rc<dyn Any>, Box<dyn FnOnce()>, Box<dyn FnOnce() -> bool>),
     ) {
         clean(|threads| {
             let (chunks, elsewhere) = (Chunks::default(), Rc::new(Flag::new(0)));

@@ -158,9 +158,8 @@ mod tests {
         let mut producer = pools.producer().expect("memory");
         let mut consumers = [(); 2].map(|()| pools.consumer().expect("memory"));
         assert!((0..4).all(|task| producer.produce_force(0, task).is_ok()));
-        let term = || {
-            pools.core.chunks.get(0).expect("it was filled").term().load(Ordering::Relaxed)
-        };
+        let term =
+            || pools.core.chunks.get(0).expect("it was filled").term().load(Ordering::Relaxed);
         let first = term();
         assert_eq!(consumers[1].steal(0), Some(0));
         assert_eq!(consumers[0].steal(1), Some(1));
