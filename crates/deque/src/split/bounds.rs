@@ -248,7 +248,17 @@ impl<M: Memory> Bounds<M> {
     /// Lock-free.
     pub(super) fn share_if(&self, from: u32, to: u32) -> bool {
         // Relaxed: validated by the compare-and-swap.
-        let mut seen = self.word.load(Ordering::Relaxed);
+        self.share_from(self.word.load(Ordering::Relaxed), from, to)
+    }
+
+    /// [`share_if`](Bounds::share_if) for an owner that was asked: whoever asked has found nothing shared, so the word is not looked
+    /// at first. That would have it come from the thieves' cache to be read, and once more to be written.
+    pub(super) fn answer(&self, from: u32, to: u32) -> bool {
+        self.share_from(pack(from, from), from, to)
+    }
+
+    #[inline]
+    fn share_from(&self, mut seen: u64, from: u32, to: u32) -> bool {
         loop {
             let (tail, split) = unpack(seen);
             if split != from {

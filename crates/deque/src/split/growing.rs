@@ -29,8 +29,8 @@
 mod emplace;
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
+use core::{fmt, hint};
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
@@ -47,6 +47,10 @@ use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
 /// away than to run, through a ring that must grow for it.
 const MOST: u32 = 128;
+
+/// How long a thief that has found nothing shared waits before it asks, in pauses of the processor. One that asks at once follows close behind
+/// the owner: each answer shares a task or two, and the lines of the request, the split and the tasks just pushed go to and fro for it.
+const PATIENCE: u32 = 4;
 
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
@@ -66,6 +70,8 @@ struct OwnersLine<T, M: Memory, S: Storage<T>> {
     /// exposes reads it. For the length of a pop it may stand one below the split.
     head: M::Word,
     buffer: Owned<Buffer<T, M, S>>,
+    /// Where the owner has last seen the split; at most where it is.
+    split: Owned<Cell<u32>>,
 }
 
 /// What thieves write, and an owner that meets them.
@@ -104,6 +110,13 @@ impl<M: Memory> SplitRequest for RequestWord<M> {
     fn take_down(&self, split: u64) -> bool {
         // AcqRel: acquires what it overwrites, and keeps a thief's release sequence going.
         self.0.swap(split, Ordering::AcqRel) == RAISED
+    }
+
+    fn follow(&self, split: u64) -> bool {
+        // Relaxed, both: the owner's own value is replaced by its own, or a request stays as it is.
+        let own = self.0.load(Ordering::Relaxed);
+        own != RAISED
+            && self.0.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -169,7 +182,7 @@ pub enum NoTask {
 /// |---|---|---|
 /// | [`push`](Owner::push) | lock-free, amortised constant | a load; one locked addition if a thief has asked |
 /// | [`pop`](Owner::pop) | lock-free | as a push; one compare-and-swap where it comes down to the split |
-/// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got tasks | one compare-and-swap |
+/// | [`steal`](Thief::steal), [`steal_half`](Thief::steal_half) | lock-free: `Retry` means that another thread got tasks | one compare-and-swap; before it asks, a thief waits for some hundred cycles |
 ///
 /// ```
 /// use poach_deque::{Split, Steal};
@@ -241,6 +254,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             owner: CachePadded::new(OwnersLine {
                 head: M::Word::new(index),
                 buffer: Owned::new(buffer),
+                split: Owned::new(Cell::new(index as u32)),
             }),
         });
         Ok(Split { shared, context, not_sync: PhantomData })
@@ -253,6 +267,11 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let shared = &*self.shared;
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
         (shared, unsafe { shared.owner.buffer.get() })
+    }
+
+    fn known(&self) -> &Cell<u32> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        unsafe { self.shared.owner.split.get() }
     }
 
     /// Slots in the ring now. It doubles when it is full and never shrinks.
@@ -280,6 +299,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let place = |split| Self::place(head, split);
         let any = self.shared.thieves.sharing.share(head as u32, &*self.shared.request, place);
         if any {
+            self.known().set(head as u32);
             // Last: the context may use this queue.
             self.context.shared();
         }
@@ -336,7 +356,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// Puts the request back, and answers a thief that asks. Returns whether it has shared something.
     fn attend(&self, head: u64) -> bool {
         let place = |split| Self::place(head, split);
-        self.shared.thieves.sharing.attend(head as u32, &*self.shared.request, place, |_| true)
+        let Shared { thieves, request, .. } = &*self.shared;
+        thieves.sharing.attend(head as u32, self.known(), &**request, place, |_| true)
     }
 
     /// The rest of a pop that has left the head at `index`, and has come down to the split, or was stopped by a
@@ -347,14 +368,20 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let (shared, buffer) = self.owned();
         let bounds = &shared.thieves.sharing.bounds;
         let below = |split: u32| (index as u32).wrapping_sub(split).cast_signed() < 0;
-        let at_the_split = below(bounds.settle());
-        if at_the_split && bounds.take_back().is_none() {
-            shared.set_head(index.wrapping_add(1));
-            return None;
+        self.known().set(bounds.settle());
+        let at_the_split = below(self.known().get());
+        let mut follows = false;
+        if at_the_split {
+            let Some(split) = bounds.take_back() else {
+                shared.set_head(index.wrapping_add(1));
+                return None;
+            };
+            self.known().set(split);
+            follows = shared.request.follow(Self::place(index, split));
         }
         // SAFETY: the task at `index` is above the split, and the owner has settled since the head came down.
         let task = unsafe { buffer.read(index) };
-        let has_shared = self.attend(index);
+        let has_shared = !follows && self.attend(index);
         // Last, both: the context may use this queue.
         if at_the_split {
             self.context.took_back();
@@ -498,9 +525,14 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
     }
 
     #[inline]
-    fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
+    fn claim(&self, want: impl Fn(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
         let shared = &*self.shared;
-        match shared.thieves.sharing.bounds.claim(want) {
+        let mut claim = shared.thieves.sharing.bounds.claim(&want);
+        if claim == Claim::Empty && !shared.request.is_asked() {
+            (0..PATIENCE).for_each(|_| hint::spin_loop());
+            claim = shared.thieves.sharing.bounds.claim(want);
+        }
+        match claim {
             Claim::Taken { first, count } => {
                 // SAFETY: claimed for this call alone, and the claim acquired the move of the split that came after
                 // the tasks were written.

@@ -61,13 +61,27 @@
 //! settling after E1. What the owner pushes meanwhile goes above these, by a push whose U3 sees the request.
 //!
 //! *A request that the owner takes down.* The owner may take down the request of an exposure that began a moment
-//! ago. It fences afterwards, and then settles once more, or moves the split by an exchange that
-//! fails if an exposure is under way. If E1 came before the owner's fence, that is seen then. If it came after,
-//! E3 comes after the owner's swap, and stays.
+//! ago. Two things tell it:
+//!
+//! - It moves the split by a compare-and-swap that expects the split where the owner knows it to be. If E1 came before that in the
+//!   order of the word's changes, and the exposure is still under way or has moved the split, it fails. If E1 came after, E1 reads what this
+//!   released, so by E2 the owner's swap of the request happens before E3, and E3 stays.
+//! - Where it shares nothing, it fences after the swap, and then settles. If E1 came before the owner's fence, that is seen then.
+//!   If it came after, E3 comes after the swap, and stays.
+//!
+//! *A request that it leaves alone.* An owner that takes tasks back moves its word of the request down with the split
+//! ([`follow`](SplitRequest::follow)), by a compare-and-swap that a request makes fail. So E3 is not overwritten, and there is no fence.
 //!
 //! *Handing over.* The owner releases a task by U1. A thief acquires it by E5 and releases it by E6; a claim
 //! acquires that. So a task is handed on as if its owner had shared it.
+//!
+//! # What an answer costs
+//!
+//! A line that a thief has read or written must come back to the owner's cache before the owner can write it: up to some hundred nanoseconds,
+//! where a push takes one. So the owner does not look before it writes, which would have the line come twice: it expects that all that was
+//! shared is claimed, as the thief that asked has seen. And a thief of a [`Split`](crate::Split) waits a little before it asks: see there.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 
 use poach_memory::{Memory, Ordering, Word};
@@ -95,6 +109,10 @@ pub(super) trait SplitRequest {
     /// The owner takes the request down, by read-modify-writes that acquire: from now on it is stopped at `split`
     /// alone. Whether a request was up.
     fn take_down(&self, split: Self::Place) -> bool;
+
+    /// The owner has taken tasks back, and is stopped at the new `split` from now on, if nobody has asked. Takes no request
+    /// down. Whether that is done; if not, the owner [attends](Sharing::attend).
+    fn follow(&self, split: Self::Place) -> bool;
 
     /// The owner puts a request off, for which there is something to share.
     fn put_off(&self) {}
@@ -131,13 +149,14 @@ impl<M: Memory> Sharing<M> {
     }
 
     /// The owner takes the request down, and answers a thief that asks, if `answers` says so, which is told how many
-    /// tasks are private; `head` is the index above its last task, and no push or pop is under way. Returns whether it
-    /// has shared something.
+    /// tasks are private; `head` is the index above its last task, and no push or pop is under way. `known` is where the owner
+    /// has last seen the split, and is brought up to date. Returns whether it has shared something.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
     pub(super) fn attend<A: SplitRequest>(
         &self,
         head: u32,
+        known: &Cell<u32>,
         request: &A,
         place: impl Fn(u32) -> A::Place,
         answers: impl Fn(u32) -> bool,
@@ -146,7 +165,7 @@ impl<M: Memory> Sharing<M> {
         let mut asked = request.was_put_off() | request.is_asked();
         let mut answer = None;
         loop {
-            let split = self.bounds.settle();
+            let split = known.get();
             let private = head.wrapping_sub(split);
             let now = asked && *answer.get_or_insert_with(|| answers(private));
             let half = if now { private.div_ceil(2) } else { 0 };
@@ -154,19 +173,24 @@ impl<M: Memory> Sharing<M> {
             let later = asked && !now && private > 0;
             // Before the tasks are there to be taken: who takes them all and asks again is not overlooked.
             let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
-            // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
-            M::full();
             if half > 0 {
-                if self.bounds.share_if(split, to) {
+                if self.bounds.answer(split, to) {
+                    known.set(to);
                     return true;
                 }
-            } else if self.bounds.settle() == split {
-                if later {
-                    request.put_off();
-                    return false;
-                }
-                if asked || !overwritten {
-                    break;
+                known.set(self.bounds.settle());
+            } else {
+                // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
+                M::full();
+                known.set(self.bounds.settle());
+                if known.get() == split {
+                    if later {
+                        request.put_off();
+                        return false;
+                    }
+                    if asked || !overwritten {
+                        break;
+                    }
                 }
             }
             asked |= overwritten;
@@ -263,8 +287,6 @@ impl<M: Memory> Sharing<M> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use poach_memory::Machine;
 
     use super::*;
@@ -287,6 +309,10 @@ mod tests {
 
         fn take_down(&self, _: u32) -> bool {
             false
+        }
+
+        fn follow(&self, _: u32) -> bool {
+            true
         }
     }
 

@@ -63,7 +63,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-never-takes-back",
         why: "the owner pops below the split without taking tasks back",
-        was: "let at_the_split = below(bounds.settle());",
+        was: "let at_the_split = below(self.known().get());",
         is: "let at_the_split = false;",
         ..OWNER
     },
@@ -91,19 +91,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "split-shares-before-it-listens",
         why: "the owner shares, and then takes down a request that a thief has raised since: who took all and asks again is overlooked",
         was: "            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
-            // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
-            M::full();
             if half > 0 {
-                if self.bounds.share_if(split, to) {
+                if self.bounds.answer(split, to) {
+                    known.set(to);
                     return true;
                 }
 ",
-        is: "            if half > 0 && self.bounds.share_if(split, to) {
+        is: "            if half > 0 && self.bounds.answer(split, to) {
                 request.take_down(place(to));
+                known.set(to);
                 return true;
             }
             let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
-            M::full();
             if half > 0 {
 ",
         scene: Scene::Asks,
@@ -141,9 +140,27 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-does-not-settle",
         why: "a pop that meets an exposure leaves it to go on",
-        was: "below(bounds.settle())",
-        is: "below(bounds.tail())",
+        was: "self.known().set(bounds.settle());",
+        is: "self.known().set(bounds.tail());",
         file: "deque/src/split/growing.rs",
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-follow-overwrites",
+        why: "an owner that takes tasks back overwrites the request of an exposure that has just begun",
+        was: "self.0.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()",
+        is: "{ self.0.store(split, Ordering::Relaxed); true }",
+        file: "deque/src/split/growing.rs",
+        scene: Scene::Four,
+        ..EXPOSED
+    },
+    Mutant {
+        name: "split-answers-an-exposure",
+        why: "the owner shares where it knows the split to be, though a thief has moved it",
+        was: "self.share_from(pack(from, from), from, to)",
+        is: "{ self.word.store(pack(from, to), Ordering::Release); true }",
+        file: "deque/src/split/bounds.rs",
+        scene: Scene::Pair,
         ..EXPOSED
     },
 ];

@@ -33,8 +33,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "stack-never-takes-back",
         why: "the owner runs a shared task that it has not taken back",
-        was: "if header.sharing.bounds.take_back().is_none() {",
-        is: "if false {",
+        was: "let Some(split) = header.sharing.bounds.take_back() else {",
+        is: "let Some(split) = header.sharing.bounds.take_back().or(Some(self.index())) else {",
         ..HEAD
     },
     Mutant {

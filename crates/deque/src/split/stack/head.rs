@@ -1,14 +1,15 @@
 //! The owner's side of a task stack: a head as a value, push and pop. The argument is the parent's.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 use std::fmt;
 
-use poach_memory::{Cell, Memory, Ordering, Pointer, Word};
+use poach_memory::{Cell as _, Memory, Ordering, Pointer, Word};
 
 use super::slot::{PRESENT, Slot, make_ready};
-use super::{ALIGN, BATCH, Context, Header, Limit, SPARE, bump};
+use super::{ALIGN, BATCH, Context, Header, Limit, SPARE, SplitRequest, bump};
 
 /// Why a task could not be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,16 +229,18 @@ impl<M: Memory, C: Context> Head<M, C> {
             return Popped::Own;
         }
         if self.index() < header.sharing.bounds.settle() {
-            if header.sharing.bounds.take_back().is_none() {
+            let Some(split) = header.sharing.bounds.take_back() else {
                 // SAFETY: the caller owns the stack.
                 let slot = unsafe { self.slot() };
                 // Relaxed, both: as in `pop_above_floor`.
                 let task = slot.task.load(Ordering::Relaxed);
                 slot.task.store(task.map_addr(|address| address | PRESENT), Ordering::Relaxed);
                 return Popped::Stolen;
-            }
+            };
             bump(&header.counts.shrinks);
-            self.attend(header);
+            if !header.hot.follow(self.place(split)) {
+                self.attend(header);
+            }
             // Last: the context may use this stack.
             header.context.took_back();
         } else {
@@ -524,7 +527,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     fn attend(self, header: &Header<M, C>) {
         let place = |split| self.place(split);
         let answers = |private| header.context.answers(private);
-        if header.sharing.attend(self.index(), &*header.hot, place, answers) {
+        let known = Cell::new(header.sharing.bounds.settle());
+        if header.sharing.attend(self.index(), &known, &*header.hot, place, answers) {
             bump(&header.counts.grows);
             header.context.shared();
         }

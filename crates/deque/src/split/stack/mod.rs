@@ -294,6 +294,16 @@ impl<M: Memory> SplitRequest for Hot<M> {
         self.limit.swap(limit, Ordering::AcqRel).is_null()
     }
 
+    fn follow(&self, split: *mut Limit) -> bool {
+        // Relaxed, all: what the owner wrote itself is replaced by its own, or a request stays as it is. Of one that comes
+        // meanwhile `limit` is seen by the next push, and `floor` comes later.
+        let own = self.floor.load(Ordering::Relaxed);
+        own != REQUESTED
+            && !self.is_asked()
+            && self.put_off.load(Ordering::Relaxed) == 0
+            && self.floor.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     fn put_off(&self) {
         // Relaxed: the owner's alone.
         self.put_off.store(1, Ordering::Relaxed);
