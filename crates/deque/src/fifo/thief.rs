@@ -9,10 +9,14 @@ use crate::ring::{Claimed, Rings};
 use crate::{Owner, Steal};
 
 /// A thief that keeps its distance waits if there are fewer tasks than these.
-const NEAR: i64 = 64;
+const NEAR: i64 = 32;
 
-/// How many tasks are to come in while it waits.
-const ENOUGH: u64 = 256;
+/// How many tasks are to come in while it waits for a claim of several.
+const ENOUGH: u64 = 128;
+
+/// The same for a single theft. Nobody but thieves moves `head` while the owner pushes. A thief of single tasks that waits too long misses
+/// that time. It then takes its tasks between the owner's pops, where each theft waits for the line of `head` and makes the owner wait for it.
+const ENOUGH_FOR_ONE: u64 = 64;
 
 /// The first and the longest wait, in pauses: a tenth of a microsecond, and twelve.
 const FIRST_PACE: u64 = 4;
@@ -30,7 +34,7 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
-        self.move_head(want, M::full)
+        self.move_head(want, ENOUGH, M::full)
             .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
@@ -39,7 +43,7 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: as in `claim`.
-        self.move_head(want, || ())
+        self.move_head(want, ENOUGH, || ())
             .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
@@ -66,16 +70,21 @@ impl<T, M: Memory> Shared<T, M> {
             }
             claimed
         } else {
-            self.move_head(|_| 1, M::full)
+            self.move_head(|_| 1, ENOUGH_FOR_ONE, M::full)
         };
         // SAFETY: as in `claim`.
         claimed.map(|(first, _)| unsafe { self.rings.take(first) })
     }
 
-    /// The first of the indices that were claimed, and how many. `fence` comes before the second look at a queue that seems
-    /// empty.
+    /// The first of the indices that were claimed, and how many. `enough`: see "Distance". `fence` comes before the second look at a
+    /// queue that seems empty.
     #[inline(always)]
-    fn move_head(&self, want: impl FnOnce(u64) -> u64, fence: impl FnOnce()) -> Steal<(u64, u32)> {
+    fn move_head(
+        &self,
+        want: impl FnOnce(u64) -> u64,
+        enough: u64,
+        fence: impl FnOnce(),
+    ) -> Steal<(u64, u32)> {
         // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it; this one must not see an
         // older. Of a closed queue, as in `pop_and_close`.
         let mut head = self.thieves.head.load(Ordering::Acquire);
@@ -104,7 +113,7 @@ impl<T, M: Memory> Shared<T, M> {
         let pace = self.thieves.pace.load(Ordering::Relaxed);
         let is_near = above(tail, head) < NEAR;
         if is_near && pace > 0 {
-            tail = self.keep_distance(head, tail, pace);
+            tail = self.keep_distance(head, tail, pace, enough);
             // Acquire: as above.
             head = self.thieves.head.load(Ordering::Acquire);
             if head & OPEN == 0 || above(tail, head) <= 0 {
@@ -128,10 +137,10 @@ impl<T, M: Memory> Shared<T, M> {
         claimed
     }
 
-    /// Lets the owner get ahead: the tail then.
+    /// Lets the owner get ahead, by `enough` tasks if it pushes: the tail then.
     #[cold]
     #[inline(never)]
-    fn keep_distance(&self, head: u64, tail: u64, pace: u64) -> u64 {
+    fn keep_distance(&self, head: u64, tail: u64, pace: u64, enough: u64) -> u64 {
         for _ in 0..pace {
             M::pause();
         }
@@ -145,8 +154,8 @@ impl<T, M: Memory> Shared<T, M> {
             0 => 0,
             // The owner takes its time with each task, and nobody waits for a line.
             all if all < pace / SLOW => pace / 2,
-            _ if came > 4 * ENOUGH => (pace / 2).max(1),
-            _ if came < ENOUGH => (2 * pace).min(LONGEST_PACE),
+            _ if came > 2 * enough => (pace / 2).max(1),
+            _ if came < enough => (2 * pace).min(LONGEST_PACE),
             _ => pace,
         };
         // Relaxed: a hint.
@@ -234,7 +243,7 @@ impl<T, M: Memory> Thief<T, M> {
         several: impl FnOnce(Claimed<'_, T, M>) -> R,
     ) -> Steal<R> {
         let rings = &self.shared.rings;
-        self.shared.move_head(want, M::full).map(|(first, count)| {
+        self.shared.move_head(want, ENOUGH, M::full).map(|(first, count)| {
             if count == 1 {
                 // SAFETY: `move_head` claimed this index for this call alone, and a tail above it was acquired.
                 one(unsafe { rings.take(first) })
@@ -414,18 +423,38 @@ mod tests {
         // So many pauses, in which so many tasks came, and so many went.
         let next = |pace, came: u64, gone: u64| {
             let (head, tail) = (opened(10_000 - gone), 10_000 - came);
-            assert_eq!(owner.shared.keep_distance(head, tail, pace), 10_000);
+            assert_eq!(owner.shared.keep_distance(head, tail, pace, ENOUGH), 10_000);
             owner.thief().pace()
         };
         assert_eq!(next(8, 0, 0), 0);
         assert_eq!((next(8, 1, 0), next(8, 0, 1), next(8, 1, 1)), (4, 4, 16));
         assert_eq!((next(8, 2, 0), next(8, 0, 2)), (16, 16));
         assert_eq!((next(8, ENOUGH - 1, 0), next(8, ENOUGH, 0)), (16, 8));
-        assert_eq!((next(8, 4 * ENOUGH, 0), next(8, 4 * ENOUGH + 1, 0)), (8, 4));
+        assert_eq!((next(8, 2 * ENOUGH, 0), next(8, 2 * ENOUGH + 1, 0)), (8, 4));
         assert_eq!(
-            (next(1, 4 * ENOUGH + 1, 0), next(LONGEST_PACE, ENOUGH - 1, 0)),
+            (next(1, 2 * ENOUGH + 1, 0), next(LONGEST_PACE / 2 + 1, ENOUGH - 1, 0)),
             (1, LONGEST_PACE)
         );
+    }
+
+    #[test]
+    fn a_thief_of_one_task_does_not_wait_for_as_many_as_a_thief_of_several() {
+        // The pace after a claim during whose one pause so many tasks came.
+        let next = |want: u64, came: u64| {
+            let owner: Fifo<u64, Told> = Fifo::with_patience(512, 0, 32, 8).unwrap();
+            owner.push(0);
+            let thief = owner.thief();
+            owner.shared.thieves.pace.store(1, Ordering::Relaxed);
+            Told::at_a_pause(move || (0..came).for_each(|task| owner.push(task)));
+            if want == 1 {
+                assert_eq!(thief.steal(), Steal::Success(0));
+            } else {
+                assert!(matches!(thief.shared.claim(|_| want), Steal::Success(_)));
+            }
+            thief.pace()
+        };
+        assert_eq!((next(1, ENOUGH_FOR_ONE - 1), next(1, ENOUGH_FOR_ONE)), (2, 1));
+        assert_eq!((next(2, ENOUGH - 1), next(2, ENOUGH)), (2, 1));
     }
 
     #[test]
