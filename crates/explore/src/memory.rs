@@ -20,7 +20,7 @@ use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
 ///
 /// TSO orders loads with loads and stores with stores, so there no ordering argument changes anything but
 /// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`). With
-/// [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say, up to acquire and release.
+/// [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated;
 
@@ -203,8 +203,7 @@ fn compared(old: u64, current: u64) -> Result<u64, u64> {
 }
 
 // SAFETY: each method is one step of the machine. Under TSO words are stronger than any ordering asks for; else the
-// ordering goes with the step, and only of `SeqCst` is less kept than was asked for: a checker's memory, which is to see
-// what that does.
+// ordering goes with the step.
 unsafe impl Word for SimulatedWord {
     #[track_caller]
     fn new(value: u64) -> Self {

@@ -319,7 +319,8 @@ impl Machine {
     #[inline]
     pub(crate) fn enabled(&self, index: usize) -> bool {
         let thread = &self.threads[index];
-        if let (Some(weak), Op::Change(..) | Op::HeavyFinish) = (&self.weak, thread.pending) {
+        let weakly = matches!(thread.pending, Op::Load(_) | Op::Change(..) | Op::HeavyFinish);
+        if let (Some(weak), true) = (&self.weak, weakly) {
             return self.enabled_weakly(weak, index);
         }
         match thread.pending {
@@ -366,6 +367,8 @@ impl Machine {
     #[inline]
     pub(crate) fn noticeable(&self, index: usize) -> bool {
         match self.threads[index].pending {
+            // Others notice where it has read, and it notices where they have.
+            Op::Load(loc) if self.is_in_order(index) => self.shared(index, loc),
             Op::Load(loc) => self.written_by_others(index, loc),
             Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
             Op::Change(loc, _) | Op::Await(loc, ..) => self.shared(index, loc),

@@ -15,6 +15,9 @@ pub const MAX_WORDS: usize = 1 << 10;
 /// creating thread's own history alone.
 pub(crate) type Loc = u32;
 
+/// What all sequentially consistent fences know, as a footprint names it.
+pub(super) const FENCES: Loc = Loc::MAX;
+
 /// The arena of the words that the set-up creates; thread `i` has arena `i + 1`.
 pub(super) const SETUP: usize = 0;
 
@@ -83,12 +86,14 @@ pub(crate) struct Access {
     pub(crate) releases: bool,
     /// It acquires if it changes nothing.
     pub(crate) fails_acquiring: bool,
+    /// Whether it has a place in the order of all that is sequentially consistent: at all, and if it changes nothing.
+    pub(crate) in_order: [bool; 2],
 }
 
 impl Access {
     /// Acquire and release.
     pub(crate) const STRONG: Access =
-        Access { acquires: true, releases: true, fails_acquiring: true };
+        Access { acquires: true, releases: true, fails_acquiring: true, in_order: [false; 2] };
 
     /// An access with this ordering, or `failure` if it changes nothing.
     pub(crate) fn new(order: Ordering, failure: Ordering) -> Self {
@@ -97,6 +102,7 @@ impl Access {
             acquires: matches!(order, Acquire | AcqRel | SeqCst),
             releases: matches!(order, Release | AcqRel | SeqCst),
             fails_acquiring: matches!(failure, Acquire | SeqCst),
+            in_order: [order == SeqCst, failure == SeqCst],
         }
     }
 }
@@ -259,6 +265,8 @@ pub(crate) struct Footprint {
     /// The words that a thread which gives up has looked at: bit `i` for those whose number is `i`
     /// modulo 64.
     pub(crate) looks: u64,
+    /// Weak memory: the word of a sequentially consistent access, or [`FENCES`].
+    pub(crate) in_order: Option<Loc>,
     /// It is a process-wide barrier: it notices how far every thread has come.
     pub(crate) all: bool,
     /// A thread's step, not a drain.
@@ -275,7 +283,13 @@ impl Footprint {
         let looked_at = |looks: u64, other: &Footprint| {
             other.writes && other.loc.is_some_and(|loc| looks >> (loc % 64) & 1 == 1)
         };
+        // A fence notices accesses of all words, and they notice it.
+        let in_order = match (self.in_order, other.in_order) {
+            (Some(one), Some(other)) => one == other || one == FENCES || other == FENCES,
+            _ => false,
+        };
         same_word
+            || in_order
             || looked_at(self.looks, other)
             || looked_at(other.looks, self)
             || (self.all && other.steps)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use poach_memory::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use poach_memory::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::{Does, LENGTH, Outcome, Program, REGISTERS, WORDS};
 
@@ -158,10 +158,12 @@ impl Candidate<'_> {
         // Release sequences: a store, and exchanges that read from it one after another.
         let is_exchange = |event: &Event| event.reads.is_some() && event.writes.is_some();
         let sequence = reads_from.then(&is(&is_exchange)).closed().reflexive();
-        let releases =
-            |event: &Event| event.writes.is_some() && matches!(event.order, Release | AcqRel);
-        let acquires =
-            |event: &Event| event.reads.is_some() && matches!(event.order, Acquire | AcqRel);
+        let releases = |event: &Event| {
+            event.writes.is_some() && matches!(event.order, Release | AcqRel | SeqCst)
+        };
+        let acquires = |event: &Event| {
+            event.reads.is_some() && matches!(event.order, Acquire | AcqRel | SeqCst)
+        };
         let fences = is(&|event| event.fence);
         let stores = is(&|event| event.writes.is_some() && event.thread.is_some());
         let loads = is(&|event| event.reads.is_some());
@@ -175,9 +177,14 @@ impl Candidate<'_> {
         if eco.is_reflexive_somewhere() || around.is_reflexive_somewhere() {
             return false;
         }
+        // What is sequentially consistent: accesses by themselves, fences by what happens before and after them.
+        let accesses = is(&|event| event.order == SeqCst);
         let between = before.or(&before.then(&eco).then(&before));
+        let from = accesses.or(&fences.then(&before));
+        let to = accesses.or(&before.then(&fences));
         let of_fences = fences.then(&between).then(&fences);
-        !program_order.or(reads_from).or(&of_fences).has_cycle()
+        let in_order = from.then(&eco).then(&to).or(&of_fences);
+        !program_order.or(reads_from).or(&in_order).has_cycle()
     }
 
     fn outcome(&self) -> Outcome {
