@@ -4,12 +4,15 @@
 
 use std::rc::Rc;
 
-use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, The, Thep, Thief};
+use poach_deque::{
+    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Steal,
+    The, Thep, Thief,
+};
 use poach_explore::queues::Scenario;
 use poach_explore::queues::Step::{self, Pop, Push};
 use poach_explore::queues::taken::{Taken, Then, singles};
 use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
-use poach_memory::{Asymmetric, Full, Unbounded, Unfenced};
+use poach_memory::{Asymmetric, Cell as _, Full, Memory, Unbounded, Unfenced};
 
 /// So many executions take about a second.
 const MOST: u64 = 20_000;
@@ -93,8 +96,13 @@ fn a_queue_that_is_never_empty_is_never_said_to_be() {
 #[test]
 fn a_thief_tells_others_what_it_has_seen() {
     fn told<O: Owner<u64, Thief: 'static> + 'static>(make: impl Fn() -> O + Copy) {
-        let looks: [Look<O>; 2] = [|thief| thief.len() == 0, |thief| thief.steal().is_empty()];
-        for finds_nothing in looks {
+        told_by(make, &[|thief| thief.len() == 0, |thief| thief.steal().is_empty()]);
+    }
+    fn told_by<O: Owner<u64, Thief: 'static> + 'static>(
+        make: impl Fn() -> O + Copy,
+        looks: &[Look<O>],
+    ) {
+        for &finds_nothing in looks {
             clean(1, move |threads| {
                 let owner = Rc::new(make());
                 owner.push(0);
@@ -117,6 +125,59 @@ fn a_thief_tells_others_what_it_has_seen() {
     let unfenced = || unsafe { Unfenced::new() };
     told(|| The::<u64, _, Simulated>::starting_at(unfenced(), 2, 0).unwrap());
     told(|| Thep::<u64, _, Simulated>::starting_at(unfenced(), 2, 0).unwrap());
+    // Their lengths are estimates.
+    let deque = || IdempotentDeque::<u64, Simulated>::starting_at(2, 0).unwrap();
+    told_by(deque, &[|thief| thief.steal().is_empty()]);
+    let fifo = || IdempotentFifo::<u64, Simulated>::starting_at(2, 0).unwrap();
+    told_by(fifo, &[|thief| thief.steal().is_empty()]);
+}
+
+/// The owner takes the older of two.
+#[test]
+fn the_owner_of_an_idempotent_fifo_tells_what_it_has_pushed() {
+    clean(1, |threads| {
+        let owner = Rc::new(IdempotentFifo::<u64, Simulated>::starting_at(2, 0).unwrap());
+        owner.push(0);
+        let looks = owner.thief();
+        let works = Rc::clone(&owner);
+        threads.spawn("owner", move || {
+            works.push(1);
+            assert!(works.pop().is_some());
+        });
+        threads.spawn("looks", move || {
+            assert!(!looks.steal().is_empty(), "a queue that is never empty");
+        });
+        threads.finally(move || drop(owner));
+    });
+}
+
+/// The owner takes the task and pushes another to its slot. A thief that gets that one sees what the owner did before it pushed.
+#[test]
+fn an_idempotent_queue_hands_over_what_its_tasks_name() {
+    fn handed<O: Owner<u64, Thief: 'static> + 'static>(make: impl Fn() -> O + Copy) {
+        clean(1, move |threads| {
+            let owner = Rc::new(make());
+            let cells = Rc::new([(); 2].map(|()| <Simulated as Memory>::Cell::new(())));
+            owner.push(0);
+            let thief = owner.thief();
+            let (works, names) = (Rc::clone(&owner), Rc::clone(&cells));
+            threads.spawn("owner", move || {
+                let _ = works.pop();
+                names[1].with_mut(|_| ());
+                works.push(1);
+            });
+            let named = Rc::clone(&cells);
+            threads.spawn("thief", move || {
+                if let Steal::Success(task) = thief.steal() {
+                    named[task as usize].with(|_| ());
+                }
+            });
+            threads.finally(move || drop((owner, cells)));
+        });
+    }
+    handed(|| IdempotentDeque::<u64, Simulated>::with_capacity(1).unwrap());
+    handed(|| IdempotentLifo::<u64, Simulated>::with_capacity(1).unwrap());
+    handed(|| IdempotentFifo::<u64, Simulated>::with_capacity(1).unwrap());
 }
 
 /// An owner with so many tasks and this script, which goes then, and a thief that steals once.

@@ -11,6 +11,8 @@ use std::rc::Rc;
 use poach_deque::fifo::Thief as FifoThief;
 use poach_deque::{Fifo, Injector, Owner, Steal};
 use poach_explore::{Config, Kind, Simulated, Strategy, Threads, Verdict, explore, fail};
+use poach_memory::Ordering::{Relaxed, SeqCst};
+use poach_memory::{Memory, Word as _};
 
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
@@ -178,6 +180,56 @@ fn an_injector_is_not_said_to_be_empty() {
     ];
     for (what, look) in looks {
         clean(&format!("injector, {what}"), 1, never_empty_injector(look));
+    }
+}
+
+/// Who pushes and then looks for sleepers, and who announces itself a sleeper and then looks for tasks, do not both see nothing: by
+/// sequentially consistent accesses of the word between them, or by fences.
+#[test]
+fn an_injectors_push_and_a_sleeper_do_not_miss_each_other() {
+    let looks: [(&str, Look<Injector<u64, Simulated, 2>>); 3] = [
+        ("steal", |injector| injector.steal().is_empty()),
+        ("len", |injector| matches!(injector.len(), 0)),
+        ("is_empty", Injector::is_empty),
+    ];
+    for (what, look) in looks {
+        for fenced in [false, true] {
+            let order = if fenced { Relaxed } else { SeqCst };
+            let fence = move || {
+                if fenced {
+                    Simulated::full();
+                }
+            };
+            clean(&format!("injector, {what}, fenced: {fenced}"), 2, move |threads| {
+                let injector = Rc::new(Injector::new().with_patience(0));
+                let sleepers = Rc::new(<Simulated as Memory>::Word::new(0));
+                let missed = Rc::new(Cell::new(0));
+                let miss = |missed: &Rc<Cell<u32>>| {
+                    let missed = Rc::clone(missed);
+                    move |sees_nothing: bool| {
+                        missed.set(missed.get() + u32::from(sees_nothing));
+                        if missed.get() > 1 {
+                            fail(Kind::FalseEmpty, "a task, a sleeper, and nobody knows");
+                        }
+                    }
+                };
+                let (pushes, asks, misses) =
+                    (Rc::clone(&injector), Rc::clone(&sleepers), miss(&missed));
+                threads.spawn("pushes", move || {
+                    injector_push(&pushes, 0);
+                    fence();
+                    misses(asks.load(order) == 0);
+                });
+                let (sees, says, misses) =
+                    (Rc::clone(&injector), Rc::clone(&sleepers), miss(&missed));
+                threads.spawn("sleeps", move || {
+                    says.store(1, order);
+                    fence();
+                    misses(look(&sees));
+                });
+                threads.finally(move || drop((injector, sleepers)));
+            });
+        }
     }
 }
 

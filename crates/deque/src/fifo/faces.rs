@@ -1,4 +1,4 @@
-//! What the faces ask of the owner beside push and pop: batches, and a ring that does not grow.
+//! What the faces ask of the owner beside push and pop: batches, and a ring that does not grow. And how a queue is opened for good.
 
 use poach_memory::{Memory, Ordering, Word};
 
@@ -104,6 +104,13 @@ impl<T, M: Memory> Fifo<T, M> {
             // Relaxed: only the owner stores it.
             self.open_at(self.shared.owner.taken.load(Ordering::Relaxed));
         }
+    }
+}
+
+impl<T, M: Memory> Drop for Fifo<T, M> {
+    /// No thief has to pay for a barrier from now on.
+    fn drop(&mut self) {
+        self.open();
     }
 }
 

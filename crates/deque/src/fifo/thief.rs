@@ -50,8 +50,9 @@ impl<T, M: Memory> Shared<T, M> {
     /// Whether no task is seen, without a fence: see [`claim_unfenced`](Shared::claim_unfenced).
     #[inline]
     fn seems_empty(&self) -> bool {
-        // Acquire, both: as in `move_head`.
+        // Acquire: as in `move_head`.
         let front = self.front(self.thieves.head.load(Ordering::Acquire));
+        // Acquire: pairs with the release in `publish`: who is told of a task has seen what came before its push.
         above(self.owner.tail.load(Ordering::Acquire), front) <= 0
     }
 
@@ -59,7 +60,7 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let thieves = &self.thieves;
-        // Acquire: as in `move_head`.
+        // Acquire: who takes a task has seen what came before the thefts of the older ones, as with crossbeam-deque's.
         let head = thieves.head.load(Ordering::Acquire);
         // Acquire: pairs with the release in `move_head`, by a thief that had acquired this tail.
         let known = thieves.known.load(Ordering::Acquire);
@@ -102,8 +103,9 @@ impl<T, M: Memory> Shared<T, M> {
         }
         if head & OPEN == 0 {
             self.request_or_open(head);
-            // Acquire, both: as above.
+            // Acquire: as in `steal`.
             head = self.thieves.head.load(Ordering::Acquire);
+            // Acquire: as above.
             tail = self.owner.tail.load(Ordering::Acquire);
             if head & OPEN == 0 || above(tail, head) <= 0 {
                 return Steal::Retry;
@@ -186,7 +188,7 @@ impl<T, M: Memory> Shared<T, M> {
     /// The queue was closed when `head` was read: asks the owner to open it, and does so itself if the owner does not answer.
     #[cold]
     #[inline(never)]
-    fn request_or_open(&self, head: u64) {
+    pub(super) fn request_or_open(&self, head: u64) {
         // Relaxed: if it is raised, that was after the lowering that came before the queue was closed.
         if self.request.load(Ordering::Relaxed) == 0 {
             // A read-modify-write, as the policy asks of an announcement.
@@ -217,7 +219,7 @@ impl<T, M: Memory> Shared<T, M> {
         let front = self.front(self.thieves.head.load(Ordering::Acquire));
         // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
         M::full();
-        // Acquire: as in `move_head`.
+        // Acquire: as in `seems_empty`.
         usize::try_from(above(self.owner.tail.load(Ordering::Acquire), front)).unwrap_or(0)
     }
 
