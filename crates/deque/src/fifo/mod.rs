@@ -426,13 +426,13 @@ impl<T, M: Memory> Fifo<T, M> {
             return self.pop_and_close(tail);
         }
         let head = &shared.thieves.head;
-        // Release: keeps a thief's acquire of `head` good for what others had seen.
-        let seen = head.fetch_add(ONE, Ordering::Release);
+        // Release: keeps a thief's acquire of `head` good for what others had seen. Acquire: where the store below follows, the thefts
+        // are handed on by the next push, as with crossbeam-deque's.
+        let seen = head.fetch_add(ONE, Ordering::AcqRel);
         let tasks = above(tail, seen);
         let index = tail.wrapping_sub(tasks.max(0) as u64);
         if tasks <= 0 {
-            // Thieves have taken all. Relaxed, both: who reads this and an older tail finds nothing, as there was nothing; who takes a task
-            // from here on has acquired a tail above it.
+            // Thieves have taken all. Relaxed, both: who takes a task from here on has acquired a tail above it.
             head.store(seen, Ordering::Relaxed);
             shared.owner.taken.store(index, Ordering::Relaxed);
             private.undisturbed.set(0);

@@ -220,6 +220,33 @@ fn who_takes_a_task_has_seen_what_came_before_the_theft_of_the_one_before() {
     thefts_are_seen(waits, |thief| thief.steal() == Steal::Success(1));
 }
 
+/// The owner finds the queue empty, puts `head` back and pushes.
+#[test]
+fn who_takes_a_task_has_seen_what_came_before_the_theft_that_its_owner_met() {
+    clean(2, |threads| {
+        let (owner, thief) = open(1);
+        let cell = Rc::new(Cell::new(()));
+        let (takes, wrote) = (Rc::clone(&thief), Rc::clone(&cell));
+        threads.spawn("takes", move || {
+            wrote.with_mut(|_| ());
+            let _ = takes.steal();
+        });
+        let works = Rc::clone(&owner);
+        threads.spawn("owner", move || {
+            if works.pop().is_none() {
+                works.push(1);
+            }
+        });
+        let (steals, reads) = (Rc::clone(&thief), Rc::clone(&cell));
+        threads.spawn("steals", move || {
+            if steals.steal() == Steal::Success(1) {
+                reads.with(|_| ());
+            }
+        });
+        threads.finally(move || drop((owner, thief, cell)));
+    });
+}
+
 /// There is always a task: the owner pushes before it takes one, with a thief that opens the queue meanwhile or without.
 fn never_empty(looks: &[Look], preemptions: u32, patience: u32, requested: bool, opens: bool) {
     for &look in looks {

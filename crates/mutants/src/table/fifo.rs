@@ -55,7 +55,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fifo-owner-adds-in-two",
         why: "the owner of an open queue takes by a load and a store",
-        was: "let seen = head.fetch_add(ONE, Ordering::Release);",
+        was: "let seen = head.fetch_add(ONE, Ordering::AcqRel);",
         is: "let seen = head.load(Ordering::Relaxed);
         head.store(seen.wrapping_add(ONE), Ordering::Release);",
         file: "deque/src/fifo/mod.rs",
