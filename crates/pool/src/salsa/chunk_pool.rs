@@ -133,3 +133,66 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             })
     }
 }
+
+// Miri cannot run what switches stacks, as the checker's threads do.
+#[cfg(all(test, not(miri)))]
+mod models {
+    use std::sync::Arc;
+
+    use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+
+    use super::super::Salsa;
+    use super::*;
+    use crate::mechanism::{Consume, Mechanism, Produce};
+
+    type Pools = Salsa<u32, Simulated>;
+
+    /// The only chunk, and how much of it the only consumer has taken.
+    fn chunk(pools: &Pools) -> (&Chunk<u32, Simulated>, &<Simulated as Memory>::Word) {
+        let chunk = pools.core.chunks.get(0).expect("it was filled");
+        (chunk, chunk.taken(0).expect("it is one of the first"))
+    }
+
+    /// A producer has read that a chunk is the topmost free one. In another life of the chunk all is taken from it, and it comes back. Only
+    /// then is the producer's hazard pointer on it. Who sees that the producer has begun it sees that nothing is taken from it.
+    #[test]
+    fn who_sees_that_a_chunks_next_life_has_begun_sees_the_chunk_reset() {
+        let model = |threads: &mut Threads| {
+            let pools = Arc::new(Pools::new(1).expect("memory"));
+            let [mut producer, another] = [(); 2].map(|()| pools.producer().expect("memory"));
+            let mut owner = pools.consumer().expect("memory");
+            assert!(producer.produce_force(0, 1).is_ok());
+            assert_eq!(owner.consume(), Some(1));
+            let ended = Term(chunk(&pools).0.term().load(Ordering::Relaxed));
+            let second = ended.next(0, 0);
+            let third = second.ended().next(0, 0);
+            let (lives, number) = (Arc::clone(&pools), another.number());
+            threads.spawn("others", move || {
+                let core = &lives.core;
+                let record = core.consumers.get(0).expect("it is there");
+                let mine = core.producers.get(number).expect("it is there");
+                if let Some(chunk) = core.pop_free(record, mine) {
+                    // As a producer and the owner do.
+                    chunk.term().store(second.0, Ordering::Release);
+                    chunk.filled().store(1, Ordering::Release);
+                    chunk.taken(0).expect("as above").store(1, Ordering::Release);
+                    core.retire(record, chunk);
+                }
+            });
+            threads.spawn("producer", move || assert!(producer.produce_force(0, 2).is_ok()));
+            let looks = Arc::clone(&pools);
+            threads.spawn("looker", move || {
+                let (chunk, taken) = chunk(&looks);
+                // Acquire, as in who comes to a chunk. Relaxed: known by the term.
+                if chunk.term().load(Ordering::Acquire) == third.0
+                    && taken.load(Ordering::Relaxed) != 0
+                {
+                    fail(Kind::Lost, "what was taken in the last life counts in the next");
+                }
+            });
+            threads.finally(move || drop((pools, another, owner)));
+        };
+        let report = explore(&Config::c11(), &model);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+    }
+}

@@ -414,7 +414,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// while tasks move.
     fn announce(&mut self, by: u64) {
         self.announced += by;
-        // Release: step A of `policy`. Who sees the event sees it, too, by the event's Release.
+        // Release: step A of `policy`. Who reads that a theft is over sees its last step, behind which no fence need
+        // stand. Who sees the event sees it, too, by the event's Release.
         self.record().announced.store(self.announced, Ordering::Release);
     }
 

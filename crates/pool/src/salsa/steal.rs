@@ -213,4 +213,101 @@ mod tests {
         let report = explore(&Config::c11(), &model);
         assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
     }
+
+    // Miri cannot run what switches stacks, as the checker's threads do.
+    #[cfg(not(miri))]
+    mod models {
+        use std::cell::RefCell;
+        use std::rc::Rc;
+
+        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+
+        use super::*;
+
+        type Pools = Salsa<u32, Simulated>;
+        type Flag = <Simulated as Memory>::Word;
+
+        /// Under C11 each execution is right.
+        fn clean(model: impl Fn(&mut Threads)) {
+            let report = explore(&Config::c11(), &model);
+            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+        }
+
+        /// The owner of a pool takes its only task. A thief comes when that has ended, and may read what was there before; and another does
+        /// something.
+        fn taken_during_a_theft(
+            threads: &mut Threads,
+            chunk_length: usize,
+            another: (&'static str, fn(&Pools, &Flag)),
+            check: fn(&Pools),
+        ) {
+            let pools = Arc::new(Pools::new(chunk_length).expect("memory"));
+            let mut producer = pools.producer().expect("memory");
+            let [mut owner, mut thief] = [(); 2].map(|()| pools.consumer().expect("memory"));
+            assert!(producer.produce_force(0, 0).is_ok());
+            let (kept, ended) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Flag::new(0)));
+            let (keep, ends) = (Rc::clone(&kept), Rc::clone(&ended));
+            threads.spawn("owner", move || {
+                owner.consume();
+                keep.borrow_mut().push(owner);
+                // Relaxed: nothing is handed on by it.
+                ends.store(1, Ordering::Relaxed);
+            });
+            let (keep, sees) = (Rc::clone(&kept), Rc::clone(&ended));
+            threads.spawn("thief", move || {
+                // Another order is none of the executions that are asked about. Relaxed: nothing is acquired by it.
+                if sees.load(Ordering::Relaxed) != 0 {
+                    thief.steal(0);
+                }
+                keep.borrow_mut().push(thief);
+            });
+            let (uses, sees) = (Arc::clone(&pools), Rc::clone(&ended));
+            threads.spawn(another.0, move || (another.1)(&uses, &sees));
+            threads.finally(move || {
+                check(&pools);
+                drop((producer, kept, ended));
+            });
+        }
+
+        fn chunk(pools: &Pools) -> &Chunk<u32, Simulated> {
+            pools.core.chunks.get(0).expect("it was filled")
+        }
+
+        /// No full fence stands between the last step of such a theft and its end.
+        #[test]
+        fn a_theft_that_found_no_task_is_over_when_it_is_said_to_be() {
+            let looks = |pools: &Pools, _: &Flag| {
+                // Relaxed: known by the announcement, which is even and behind all steps.
+                if pools.announced(1) == 4
+                    && !Term(chunk(pools).term().load(Ordering::Relaxed)).is_settled_on(1)
+                {
+                    fail(Kind::FalseEmpty, "the theft is said to be over, and is not");
+                }
+            };
+            clean(|threads| taken_during_a_theft(threads, 4, ("looker", looks), |_| ()));
+        }
+
+        /// A thief has chosen a chunk for its last task, and the owner takes that. A producer begins the chunk's next life, and has
+        /// not put a task. Point 4 of `salsa`'s comment: who has stolen a chunk has seen a task in it.
+        #[test]
+        fn a_chunk_that_nothing_is_in_yet_is_not_stolen() {
+            let begins = |pools: &Pools, ended: &Flag| {
+                // Relaxed, as in the thief.
+                if ended.load(Ordering::Relaxed) == 0 {
+                    return;
+                }
+                let record = pools.core.consumers.get(0).expect("it is there");
+                let mine = pools.core.producers.get(0).expect("it is there");
+                if let Some(chunk) = pools.core.pop_free(record, mine) {
+                    // As the producer's `try_get_chunk` does.
+                    let old = Term(chunk.term().load(Ordering::Relaxed));
+                    chunk.term().store(old.next(0, 0).0, Ordering::Release);
+                }
+            };
+            let check = |pools: &Pools| {
+                assert!(!chunk(pools).is_owned_by(1), "the thief has seen no task in its chunk");
+            };
+            clean(|threads| taken_during_a_theft(threads, 1, ("producer", begins), check));
+        }
+    }
 }
