@@ -43,6 +43,10 @@
 #![doc = include_str!("readme.md")]
 
 pub mod biased;
+// For models of what no test outside can call. Its coroutines do not know that processor, and Miri does not know them.
+#[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
+#[path = "../tests/c11/mod.rs"]
+mod c11;
 pub mod chase_lev;
 #[cfg(doctest)]
 mod compile_fail;

@@ -2,6 +2,8 @@
 //!
 //! The searches have at most so many preemptions as each test says; each load may read what is not the latest.
 
+mod c11;
+
 use std::rc::Rc;
 
 use poach_deque::{
@@ -11,7 +13,7 @@ use poach_deque::{
 use poach_explore::queues::Scenario;
 use poach_explore::queues::Step::{self, Pop, Push};
 use poach_explore::queues::taken::{Taken, Then, singles};
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
+use poach_explore::{Simulated, Threads};
 use poach_memory::{Asymmetric, Cell as _, Full, Memory, Unbounded, Unfenced};
 
 /// So many executions take about a second.
@@ -19,16 +21,7 @@ const MOST: u64 = 20_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: MOST, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
+    c11::clean(preemptions, MOST, model);
 }
 
 /// A thief's look, and whether it finds nothing.

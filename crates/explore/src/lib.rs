@@ -76,7 +76,7 @@ pub use coverage::Coverage;
 pub use engine::{fail, observe, operation};
 pub use machine::{MAX_THREADS, MAX_WORDS};
 pub use memory::Simulated;
-pub use memory::{Displacing, SimulatedCell, SimulatedPointer, SimulatedWord};
+pub use memory::{Displacing, SimulatedCell, SimulatedPointer, SimulatedWord, WithoutBarrier};
 pub use spec::Spec;
 pub use trace::{Naming, parse_choices, write_choices};
 pub use violation::{Kind, Unexplained, Violation};
@@ -209,6 +209,15 @@ impl Config {
     #[must_use]
     pub fn against(self, spec: Spec) -> Self {
         Config { spec: Some(spec), ..self }
+    }
+
+    /// The same, with every execution of at most so many preemptions, but no more than `executions`, and no shorter
+    /// counterexample looked for: what a model needs that is too large to be searched to the end.
+    #[must_use]
+    pub fn within(self, preemptions: u32, executions: u64) -> Self {
+        let strategy =
+            Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
+        Config { strategy, shorten: 0, max_executions: executions, ..self }
     }
 
     fn size(&self) -> machine::Size {

@@ -63,6 +63,48 @@ unsafe impl Memory for Simulated {
     }
 }
 
+/// The simulated machine on a system without a process-wide barrier: both ends of an asymmetric fence are full fences.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WithoutBarrier;
+
+// SAFETY: the words are the simulated machine's, and so are all steps. It says that it has no barrier, and what asks for
+// one all the same gets a full fence at that end, as where the system refuses it.
+unsafe impl Memory for WithoutBarrier {
+    type Word = SimulatedWord;
+    type Pointer<T> = SimulatedPointer<T>;
+    type Cell<T> = SimulatedCell<T>;
+
+    #[track_caller]
+    fn full() {
+        Simulated::full();
+    }
+
+    fn light() {}
+
+    #[track_caller]
+    fn heavy() {
+        Simulated::full();
+    }
+
+    fn asymmetric() -> bool {
+        false
+    }
+
+    fn total_store_order() -> bool {
+        Simulated::total_store_order()
+    }
+
+    #[track_caller]
+    fn pause() {
+        Simulated::pause();
+    }
+
+    #[track_caller]
+    fn free(object: Freed) {
+        Simulated::free(object);
+    }
+}
+
 /// The bound on the simulated machine, which may be too small: then the checker is to say so.
 pub(crate) fn delta(pops: NonZeroU64, fill: bool) -> Delta {
     // SAFETY: not kept where the checker is to see what happens. The queues of this crate move numbers between

@@ -23,10 +23,10 @@ use poach_explore::queues::{
 };
 use poach_explore::{
     Config, Counterexample, Coverage, Displacing, Incomplete, Kind, MAX_THREADS, Naming, Report,
-    Simulated, SimulatedWord, Spec, Strategy, Threads, Unexplained, Verdict, Violation, explore,
-    fail, observe, operation, parse_choices, write_choices,
+    Simulated, SimulatedWord, Spec, Strategy, Threads, Unexplained, Verdict, Violation,
+    WithoutBarrier, explore, fail, observe, operation, parse_choices, write_choices,
 };
-use poach_memory::{Full, Memory, Ordering::Relaxed, Word};
+use poach_memory::{Asymmetric, Full, Memory, Ordering::Relaxed, StoreLoad, Word};
 
 type SimulatedDeque = ChaseLev<Box<u64>, Full, Simulated>;
 
@@ -81,6 +81,62 @@ fn a_word_of_another_thread_is_another_word() {
         });
     });
     assert_eq!(text, "it holds 1");
+}
+
+/// Two threads store and then look at each other's word: a policy's two sides, or the same without the thief's.
+fn store_buffering<M: Memory + 'static>(threads: &mut Threads, with_thief: bool) {
+    let words = Rc::new([(); 2].map(|()| M::Word::new(0)));
+    let missed = Rc::new(Cell::new(0));
+    for (own, name) in ["owner", "thief"].into_iter().enumerate() {
+        let (words, missed) = (Rc::clone(&words), Rc::clone(&missed));
+        threads.spawn(name, move || {
+            let policy = Asymmetric::<M>::new();
+            words[own].store(1, Relaxed);
+            if own == 0 {
+                policy.owner();
+            } else if with_thief {
+                policy.thief();
+            }
+            if words[1 - own].load(Relaxed) == 0 {
+                missed.set(missed.get() + 1);
+            }
+        });
+    }
+    threads.finally(move || {
+        assert!(missed.get() < 2, "both have missed the other's store");
+        drop(words);
+    });
+}
+
+#[test]
+fn without_a_barrier_both_sides_of_a_policy_have_a_fence() {
+    for config in [Config::default(), Config::c11()] {
+        let models: [fn(&mut Threads, bool); 2] =
+            [store_buffering::<Simulated>, store_buffering::<WithoutBarrier>];
+        for model in models {
+            let report = explore(&config, &|threads: &mut Threads| model(threads, true));
+            assert_eq!(report.clean(Coverage::Complete), Ok(()));
+            let report = explore(&config, &|threads: &mut Threads| model(threads, false));
+            assert!(matches!(report.verdict, Verdict::Violation(_)));
+        }
+    }
+}
+
+#[test]
+fn a_search_within_bounds_says_what_it_covers() {
+    // Two threads count by a load and a store.
+    let model = |threads: &mut Threads| {
+        let count = Rc::new(SimulatedWord::new(0));
+        for name in ["one", "another"] {
+            let count = Rc::clone(&count);
+            threads.spawn(name, move || count.store(count.load(Relaxed) + 1, Relaxed));
+        }
+        threads.finally(move || drop(count));
+    };
+    let report = explore(&Config::sequential().within(0, u64::MAX), &model);
+    assert_eq!(report.coverage(), Some(Coverage::Preemptions(0)));
+    let report = explore(&Config::sequential().within(9, 1), &model);
+    assert_eq!((report.executions, report.coverage()), (1, Some(Coverage::Executions(1))));
 }
 
 #[test]

@@ -44,6 +44,14 @@ pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief
 pub(crate) use poach_pool::mechanism;
 use poach_pool::mechanism::{Consume, Mechanism};
 
+// What the copies' unit tests find there.
+#[cfg(test)]
+#[path = "../../deque/tests/c11/mod.rs"]
+mod c11;
+#[cfg(test)]
+#[path = "../../pool/src/models.rs"]
+mod models;
+
 pub(crate) fn out_of_memory<T>() -> ! {
     std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
 }

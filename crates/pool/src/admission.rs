@@ -273,29 +273,17 @@ mod stopping;
 
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
-#[path = "../tests/without_barrier/mod.rs"]
-pub(crate) mod without_barrier;
-
-#[cfg(all(test, not(miri)))]
 mod models {
     //! The locks are the system's, so that no thread of a model may come to one while another has it: with the list of producers
     //! that is one thread alone, and with the sleepers of a gate there are none.
 
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-    use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+    use crate::models::clean_on_both;
+    use poach_explore::{Kind, Simulated, Threads, WithoutBarrier, fail};
     use poach_memory::Cell;
 
-    use super::without_barrier::WithoutBarrier;
     use super::*;
-
-    /// Every execution under C11, and under TSO.
-    fn clean(model: impl Fn(&mut Threads)) {
-        for config in [Config::c11(), Config::default()] {
-            let report = explore(&config, &model);
-            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-        }
-    }
 
     /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches the place of its task.
     fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
@@ -326,8 +314,8 @@ mod models {
 
     #[test]
     fn once_all_puts_are_over_their_tasks_are_there() {
-        clean(a_put_against_the_close::<Simulated>);
-        clean(a_put_against_the_close::<WithoutBarrier>);
+        clean_on_both(a_put_against_the_close::<Simulated>);
+        clean_on_both(a_put_against_the_close::<WithoutBarrier>);
     }
 
     /// The last that could take goes, and a producer comes.
@@ -352,8 +340,8 @@ mod models {
 
     #[test]
     fn who_finds_the_pool_closed_finds_why() {
-        clean(the_last_goes::<Simulated>);
-        clean(the_last_goes::<WithoutBarrier>);
+        clean_on_both(the_last_goes::<Simulated>);
+        clean_on_both(the_last_goes::<WithoutBarrier>);
     }
 
     /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by going.
@@ -381,8 +369,8 @@ mod models {
 
     #[test]
     fn the_last_that_goes_sees_that_the_pool_was_closed() {
-        clean(all_go::<Simulated>);
-        clean(all_go::<WithoutBarrier>);
+        clean_on_both(all_go::<Simulated>);
+        clean_on_both(all_go::<WithoutBarrier>);
     }
 }
 

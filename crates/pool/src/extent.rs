@@ -191,7 +191,8 @@ mod tests {
     mod models {
         use std::sync::Arc;
 
-        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+        use crate::models::clean;
+        use poach_explore::{Kind, Simulated, Threads, fail};
         use poach_memory::Asymmetric;
 
         use super::super::*;
@@ -199,12 +200,6 @@ mod tests {
         use crate::registry::Entries;
 
         type Flag = <Simulated as Memory>::Word;
-
-        /// Under C11 each execution is right.
-        fn clean(model: impl Fn(&mut Threads)) {
-            let report = explore(&Config::c11(), &model);
-            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-        }
 
         fn set(flag: &Flag) -> bool {
             // Relaxed: what must be known by other means.

@@ -265,21 +265,14 @@ mod tests {
     mod models {
         use std::sync::Arc;
 
-        use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+        use crate::models::clean_on_both;
+        use poach_explore::Simulated;
 
         use super::super::*;
 
         /// A place that the model tells a race of.
         type Place = <Simulated as Memory>::Cell<u32>;
         type Sources = [<Simulated as Memory>::Pointer<Place>; 2];
-
-        /// Every execution under C11, and under TSO.
-        fn clean(model: impl Fn(&mut Threads)) {
-            for config in [Config::c11(), Config::default()] {
-                let report = explore(&config, &model);
-                assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-            }
-        }
 
         fn place() -> *mut Place {
             Box::into_raw(Box::new(Place::new(0)))
@@ -305,7 +298,7 @@ mod tests {
         #[test]
         fn no_node_is_freed_under_who_looks_at_it() {
             for which in 0..2 {
-                clean(|threads| {
+                clean_on_both(|threads| {
                     let domain = Arc::new(Domain::<Place, Simulated>::new(Retention::NONE));
                     let sources =
                         Arc::new([place(), place()].map(<Simulated as Memory>::Pointer::new));
@@ -332,7 +325,7 @@ mod tests {
         /// again. Who has seen it before sees what is in it now.
         #[test]
         fn who_finds_a_node_again_finds_what_is_in_it_now() {
-            clean(|threads| {
+            clean_on_both(|threads| {
                 let domain = Arc::new(Domain::<Place, Simulated>::new(Retention::NONE));
                 let source = Arc::new(<Simulated as Memory>::Pointer::new(place()));
                 let looks = domain.claim().expect("memory");

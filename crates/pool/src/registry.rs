@@ -354,7 +354,8 @@ mod tests {
     mod models {
         use std::rc::Rc;
 
-        use poach_explore::{Config, Simulated, Threads, Verdict, explore};
+        use crate::models::clean;
+        use poach_explore::Simulated;
         use poach_memory::Cell;
 
         use super::*;
@@ -362,15 +363,9 @@ mod tests {
         /// A place that the model tells a race of.
         type Place = <Simulated as Memory>::Cell<u32>;
 
-        /// Under C11 no two threads use a place but one after the other.
-        fn has_no_race(model: impl Fn(&mut Threads)) {
-            let report = explore(&Config::c11(), &model);
-            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-        }
-
         #[test]
         fn who_finds_an_entry_finds_what_is_in_it() {
-            has_no_race(|threads| {
+            clean(|threads| {
                 let registry = Rc::new(Registry::<Place, Simulated>::new());
                 let [pushes, gets] = [(); 2].map(|()| Rc::clone(&registry));
                 threads.spawn("pushes", move || {
@@ -393,7 +388,7 @@ mod tests {
         /// Both make the first segment, and one of them frees its own again: nothing may be left.
         #[test]
         fn two_that_push_at_once_share_a_segment() {
-            has_no_race(|threads| {
+            clean(|threads| {
                 let registry = Rc::new(Registry::<Place, Simulated>::new());
                 for name in ["first", "second"] {
                     let pushes = Rc::clone(&registry);
@@ -407,7 +402,7 @@ mod tests {
 
         #[test]
         fn who_claims_an_entry_comes_after_its_last_holder() {
-            has_no_race(|threads| {
+            clean(|threads| {
                 let entries = Rc::new(Entries::<Place, Simulated>::new());
                 let [goes, comes] = [(); 2].map(|()| Rc::clone(&entries));
                 assert!(entries.claim(1, |_| Some(Place::new(0))).is_some());

@@ -5,35 +5,26 @@
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code, reason = "other models use the rest")]
 mod scenes;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
-use poach_explore::{Config, Kind, Simulated, Threads, fail};
-use poach_memory::Full;
+use poach_explore::{Config, Kind, Threads, fail};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
-use poach_pool::salsa::Salsa;
 
-use scenes::{conc_bag, must_fail, salsa, salsa_cas, unheard, within, ws_lifo, ws_msq};
+use scenes::{Kept, conc_bag, fenced, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
 
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    scenes::clean(name, &within(Config::c11(), preemptions, MOST), model);
+    scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
-
-fn fenced(chunk: usize) -> Option<Salsa<u32, Simulated, Full>> {
-    Salsa::new(chunk)
-}
-
-/// What threads leave to the end.
-type Kept<T> = Rc<RefCell<Vec<T>>>;
 
 /// As [`pass`], and both consumers then look whether there is more: what has gone from their pools they pass over for all that come.
 fn pass_on<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
@@ -146,7 +137,7 @@ fn a_theft_is_heard_of() {
 /// What must fail: without the announcements each of the scenes shows an empty pool, even though no thread is preempted.
 #[test]
 fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
-    let config = within(Config::c11(), 0, Config::c11().max_executions);
+    let config = Config::c11().within(0, Config::c11().max_executions);
     must_fail("salsa unheard", &config, pass(unheard(|| salsa(4)), ENOUGH));
     must_fail("salsa unheard", &config, pass_on(unheard(|| salsa(4))));
 }

@@ -13,19 +13,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Kind, Simulated, Threads, fail};
+use poach_explore::{Config, Coverage, Kind, Simulated, Threads, fail};
 use poach_memory::{Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 
-use scenes::{salsa, salsa_cas, within};
+use scenes::{Kept, salsa, salsa_cas};
 
 /// No execution is wrong of those with so many preemptions: all of them.
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    scenes::clean(name, &within(Config::c11(), preemptions, u64::MAX), model);
+    let config = Config::c11().within(preemptions, u64::MAX);
+    scenes::covers(name, &config, Coverage::Preemptions(preemptions), model);
 }
-
-/// What threads leave to the end.
-type Kept<T> = Rc<RefCell<Vec<T>>>;
 
 /// What was put, and what was taken.
 #[derive(Default)]

@@ -11,27 +11,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_explore::{Config, Kind, Simulated, Threads, fail};
-use poach_memory::{Cell, Full, Memory, Ordering, Word};
+use poach_memory::{Cell, Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
-use poach_pool::salsa::Salsa;
 
-use scenes::{conc_bag, salsa, salsa_cas, within, ws_lifo, ws_msq};
+use scenes::{Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_msq};
 
 /// So many executions take less than a second.
 const MOST: u64 = 10_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
-    scenes::clean(name, &within(Config::c11(), preemptions, MOST), model);
+    scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
-
-fn fenced(chunk: usize) -> Option<Salsa<u32, Simulated, Full>> {
-    Salsa::new(chunk)
-}
-
-/// What threads leave to the end.
-type Kept<T> = Rc<RefCell<Vec<T>>>;
 
 /// A place that the model tells a race of.
 type Place = <Simulated as Memory>::Cell<u32>;

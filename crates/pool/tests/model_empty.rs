@@ -12,16 +12,17 @@
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code, reason = "other models use the rest")]
 mod scenes;
 
 use poach_explore::Config;
 use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
 use poach_pool::mechanism::Mechanism;
 
-use scenes::{clean, conc_bag, must_fail, salsa, salsa_cas, unheard, within, ws_lifo, ws_msq};
+use scenes::{clean, conc_bag, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
 
 fn bounded(preemptions: u32) -> Config {
-    within(Config::sequential(), preemptions, 150_000)
+    Config::sequential().within(preemptions, 150_000)
 }
 
 /// Two scenes, clean where announcements are heard and wrong where they are not. (What else must fail, a looker

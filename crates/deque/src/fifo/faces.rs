@@ -1,4 +1,4 @@
-//! What the faces ask of the owner beside push and pop: batches, and a ring that does not grow. And how a queue is opened for good.
+//! What the faces ask of the owner beside push and pop: batches, a ring that does not grow, and a queue that is opened for good.
 
 use poach_memory::{Memory, Ordering, Word};
 

@@ -6,31 +6,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
-use poach_memory::{Cell as _, Freed};
+use poach_explore::{Simulated, WithoutBarrier};
+use poach_memory::Cell as _;
 
 use super::*;
-use crate::Steal;
+use crate::{Steal, c11};
 
 type Queue = Fifo<u64, Simulated>;
 
 /// An owner and a thief.
 type Both<M> = (Rc<Fifo<u64, M>>, Rc<Thief<u64, M>>);
-
-/// No execution is wrong of those with so many preemptions, all of which are covered.
-fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: 20_000, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_))
-            && report.executions < config.max_executions,
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
-}
 
 /// A queue of so many tasks that its owner has closed, and closes again by the third pop after it was opened; thieves do not wait for its answer. One may have
 /// asked already.
@@ -54,48 +39,10 @@ fn open(tasks: u64) -> Both<Simulated> {
     (Rc::new(owner), Rc::new(thief))
 }
 
-/// The simulated memory without a process-wide barrier: owner and thief have a fence each.
-struct Fenced;
-
-// SAFETY: all is done by the simulated memory; a barrier that there is need not be used.
-unsafe impl Memory for Fenced {
-    type Word = <Simulated as Memory>::Word;
-    type Pointer<T> = <Simulated as Memory>::Pointer<T>;
-    type Cell<T> = <Simulated as Memory>::Cell<T>;
-
-    fn full() {
-        Simulated::full();
-    }
-
-    fn light() {
-        Simulated::light();
-    }
-
-    fn heavy() {
-        Simulated::heavy();
-    }
-
-    fn asymmetric() -> bool {
-        false
-    }
-
-    fn total_store_order() -> bool {
-        Simulated::total_store_order()
-    }
-
-    fn pause() {
-        Simulated::pause();
-    }
-
-    fn free(object: Freed) {
-        Simulated::free(object);
-    }
-}
-
 /// The request is of the period before: a thief that finds the queue closed again has seen it lowered, and raises it for this one. It opens
 /// at what the owner has taken since, or had when it closed the queue.
 fn asks_in_each_period<M: Memory + 'static>() {
-    clean(1, |threads| {
+    c11::clean_all(1, |threads| {
         let (owner, thief) = queue_in::<M>(6, true);
         let taken: Rc<RefCell<Vec<u64>>> = Rc::default();
         let (works, own) = (Rc::clone(&owner), Rc::clone(&taken));
@@ -125,7 +72,7 @@ fn asks_in_each_period<M: Memory + 'static>() {
 #[test]
 fn a_thief_asks_in_each_period() {
     asks_in_each_period::<Simulated>();
-    asks_in_each_period::<Fenced>();
+    asks_in_each_period::<WithoutBarrier>();
 }
 
 /// A thread's look, and whether it finds nothing.
@@ -150,7 +97,7 @@ type Cell = <Simulated as Memory>::Cell<()>;
 fn who_is_told_of_a_task_has_seen_what_came_before_its_push() {
     for look in SAYS {
         for patience in [0, 9] {
-            clean(1, move |threads| {
+            c11::clean_all(1, move |threads| {
                 let owner = Rc::new(Queue::with_patience(4, 0, patience, 0).unwrap());
                 let thief = Rc::new(owner.thief());
                 let cell = Rc::new(Cell::new(()));
@@ -176,7 +123,7 @@ fn thefts_are_seen(
     make: impl Fn() -> Both<Simulated> + Copy,
     says_so: fn(&Thief<u64, Simulated>) -> bool,
 ) {
-    clean(1, move |threads| {
+    c11::clean_all(1, move |threads| {
         let (owner, thief) = make();
         let cell = Rc::new(Cell::new(()));
         let (takes, wrote) = (Rc::clone(&thief), Rc::clone(&cell));
@@ -223,7 +170,7 @@ fn who_takes_a_task_has_seen_what_came_before_the_theft_of_the_one_before() {
 /// The owner finds the queue empty, puts `head` back and pushes.
 #[test]
 fn who_takes_a_task_has_seen_what_came_before_the_theft_that_its_owner_met() {
-    clean(2, |threads| {
+    c11::clean_all(2, |threads| {
         let (owner, thief) = open(1);
         let cell = Rc::new(Cell::new(()));
         let (takes, wrote) = (Rc::clone(&thief), Rc::clone(&cell));
@@ -250,7 +197,7 @@ fn who_takes_a_task_has_seen_what_came_before_the_theft_that_its_owner_met() {
 /// There is always a task: the owner pushes before it takes one, with a thief that opens the queue meanwhile or without.
 fn never_empty(looks: &[Look], preemptions: u32, patience: u32, requested: bool, opens: bool) {
     for &look in looks {
-        clean(preemptions, move |threads| {
+        c11::clean_all(preemptions, move |threads| {
             let (owner, thief) = if patience == 0 {
                 queue(1, requested)
             } else {
@@ -295,7 +242,7 @@ fn a_queue_that_its_owner_opens_is_not_said_to_be_empty() {
 fn a_queue_that_its_owner_takes_from_is_not_said_to_be_empty() {
     for look in LOOKS {
         for pops in 2..=5 {
-            clean(1, move |threads| {
+            c11::clean_all(1, move |threads| {
                 let (owner, thief) = queue(1, true);
                 let works = Rc::clone(&owner);
                 threads.spawn("owner", move || {

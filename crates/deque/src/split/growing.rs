@@ -48,8 +48,8 @@ use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 /// away than to run, through a ring that must grow for it.
 const MOST: u32 = 128;
 
-/// How long a thief that has found nothing shared waits before it asks, in pauses of the processor. One that asks at once follows close behind
-/// the owner: each answer shares a task or two, and the lines of the request, the split and the tasks just pushed go to and fro for it.
+/// How long a thief that has found nothing shared waits before it asks, in pauses of the processor: those of the memory are waits for
+/// somebody. One that asks at once makes each answer share a task or two, for which the lines of the request, the split and the tasks go to and fro.
 const PATIENCE: u32 = 4;
 
 /// Above any head: these start below 2^32, and 2^62 pushes take a century.
@@ -414,7 +414,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: there is room at the head, above which there is no task, and `shared` keeps the rings.
+        // SAFETY: the slot of the head is free, since no task is above it, and `shared` keeps the rings.
         unsafe { buffer.write(index, task) };
         let next = index.wrapping_add(1);
         shared.set_head(next);

@@ -253,7 +253,8 @@ mod models {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+    use crate::models::clean;
+    use poach_explore::{Kind, Simulated, fail};
 
     use super::*;
 
@@ -261,12 +262,6 @@ mod models {
     type Flag = <Simulated as Memory>::Word;
     /// Chunks that live to the end.
     type Chunks = Rc<RefCell<Vec<Box<Made>>>>;
-
-    /// Under C11 each execution is right.
-    fn clean(model: impl Fn(&mut Threads)) {
-        let report = explore(&Config::c11(), &model);
-        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-    }
 
     /// A chunk that is `owner`'s.
     fn chunk(chunks: &Chunks, owner: usize) -> &'static Made {

@@ -173,7 +173,8 @@ mod tests {
         use std::cell::RefCell;
         use std::rc::Rc;
 
-        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+        use crate::models::clean;
+        use poach_explore::{Kind, Simulated, Threads, fail};
 
         let model = |threads: &mut Threads| {
             let pools = Arc::new(Salsa::<u32, Simulated>::new(4).expect("memory"));
@@ -210,8 +211,7 @@ mod tests {
             });
             threads.finally(move || drop((pools, producer, owner, kept)));
         };
-        let report = explore(&Config::c11(), &model);
-        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+        clean(model);
     }
 
     // Miri cannot run what switches stacks, as the checker's threads do.
@@ -220,18 +220,13 @@ mod tests {
         use std::cell::RefCell;
         use std::rc::Rc;
 
-        use poach_explore::{Config, Kind, Simulated, Threads, Verdict, explore, fail};
+        use crate::models::clean;
+        use poach_explore::{Kind, Simulated, Threads, fail};
 
         use super::*;
 
         type Pools = Salsa<u32, Simulated>;
         type Flag = <Simulated as Memory>::Word;
-
-        /// Under C11 each execution is right.
-        fn clean(model: impl Fn(&mut Threads)) {
-            let report = explore(&Config::c11(), &model);
-            assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
-        }
 
         /// The owner of a pool takes its only task. A thief comes when that has ended, and may read what was there before; and another does
         /// something.

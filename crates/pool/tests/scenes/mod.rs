@@ -1,10 +1,12 @@
 //! What the models of the pools share: the pools, searches that must find nothing or something, and a mechanism whose announcements nobody
 //! hears.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
-use poach_memory::Asymmetric;
+use poach_explore::{Config, Coverage, Report, Simulated, Threads, Verdict, explore};
+use poach_memory::{Asymmetric, Full};
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Mechanism, NoHandle};
 use poach_pool::ms_queue::WsMsq;
@@ -13,6 +15,10 @@ use poach_pool::stack::WsLifo;
 
 /// In chunks of so many tasks.
 pub(crate) fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
+    Salsa::new(chunk)
+}
+/// The same, with a fence of the consumer's own.
+pub(crate) fn fenced(chunk: usize) -> Option<Salsa<u32, Simulated, Full>> {
     Salsa::new(chunk)
 }
 pub(crate) fn salsa_cas(chunk: usize) -> Option<SalsaCas<u32, Simulated>> {
@@ -28,32 +34,33 @@ pub(crate) fn ws_lifo() -> Option<WsLifo<u32, Simulated>> {
     WsLifo::new()
 }
 
-/// `config` with every execution of at most so many preemptions, but no more than `executions`.
-pub(crate) fn within(config: Config, preemptions: u32, executions: u64) -> Config {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    Config { strategy, shorten: 0, max_executions: executions, ..config }
-}
+/// What threads leave to the end.
+pub(crate) type Kept<T> = Rc<RefCell<Vec<T>>>;
 
 /// What a search finds. It is printed, with the number of its executions.
-fn search(name: &str, config: &Config, model: impl Fn(&mut Threads)) -> Verdict {
+fn search(name: &str, config: &Config, model: impl Fn(&mut Threads)) -> Report {
     let report = explore(config, &model);
     println!(
         "{name}: {:?}, {} executions, {:?}, {:?}",
         report.verdict, report.executions, report.elapsed, report.counterexample
     );
-    report.verdict
+    report
 }
 
-/// No execution of those that `config` searches is wrong.
+/// No execution of those that `config` searches is wrong, and nothing but its bounds ended the search.
 pub(crate) fn clean(name: &str, config: &Config, model: impl Fn(&mut Threads)) {
-    let verdict = search(name, config, model);
-    assert!(matches!(verdict, Verdict::Clean | Verdict::Incomplete(_)), "{name}: {verdict:?}");
+    let report = search(name, config, model);
+    assert!(report.coverage().is_some(), "{name}: {:?}", report.verdict);
+}
+
+/// The same, of a search that covers `wanted`.
+pub(crate) fn covers(name: &str, config: &Config, wanted: Coverage, model: impl Fn(&mut Threads)) {
+    assert_eq!(search(name, config, model).clean(wanted), Ok(()), "{name}");
 }
 
 /// Some execution is.
 pub(crate) fn must_fail(name: &str, config: &Config, model: impl Fn(&mut Threads)) {
-    let verdict = search(name, config, model);
+    let verdict = search(name, config, model).verdict;
     assert!(matches!(verdict, Verdict::Violation(_)), "{name}: {verdict:?}");
 }
 

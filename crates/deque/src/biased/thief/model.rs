@@ -7,10 +7,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
+use poach_explore::{Simulated, Threads};
 use poach_memory::{Asymmetric, Full, Memory as _};
 
 use super::*;
+use crate::c11;
 
 type Queue<P = Full> = Biased<u64, P, Simulated>;
 
@@ -19,20 +20,7 @@ const MOST: u64 = 4_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
-    clean_of(MOST, preemptions, model);
-}
-
-fn clean_of(max_executions: u64, preemptions: u32, model: impl Fn(&mut Threads)) {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
+    c11::clean(preemptions, MOST, model);
 }
 
 /// A queue with so many tasks, from 0 on, and its thieves. Nothing is open.
@@ -174,7 +162,7 @@ claims! {
 #[test]
 fn an_owner_that_does_not_close_raises_the_request_again() {
     // Without that the 52,685th is wrong.
-    clean_of(60_000, 2, |threads| {
+    c11::clean(2, 60_000, |threads| {
         let (owner, thief) = queue(Full, 1);
         let taken = Taken::default();
         // Both thieves have read `head`, and raised the request. The first has made its barrier, and loaded the tail.

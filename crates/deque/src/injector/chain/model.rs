@@ -2,30 +2,16 @@
 
 use std::rc::Rc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
+use poach_explore::Simulated;
 
 use super::*;
+use crate::c11;
 
 type Modelled = Chain<u64, Simulated, 1>;
 
-/// No execution is wrong in which the threads run one after the other, but for one change between steps; each load may read what is not the
-/// latest.
-fn clean(model: impl Fn(&mut Threads)) {
-    let strategy = Strategy::Exhaustive { preemptions: Some(1), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: 20_000, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_))
-            && report.executions < config.max_executions,
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
-}
-
 #[test]
 fn a_free_block_is_seen_made() {
-    clean(|threads| {
+    c11::clean_all(1, |threads| {
         let chain = Rc::new(Modelled::new(1).unwrap().0);
         let makes = Rc::clone(&chain);
         threads.spawn("makes", move || {
@@ -41,7 +27,7 @@ fn a_free_block_is_seen_made() {
 /// It has tried to take another, which was faster.
 #[test]
 fn a_free_block_that_an_exchange_finds_is_seen_made() {
-    clean(|threads| {
+    c11::clean_all(1, |threads| {
         let chain = Rc::new(Modelled::new(1).unwrap().0);
         let first = chain.obtain(1).unwrap();
         chain.put_back(Place::new(1, first));
@@ -60,7 +46,7 @@ fn a_free_block_that_an_exchange_finds_is_seen_made() {
 #[test]
 fn an_array_that_is_found_is_seen_made() {
     type Word = <Simulated as Memory>::Word;
-    clean(|threads| {
+    c11::clean_all(1, |threads| {
         let array = Rc::new(<Simulated as Memory>::Pointer::<Word>::new(ptr::null_mut()));
         let makes = Rc::clone(&array);
         threads.spawn("makes", move || {

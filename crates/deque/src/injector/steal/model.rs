@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
+use poach_explore::{Simulated, Threads};
 
 use super::*;
+use crate::c11;
 
 type Modelled<const SLOTS: usize> = Injector<u64, Simulated, SLOTS>;
 
@@ -14,15 +15,7 @@ const MOST: u64 = 10_000;
 /// No execution is wrong in which the threads run one after the other, but for one change between steps; each load may read what is not the
 /// latest. All of them, but where there are more than [`MOST`].
 fn clean(model: impl Fn(&mut Threads)) {
-    let strategy = Strategy::Exhaustive { preemptions: Some(1), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: MOST, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
+    c11::clean(1, MOST, model);
 }
 
 fn injector<const SLOTS: usize>() -> Rc<Modelled<SLOTS>> {

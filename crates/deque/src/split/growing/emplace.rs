@@ -45,7 +45,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         if !buffer.has(head) {
             return Err(value);
         }
-        // SAFETY: there is room at `head`, above which there is no task; `shared` keeps the rings; and
+        // SAFETY: the slot of `head` is free, since no task is above it; `shared` keeps the rings; and
         // `write` leaves a task there.
         unsafe { buffer.write_with(head, |head, rest| write(head, rest, value)) };
         let next = head.wrapping_add(1);
@@ -77,7 +77,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         if !shared.undisturbed(head) {
             let task = self.pop_disturbed(index)?;
             let (mut head, mut rest) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-            // SAFETY: there is room for a task.
+            // SAFETY: there is a free slot.
             unsafe { S::write(task, head.as_mut_ptr(), rest.as_mut_ptr()) };
             return Some(take(head.as_mut_ptr(), rest.as_mut_ptr()));
         }

@@ -6,25 +6,17 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use poach_explore::{Config, Simulated, Strategy, Threads, Verdict, explore};
+use poach_explore::{Simulated, Threads};
 
 use super::*;
+use crate::c11;
 
 /// So many executions take less than a second.
 const MOST: u64 = 60_000;
 
 /// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
-    let strategy =
-        Strategy::Exhaustive { preemptions: Some(preemptions), reduce: true, prune: true };
-    let config = Config { strategy, shorten: 0, max_executions: MOST, ..Config::c11() };
-    let report = explore(&config, &model);
-    assert!(
-        matches!(report.verdict, Verdict::Clean | Verdict::Incomplete(_)),
-        "{:?}\n{:?}",
-        report.verdict,
-        report.counterexample
-    );
+    c11::clean(preemptions, MOST, model);
 }
 
 /// A stack, and which tasks have been taken: a task is its own payload.
@@ -87,7 +79,7 @@ fn push(head: Top, task: u64) -> Top {
     static DESCRIPTOR: Descriptor = Descriptor;
     let descriptor = (&raw const DESCRIPTOR).cast_mut().cast();
     // SAFETY: the owner of the model calls, and pops in reverse order; a u64 fits, and is Copy.
-    unsafe { head.push(descriptor, &raw const task) }.expect("there is room")
+    unsafe { head.push(descriptor, &raw const task) }.expect("a free slot")
 }
 
 fn payload(head: Top) -> u64 {
