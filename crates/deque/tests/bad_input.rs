@@ -196,7 +196,7 @@ fn a_store_buffer_of_no_entries_is_refused() {
 
 /// Within delta a thief refuses, and leaves the task to the owner; the owner's end makes it certain.
 #[test]
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(miri)))] // Miri has C11's memory, and refuses the policy.
 fn a_thief_within_delta_aborts_until_the_owner_is_gone() {
     use poach_deque::Thief as _;
 

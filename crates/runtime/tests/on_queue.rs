@@ -88,7 +88,7 @@ fn on_thep_of_unknown_bound() {
 }
 
 #[test]
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(miri)))] // Miri has C11's memory, and refuses the policies.
 fn on_queues_of_bounded_machines() {
     use poach_memory::{Bounded, Delta, Resolved};
     // SAFETY: more than any processor of the table is known to hold back, as the processors that run these tests.

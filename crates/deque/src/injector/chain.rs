@@ -436,6 +436,7 @@ mod tests {
         assert!(Chain::<(), Machine, 1>::new(1 << 30).is_ok_and(|(_, first)| first.id() == 0));
     }
 
+    // Miri cannot use loom's stacks.
     #[cfg(not(miri))]
     mod models {
         use super::super::super::explore;

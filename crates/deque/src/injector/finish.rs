@@ -86,6 +86,7 @@ mod tests {
         assert_eq!(injector.oldest().number(), 1);
     }
 
+    // Miri cannot use loom's stacks.
     #[cfg(not(miri))]
     mod models {
         use std::sync::Arc;

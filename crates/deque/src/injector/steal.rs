@@ -382,6 +382,7 @@ mod tests {
         assert_eq!(all(&injector), [8]);
     }
 
+    // Miri cannot use loom's stacks.
     #[cfg(not(miri))]
     mod models {
         use super::super::super::explore;

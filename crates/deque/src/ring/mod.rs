@@ -387,6 +387,7 @@ pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::Owner<usize>>(owner: &
     }
 }
 
+// Its coroutines do not know that processor, and Miri does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
 mod model;
 

@@ -573,6 +573,7 @@ fn bump<W: Word>(count: &W) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
+// Its coroutines do not know that processor, and Miri does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
 mod model;
 

@@ -12,6 +12,7 @@
 //! of memory each. Nobody waits for the list: a thread that finds it locked does without, so a forked child may, too, whose parent was
 //! at it. Where the system has no address space left, what is kept is given back first.
 
+// Miri maps no memory at a chosen address, and unmaps no part of what it has mapped.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
     use std::alloc::Layout;
