@@ -57,8 +57,8 @@ enum Verb {
     Check,
     /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
     Mutate(verb::mutate::Options),
-    /// The stress tests run under `ThreadSanitizer`, with nothing suppressed.
-    Tsan,
+    /// The unit, behaviour and stress tests of these crates run under `ThreadSanitizer`, with nothing suppressed.
+    Tsan(verb::tsan::Options),
     /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),
     /// The release build of the fence-free owners contains no fence, by disassembly.
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),
-        Verb::Tsan => verb::tsan::run(),
+        Verb::Tsan(options) => verb::tsan::run(&options),
         Verb::Check => verb::check::run(),
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),

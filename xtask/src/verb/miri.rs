@@ -14,7 +14,8 @@ use crate::run::{Step, need_nightly};
 use crate::workspace::Workspace;
 
 /// The crates where `unsafe` may stand and that Miri can interpret.
-const CRATES: [&str; 4] = ["crates/memory", "crates/deque", "crates/pool", "crates/runtime"];
+pub(crate) const CRATES: [&str; 4] =
+    ["crates/memory", "crates/deque", "crates/pool", "crates/runtime"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
