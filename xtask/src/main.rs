@@ -53,6 +53,8 @@ enum Verb {
     Miri(verb::miri::Options),
     /// The loom models explore further than `cargo test` lets them.
     Loom(verb::loom::Options),
+    /// Published tests for loom end on the model checker as they do on loom.
+    LoomSuite(verb::loom_suite::Options),
     /// `poach check all --full`: each row of the model checker's matrix, searched furthest.
     Check,
     /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
         Verb::Wine(options) => verb::emulated::run(&verb::emulated::WINE, &options),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
+        Verb::LoomSuite(options) => verb::loom_suite::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),
         Verb::Tsan(options) => verb::tsan::run(&options),
         Verb::Check => verb::check::run(),

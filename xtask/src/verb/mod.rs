@@ -14,6 +14,7 @@ pub(crate) mod fmt;
 pub(crate) mod guide;
 pub(crate) mod lint;
 pub(crate) mod loom;
+pub(crate) mod loom_suite;
 pub(crate) mod minimal;
 pub(crate) mod miri;
 pub(crate) mod mpi;
