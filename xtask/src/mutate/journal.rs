@@ -142,7 +142,9 @@ pub(crate) fn equivalents(text: &str) -> Result<HashMap<String, String>> {
             argument.push_str(line.trim());
         } else {
             last = Some(line.to_owned());
-            all.insert(line.to_owned(), String::new());
+            if all.insert(line.to_owned(), String::new()).is_some() {
+                bail!("two arguments for one mutant: {line}");
+            }
         }
     }
     if let Some((key, _)) = all.iter().find(|(_, argument)| argument.is_empty()) {
@@ -191,6 +193,7 @@ mod tests {
         let all = equivalents("# why\nf.rs: left out: x();\n  It does\n  nothing.\n\n").unwrap();
         assert_eq!(all["f.rs: left out: x();"], "It does nothing.");
         assert!(equivalents("f.rs: left out: x();\n").is_err());
+        assert!(equivalents("f.rs: a\n  b\nf.rs: a\n  c\n").is_err());
         assert!(equivalents("  alone\n").is_err());
     }
 }

@@ -103,29 +103,8 @@ impl Case {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = workspace::root();
     let same = equivalents(&std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap_or_default())?;
-    let mut cases = Vec::new();
-    let mut paths = files(&root)?;
-    for path in &options.file {
-        if !paths.contains(path) {
-            paths.push(path.clone());
-        }
-    }
-    for path in paths {
-        let source = std::fs::read_to_string(root.join(&path))
-            .with_context(|| format!("could not read {path}"))?;
-        let asked = options.file.is_empty() || options.file.contains(&path);
-        let fingerprint = fingerprint(&source);
-        for mutant in mutants(&path, &source)? {
-            let (path, source) = (path.clone(), source.clone());
-            let fingerprint = fingerprint.clone();
-            let explained = same.contains_key(&mutant.key);
-            cases.push(Case { path, source, fingerprint, mutant, explained, asked });
-        }
-    }
-    let gone = same.keys().find(|key| !cases.iter().any(|case| case.mutant.key == **key));
-    if let Some(key) = gone {
-        bail!("{EQUIVALENTS} names a mutant that does not exist any more: {key}");
-    }
+    let mut cases = all(&root, &options.file, &same)?;
+    refuse_gone(&same, &cases)?;
     if let Some((part, parts)) = options.shard {
         for (place, case) in cases.iter_mut().filter(|case| case.asked).enumerate() {
             case.asked = (place + 1) % parts == part % parts;
@@ -175,6 +154,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let (table, survivors) = report(&cases, &journal, &same);
     println!("{table}");
+    for key in needless(&cases, &journal) {
+        eprintln!("mutate: it has an argument in {EQUIVALENTS}, and is caught: {key}");
+    }
     if !survivors.is_empty() {
         bail!("{} survive and are not explained:\n{}", survivors.len(), survivors.join("\n"));
     }
@@ -183,6 +165,50 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         untried => eprintln!("mutate: no survivor is unexplained; {untried} are not tried"),
     }
     Ok(())
+}
+
+/// Every mutant of the judged files and of those that are `named` beside them; if any is named, only theirs are asked for.
+fn all(root: &Path, named: &[String], same: &HashMap<String, String>) -> Result<Vec<Case>> {
+    let mut paths = files(root)?;
+    for path in named {
+        if !paths.contains(path) {
+            paths.push(path.clone());
+        }
+    }
+    let mut cases = Vec::new();
+    for path in paths {
+        let source = std::fs::read_to_string(root.join(&path))
+            .with_context(|| format!("could not read {path}"))?;
+        let asked = named.is_empty() || named.contains(&path);
+        let fingerprint = fingerprint(&source);
+        for mutant in mutants(&path, &source)? {
+            let (path, source) = (path.clone(), source.clone());
+            let fingerprint = fingerprint.clone();
+            let explained = same.contains_key(&mutant.key);
+            cases.push(Case { path, source, fingerprint, mutant, explained, asked });
+        }
+    }
+    Ok(cases)
+}
+
+/// Refuses arguments about mutants that do not exist (any more): the code that they speak of has changed.
+fn refuse_gone(same: &HashMap<String, String>, cases: &[Case]) -> Result<()> {
+    let there: BTreeSet<&str> = cases.iter().map(|case| case.mutant.key.as_str()).collect();
+    let mut gone: Vec<&str> =
+        same.keys().map(String::as_str).filter(|key| !there.contains(key)).collect();
+    gone.sort_unstable();
+    if !gone.is_empty() {
+        bail!("{EQUIVALENTS} names mutants that do not exist any more:\n{}", gone.join("\n"));
+    }
+    Ok(())
+}
+
+/// The mutants that have an argument why nothing can notice them, and that a test has noticed.
+fn needless<'a>(cases: &'a [Case], journal: &Journal) -> Vec<&'a str> {
+    let caught =
+        |case: &Case| journal.known(&case.mutant.key, &case.fingerprint) == Some(Outcome::Caught);
+    let wrong = cases.iter().filter(|case| case.explained && caught(case));
+    wrong.map(|case| case.mutant.key.as_str()).collect()
 }
 
 /// The files to judge, from the root of the workspace.
@@ -395,7 +421,7 @@ mod tests {
         git(&["init", "-q"]);
         git(&["add", "."]);
         let path = "src/lib.rs".to_owned();
-        let cases: Vec<Case> = mutants(&path, source)
+        let mut cases: Vec<Case> = mutants(&path, source)
             .unwrap()
             .into_iter()
             .filter(|mutant| mutant.line < 10)
@@ -412,10 +438,10 @@ mod tests {
         let mut journal = Journal::open(&scratch.join("journal.jsonl")).unwrap();
         let commands = |_: &str| vec!["check --tests".to_owned(), "test".to_owned()];
         let limit = Duration::from_mins(1);
-        let run = |journal: &mut Journal| {
-            judge(&root, &scratch, &cases, journal, 2, limit, &commands).unwrap();
+        let run = |cases: &[Case], journal: &mut Journal| {
+            judge(&root, &scratch, cases, journal, 2, limit, &commands).unwrap();
         };
-        run(&mut journal);
+        run(&cases, &mut journal);
         let none = HashMap::new();
         let (table, survivors) = report(&cases, &journal, &none);
         let found: Vec<&str> = survivors.iter().map(|text| text.lines().next().unwrap()).collect();
@@ -424,13 +450,33 @@ mod tests {
         let same = HashMap::from([(unnoticed.to_owned(), "said".to_owned())]);
         let (table, survivors) = report(&cases, &journal, &same);
         assert!(survivors.is_empty(), "{table}");
+        assert!(needless(&cases, &journal).is_empty());
+        // Of one that is caught the argument is wrong.
+        let caught =
+            cases.iter_mut().find(|case| case.mutant.key == "src/lib.rs: comparison: x == 3");
+        caught.expect("it is there").explained = true;
+        assert_eq!(needless(&cases, &journal), ["src/lib.rs: comparison: x == 3"]);
         // The copy is as it was, and a second run has nothing to do.
         assert_eq!(std::fs::read_to_string(scratch.join("copy-0/src/lib.rs")).unwrap(), source);
         let lines =
             || std::fs::read_to_string(scratch.join("journal.jsonl")).unwrap().lines().count();
         let before = lines();
-        run(&mut journal);
+        run(&cases, &mut journal);
         assert_eq!((before, lines()), (cases.len(), cases.len()));
+    }
+
+    #[test]
+    fn every_argument_is_about_a_mutant_that_exists() {
+        let root = workspace::root();
+        let text = std::fs::read_to_string(root.join(EQUIVALENTS)).unwrap();
+        let mut same = equivalents(&text).unwrap();
+        let cases = all(&root, &[], &same).unwrap();
+        refuse_gone(&same, &cases).unwrap();
+        assert_eq!(cases.iter().filter(|case| case.explained).count(), same.len());
+        let gone = "crates/deque/src/the.rs: left out: what_it_never_had();";
+        same.insert(gone.to_owned(), "said".to_owned());
+        let refused = refuse_gone(&same, &cases).unwrap_err().to_string();
+        assert!(refused.contains(gone), "{refused}");
     }
 
     #[test]
