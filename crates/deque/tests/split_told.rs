@@ -82,6 +82,12 @@ fn a_queue_tells_what_it_does() {
     queue.push(10);
     assert!(thief.steal().is_empty());
     assert_eq!((queue.pop(), told.since()), (Some(10), (0, 0, 0)));
+    // Of what a pop takes back it shares something again, if a thief has asked meanwhile.
+    (11..15).for_each(|task| queue.push(task));
+    assert_eq!(told.since(), (1, 0, 0));
+    assert_eq!((queue.share(), told.since()), (true, (1, 0, 0)));
+    thief.request();
+    assert_eq!((queue.pop(), told.since()), (Some(14), (1, 1, 0)));
 }
 
 fn push(head: Head<Machine, Listener>, task: u64) -> Result<Head<Machine, Listener>, PushError> {

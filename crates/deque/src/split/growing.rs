@@ -27,10 +27,10 @@
 //! in 32 bits, which is all that a ring needs to know of them.
 
 mod emplace;
+#[cfg(test)]
+mod known;
 
-use core::cell::Cell;
-use core::marker::PhantomData;
-use core::{fmt, hint};
+use core::{cell::Cell, fmt, hint, marker::PhantomData};
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};

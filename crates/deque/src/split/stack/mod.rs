@@ -578,18 +578,4 @@ fn bump<W: Word>(count: &W) {
 mod model;
 
 #[cfg(test)]
-mod tests {
-    use poach_memory::Machine;
-
-    use super::*;
-
-    #[test]
-    fn a_request_that_was_put_off_is_told_of_once() {
-        let stack = Stack::<Machine>::new(1, ()).unwrap();
-        let hot = &stack.head().hot;
-        assert!(!hot.was_put_off());
-        hot.put_off();
-        assert!(hot.was_put_off());
-        assert!(!hot.was_put_off());
-    }
-}
+mod tests;

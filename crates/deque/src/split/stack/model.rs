@@ -139,6 +139,30 @@ fn an_owner_that_shares_nothing_sees_the_exposure_whose_request_it_takes_down() 
     }
 }
 
+/// The thief takes the last shared task between the step with which the owner takes others back and the one with which the owner's word
+/// follows, and begins to expose.
+#[test]
+fn an_owner_that_takes_tasks_back_does_not_overwrite_what_stops_its_pops() {
+    clean(3, |threads| {
+        let (forks, top) = Forks::with(4, 0..3);
+        // SAFETY: the owner of the model calls, and this is its topmost head.
+        unsafe { top.share() };
+        let own = Rc::clone(&forks);
+        threads.spawn("owner", move || {
+            let _ = own.pop(top).and_then(|next| own.pop(next));
+        });
+        let exposes = Rc::clone(&forks);
+        threads.spawn("exposes", move || {
+            if let Ok(stolen) = exposes.stack.steal() {
+                // SAFETY: claimed, and a u64.
+                exposes.take(unsafe { stolen.slot().take::<u64>() });
+            }
+            exposes.expose_and_steal();
+        });
+        threads.finally(move || drop(forks));
+    });
+}
+
 /// Who overwrites the `floor` of a request sees its `limit`.
 #[test]
 fn a_request_is_up_until_the_owner_has_answered() {
