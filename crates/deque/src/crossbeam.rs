@@ -35,9 +35,9 @@
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use poach_memory::Asymmetric;
+use poach_memory::{Asymmetric, Machine};
 
-use crate::ring::Claim;
+use crate::ring::{Claim, Claimed, MAX_CAPACITY};
 use crate::{Biased, Fifo, biased, fifo};
 
 /// The most tasks that a batch has if the caller names no limit.
@@ -227,7 +227,9 @@ impl<T> Stealer<T> {
         match &self.queue {
             Thief::Fifo(queue) => {
                 let want = |all| half(all, limit);
-                queue.claim_for(want, one, |mut all| dest.take_in_order(&mut all)).into()
+                queue
+                    .claim_for(sure(limit), want, one, |mut all| dest.take_in_order(&mut all))
+                    .into()
             }
             Thief::Lifo(queue) => {
                 let want = |open: u32| half(open.into(), limit) as u32;
@@ -254,7 +256,8 @@ impl<T> Stealer<T> {
         match &self.queue {
             Thief::Fifo(queue) => {
                 let want = |all| half(all, limit);
-                first_of(queue.claim_for(want, Some, |all| dest.take_in_order_and_pop(all)))
+                let several = |all: Claimed<'_, T, Machine>| dest.take_in_order_and_pop(all);
+                first_of(queue.claim_for(sure(limit), want, Some, several))
             }
             Thief::Lifo(queue) => {
                 let want = |open: u32| half(open.into(), limit) as u32;
@@ -292,6 +295,12 @@ impl<T> fmt::Debug for Stealer<T> {
 #[inline]
 fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
+}
+
+/// Of so many tasks [`half`] is the limit. No queue has more than 2^30.
+#[inline]
+fn sure(limit: usize) -> u64 {
+    2 * limit.min(MAX_CAPACITY) as u64
 }
 
 /// The first task of a claim, which has one at least.

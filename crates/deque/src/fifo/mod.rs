@@ -70,11 +70,11 @@
 //! # Distance
 //!
 //! A thief that takes few tasks at a time as the owner pushes or pops them makes both wait for the cache lines of `tail`, `head` and the
-//! slots, longer than an operation takes. So a thief that has seen the owner push while it took fewer than `NEAR` tasks, or has lost
-//! one of so few, sets a `pace`. From then on a thief that finds so few waits that many pauses before it looks again. It doubles the pace
-//! until `ENOUGH` tasks come in meanwhile (`ENOUGH_FOR_ONE` for a single theft), halves it if more than twice as many do, and halves it if
-//! fewer have come and gone than one in `SLOW` pauses. In a range of four in place of two, two paces last, and a run has one of two speeds.
-//! A thief that takes single tasks below the tail it knows does not look at the pace. It waits `LOST` pauses after each lost exchange.
+//! slots, longer than an operation takes. So a thief that has seen the owner push while it found few tasks, or has lost one of so few,
+//! sets a `pace`. From then on a thief that finds few waits that many pauses before it looks again. It doubles the pace until enough tasks
+//! come in meanwhile, makes it as much shorter as more than twice as many do, and halves it if fewer have come and gone than one in `SLOW`
+//! pauses. By halves in place of that two paces last, and a run has one of two speeds. What is few and enough: `Distance` in `thief.rs`. A
+//! thief of a limited number of tasks looks neither at the owner's tail nor at the pace as long as thieves know of tasks enough.
 
 mod faces;
 // Its coroutines do not know that processor, and Miri does not know them.

@@ -158,6 +158,9 @@ fn who_takes_a_task_has_seen_what_came_before_the_theft_of_the_one_before() {
         (owner, thief)
     };
     thefts_are_seen(known, |thief| thief.steal() == Steal::Success(2));
+    thefts_are_seen(known, |thief| {
+        thief.claim_for(1, |_| 1, |task| task, |_| unreachable!()) == Steal::Success(2)
+    });
     thefts_are_seen(|| queue(2, false), |thief| thief.steal() == Steal::Success(1));
     let waits = || {
         let (owner, thief) = open(2);

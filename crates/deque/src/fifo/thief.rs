@@ -8,18 +8,29 @@ use super::{Fifo, ONE, OPEN, Shared, Thief, above, index_of, opened};
 use crate::ring::{Claimed, Rings};
 use crate::{Owner, Steal};
 
-/// A thief that keeps its distance waits if there are fewer tasks than these.
-const NEAR: i64 = 32;
+/// When a thief waits for the owner to get ahead, and for what: see "Distance". What each number gave is in `docs/notebook/deque.md`.
+#[derive(Clone, Copy)]
+struct Distance {
+    /// A thief that has a pace waits if there are fewer tasks than these.
+    near: i64,
+    /// How many tasks are to come in while it waits.
+    enough: u64,
+    /// The first pace, in pauses. While a cache line is on its way from the owner nothing seems to come in, and a pace that is too short for that
+    /// is given up.
+    first: u64,
+}
 
-/// How many tasks are to come in while it waits for a claim of several.
-const ENOUGH: u64 = 128;
+/// For a single theft. Nobody but thieves moves `head` while the owner pushes. A thief of single tasks that waits too long misses that time. It
+/// then takes its tasks between the owner's pops, where each theft waits for the line of `head` and makes the owner wait for it.
+const FOR_ONE: Distance = Distance { near: 32, enough: 64, first: 4 };
 
-/// The same for a single theft. Nobody but thieves moves `head` while the owner pushes. A thief of single tasks that waits too long misses
-/// that time. It then takes its tasks between the owner's pops, where each theft waits for the line of `head` and makes the owner wait for it.
-const ENOUGH_FOR_ONE: u64 = 64;
+/// For a claim of so many at most.
+const FOR_SEVERAL: Distance = Distance { near: 32, enough: 128, first: 4 };
 
-/// The first and the longest wait, in pauses: a tenth of a microsecond, and twelve.
-const FIRST_PACE: u64 = 4;
+/// For a claim of half of what is there. If there are few it is soon back for the half of the rest.
+const FOR_HALF: Distance = Distance { near: 128, enough: 192, first: 16 };
+
+/// The longest wait, in pauses: twelve microseconds.
 const LONGEST_PACE: u64 = 512;
 
 /// An owner that pushes or pops less than once in so many pauses does not wait for cache lines, and thieves do not wait for it.
@@ -34,7 +45,7 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
-        self.move_head(want, ENOUGH, M::full)
+        self.move_head(want, FOR_HALF, M::full)
             .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
@@ -43,7 +54,7 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: as in `claim`.
-        self.move_head(want, ENOUGH, || ())
+        self.move_head(want, FOR_HALF, || ())
             .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
@@ -71,19 +82,19 @@ impl<T, M: Memory> Shared<T, M> {
             }
             claimed
         } else {
-            self.move_head(|_| 1, ENOUGH_FOR_ONE, M::full)
+            self.move_head(|_| 1, FOR_ONE, M::full)
         };
         // SAFETY: as in `claim`.
         claimed.map(|(first, _)| unsafe { self.rings.take(first) })
     }
 
-    /// The first of the indices that were claimed, and how many. `enough`: see "Distance". `fence` comes before the second look at a
+    /// The first of the indices that were claimed, and how many. `fence` comes before the second look at a
     /// queue that seems empty.
     #[inline(always)]
     fn move_head(
         &self,
         want: impl FnOnce(u64) -> u64,
-        enough: u64,
+        distance: Distance,
         fence: impl FnOnce(),
     ) -> Steal<(u64, u32)> {
         // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it; this one must not see an
@@ -113,9 +124,9 @@ impl<T, M: Memory> Shared<T, M> {
         }
         // Relaxed: a hint.
         let pace = self.thieves.pace.load(Ordering::Relaxed);
-        let is_near = above(tail, head) < NEAR;
+        let is_near = above(tail, head) < distance.near;
         if is_near && pace > 0 {
-            tail = self.keep_distance(head, tail, pace, enough);
+            tail = self.keep_distance(head, tail, pace, distance.enough);
             // Acquire: as above.
             head = self.thieves.head.load(Ordering::Acquire);
             if head & OPEN == 0 || above(tail, head) <= 0 {
@@ -124,17 +135,13 @@ impl<T, M: Memory> Shared<T, M> {
         }
         // Release: pairs with the acquire in `steal`. A slow store of an older tail costs time alone.
         self.thieves.known.store(tail, Ordering::Release);
-        let tasks = above(tail, head) as u64;
-        let claimed = match want(tasks).min(tasks) as u32 {
-            0 => return Steal::Empty,
-            count => self.step_over(head, count),
-        };
+        let claimed = self.step_over_some(head, above(tail, head) as u64, want);
         // Relaxed, both: hints.
         if is_near
             && pace == 0
             && (claimed.is_retry() || self.owner.tail.load(Ordering::Relaxed) != tail)
         {
-            self.thieves.pace.store(FIRST_PACE.min(self.looks.into()), Ordering::Relaxed);
+            self.thieves.pace.store(distance.first.min(self.looks.into()), Ordering::Relaxed);
         }
         claimed
     }
@@ -156,7 +163,8 @@ impl<T, M: Memory> Shared<T, M> {
             0 => 0,
             // The owner takes its time with each task, and nobody waits for a line.
             all if all < pace / SLOW => pace / 2,
-            _ if came > 2 * enough => (pace / 2).max(1),
+            // At once, not by halves: which of two paces a run has would be left to what happened first.
+            _ if came > 2 * enough => (pace * (enough + enough / 2) / came).max(1),
             _ if came < enough => (2 * pace).min(LONGEST_PACE),
             _ => pace,
         };
@@ -171,6 +179,20 @@ impl<T, M: Memory> Shared<T, M> {
     fn back_off(&self) {
         for _ in 0..LOST.min(self.looks) {
             M::pause();
+        }
+    }
+
+    /// Steps over as many indices as `want` says of `tasks`, which are open and below the tail.
+    #[inline(always)]
+    fn step_over_some(
+        &self,
+        head: u64,
+        tasks: u64,
+        want: impl FnOnce(u64) -> u64,
+    ) -> Steal<(u64, u32)> {
+        match want(tasks).min(tasks) as u32 {
+            0 => Steal::Empty,
+            count => self.step_over(head, count),
         }
     }
 
@@ -236,18 +258,29 @@ impl<T, M: Memory> Shared<T, M> {
 
 impl<T, M: Memory> Thief<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number: what `one` makes of a single one, for which no claim is put
-    /// together, or `several` of more.
+    /// together, or `several` of more. Of `sure` tasks `want` asks for as many as of any larger number: where thieves know of these, this one does not
+    /// look at the owner's tail.
     #[inline(always)]
     pub(crate) fn claim_for<R>(
         &self,
+        sure: u64,
         want: impl FnOnce(u64) -> u64,
         one: impl FnOnce(T) -> R,
         several: impl FnOnce(Claimed<'_, T, M>) -> R,
     ) -> Steal<R> {
-        let rings = &self.shared.rings;
-        self.shared.move_head(want, ENOUGH, M::full).map(|(first, count)| {
+        let shared = &self.shared;
+        let (thieves, rings) = (&shared.thieves, &shared.rings);
+        // Acquire, both: as in `steal`.
+        let head = thieves.head.load(Ordering::Acquire);
+        let known = above(thieves.known.load(Ordering::Acquire), head).max(0) as u64;
+        let claimed = if head & OPEN != 0 && known >= sure {
+            shared.step_over_some(head, known, want)
+        } else {
+            shared.move_head(want, FOR_SEVERAL, M::full)
+        };
+        claimed.map(|(first, count)| {
             if count == 1 {
-                // SAFETY: `move_head` claimed this index for this call alone, and a tail above it was acquired.
+                // SAFETY: the index was claimed for this call alone, and a tail above it was acquired.
                 one(unsafe { rings.take(first) })
             } else {
                 // SAFETY: the same of these.
@@ -396,9 +429,9 @@ mod tests {
         assert_eq!(owner.shared.thieves.known.load(Ordering::Relaxed), 3);
     }
 
-    /// The pace that a thief sets, or leaves, that takes one of `tasks` while something else happens.
+    /// The pace that a thief of halves sets, or leaves, that takes one of `tasks` while something else happens.
     fn pace_after(tasks: u64, before: u64, act: impl FnOnce(&Fifo<u64>)) -> u64 {
-        let owner: Fifo<u64> = Fifo::with_patience(256, 0, 32, 8).unwrap();
+        let owner: Fifo<u64> = Fifo::with_patience(256, 0, 32, 64).unwrap();
         (0..tasks).for_each(|task| owner.push(task));
         owner.shared.thieves.pace.store(before, Ordering::Relaxed);
         let _ = owner.shared.claim(|_| {
@@ -411,52 +444,96 @@ mod tests {
     #[test]
     fn a_thief_that_meets_others_at_few_tasks_sets_a_pace() {
         assert_eq!(pace_after(3, 0, |_| ()), 0);
-        assert_eq!(pace_after(3, 0, |owner| owner.push(3)), FIRST_PACE);
+        assert_eq!(pace_after(3, 0, |owner| owner.push(3)), FOR_HALF.first);
         let lose = |owner: &Fifo<u64>| assert!(owner.pop().is_some());
-        assert_eq!(pace_after(3, 0, lose), FIRST_PACE);
-        assert_eq!((pace_after(100, 0, lose), pace_after(100, 7, lose)), (0, 7));
+        assert_eq!(pace_after(3, 0, lose), FOR_HALF.first);
+        assert_eq!((pace_after(200, 0, lose), pace_after(200, 7, lose)), (0, 7));
         // Nothing has come while it waited.
-        assert_eq!((pace_after(3, 7, lose), pace_after(100, 7, |_| ())), (0, 7));
+        assert_eq!((pace_after(3, 7, lose), pace_after(200, 7, |_| ())), (0, 7));
     }
 
     #[test]
     fn a_pace_follows_what_comes_and_goes_meanwhile() {
         let owner: Fifo<u64> = Fifo::with_patience(4, 10_000, 32, 8).unwrap();
+        let enough = FOR_SEVERAL.enough;
         // So many pauses, in which so many tasks came, and so many went.
         let next = |pace, came: u64, gone: u64| {
             let (head, tail) = (opened(10_000 - gone), 10_000 - came);
-            assert_eq!(owner.shared.keep_distance(head, tail, pace, ENOUGH), 10_000);
+            assert_eq!(owner.shared.keep_distance(head, tail, pace, enough), 10_000);
             owner.thief().pace()
         };
         assert_eq!(next(8, 0, 0), 0);
         assert_eq!((next(8, 1, 0), next(8, 0, 1), next(8, 1, 1)), (4, 4, 16));
         assert_eq!((next(8, 2, 0), next(8, 0, 2)), (16, 16));
-        assert_eq!((next(8, ENOUGH - 1, 0), next(8, ENOUGH, 0)), (16, 8));
-        assert_eq!((next(8, 2 * ENOUGH, 0), next(8, 2 * ENOUGH + 1, 0)), (8, 4));
+        assert_eq!((next(8, enough - 1, 0), next(8, enough, 0)), (16, 8));
+        assert_eq!((next(8, 2 * enough, 0), next(8, 2 * enough + 1, 0)), (8, 5));
+        assert_eq!((next(64, 4 * enough, 0), next(512, 12 * enough, 0)), (24, 64));
         assert_eq!(
-            (next(1, 2 * ENOUGH + 1, 0), next(LONGEST_PACE / 2 + 1, ENOUGH - 1, 0)),
+            (next(1, 2 * enough + 1, 0), next(LONGEST_PACE / 2 + 1, enough - 1, 0)),
             (1, LONGEST_PACE)
         );
     }
 
     #[test]
-    fn a_thief_of_one_task_does_not_wait_for_as_many_as_a_thief_of_several() {
+    fn a_thief_waits_for_as_many_tasks_as_it_takes_one_or_several_or_a_half() {
         // The pace after a claim during whose one pause so many tasks came.
-        let next = |want: u64, came: u64| {
+        let next = |take: fn(&Thief<u64, Told>), came: u64| {
             let owner: Fifo<u64, Told> = Fifo::with_patience(512, 0, 32, 8).unwrap();
             owner.push(0);
             let thief = owner.thief();
             owner.shared.thieves.pace.store(1, Ordering::Relaxed);
             Told::at_a_pause(move || (0..came).for_each(|task| owner.push(task)));
-            if want == 1 {
-                assert_eq!(thief.steal(), Steal::Success(0));
-            } else {
-                assert!(matches!(thief.shared.claim(|_| want), Steal::Success(_)));
-            }
+            take(&thief);
             thief.pace()
         };
-        assert_eq!((next(1, ENOUGH_FOR_ONE - 1), next(1, ENOUGH_FOR_ONE)), (2, 1));
-        assert_eq!((next(2, ENOUGH - 1), next(2, ENOUGH)), (2, 1));
+        let one: fn(&Thief<u64, Told>) = |thief| assert_eq!(thief.steal(), Steal::Success(0));
+        let several: fn(&Thief<u64, Told>) = |thief| {
+            let taken = thief.claim_for(64, |_| 1, |task| task, |_| unreachable!());
+            assert_eq!(taken, Steal::Success(0));
+        };
+        let half: fn(&Thief<u64, Told>) =
+            |thief| assert!(matches!(thief.shared.claim(|all| all / 2), Steal::Success(_)));
+        for (take, Distance { enough, .. }) in
+            [(one, FOR_ONE), (several, FOR_SEVERAL), (half, FOR_HALF)]
+        {
+            assert_eq!((next(take, enough - 1), next(take, enough)), (2, 1));
+        }
+    }
+
+    #[test]
+    fn a_thief_of_several_tasks_opens_a_queue_of_which_it_knows_the_tail() {
+        let owner: Fifo<u64> = waited_for(1);
+        (0..4).for_each(|task| owner.push(task));
+        let thief = owner.thief();
+        let take = || thief.claim_for(1, |_| 1, |task| task, |_| unreachable!());
+        assert_eq!(take(), Steal::Success(0));
+        (4..8).for_each(|task| owner.push(task));
+        assert!((1..5).all(|task| owner.pop() == Some(task)));
+        assert_eq!(
+            (thief.head() & OPEN, owner.shared.thieves.known.load(Ordering::Relaxed)),
+            (0, 4)
+        );
+        owner.shared.thieves.known.store(8, Ordering::Relaxed);
+        assert_eq!((take(), owner.pop(), take()), (Steal::Success(5), Some(6), Steal::Success(7)));
+    }
+
+    #[test]
+    fn a_thief_of_several_tasks_looks_at_the_tail_if_too_few_are_known() {
+        let owner: Fifo<u64> = Fifo::with_patience(64, 0, 32, 8).unwrap();
+        let thief = owner.thief();
+        let mut seen = Vec::new();
+        let mut take = |pushes: u64| {
+            (0..pushes).for_each(|task| owner.push(task));
+            let want = |all| {
+                seen.push(all);
+                2
+            };
+            let count = |claimed: Claimed<'_, _, _>| claimed.size_hint().0;
+            assert_eq!(thief.claim_for(4, want, |_| 1, count), Steal::Success(2));
+        };
+        // Of 6, 4 are left, and 2 of these; then it sees what has come.
+        [6, 10, 10].into_iter().for_each(&mut take);
+        assert_eq!(seen, [6, 4, 22]);
     }
 
     #[test]
