@@ -42,6 +42,10 @@
 //! that pair the argument above holds. Seldom is k anything but 0; and a thief that stalls for ever in the
 //! middle of a theft holds nobody up.
 //!
+//! *One pool* has one consumer, which is the one that looks: nobody takes meanwhile. What B sees empty has been so since A, so there
+//! was no task in the pool at A, and B suffices. A consumer that comes meanwhile opens its own pool before it takes, visibly to
+//! whoever sees a place without what it took: D reads another number of pools, or another version of it.
+//!
 //! If the number of pools changed meanwhile, D sees that. A consumer that comes to a pool that was left goes on
 //! with its numbers.
 //!
@@ -270,13 +274,13 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     }
 
     /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks at each of
-    /// the n pools twice, and twice more for each theft that is under way.
+    /// the n pools twice, and twice more for each theft that is under way; once if n is 1.
     pub fn check_empty(&mut self) -> bool {
         self.check_empty_by(|moving| 2 * moving + 2)
     }
 
     /// As [`check_empty`](Taker::check_empty), with as many traversals as `traversals` says for a
-    /// number of consumers that are moving tasks. Fewer than `2 * moving + 2` are wrong: models ask for
+    /// number of consumers that are moving tasks, but once if there is one pool. Fewer than `2 * moving + 2` are wrong: models ask for
     /// them, to see the mistake caught.
     pub fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
         let pools = &*self.pools;
@@ -288,8 +292,9 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
             sum = sum.wrapping_add(number);
             moving += (number % 2) as usize;
         }
-        // Steps B, C and, where tasks are being moved, more of them.
-        for _ in 0..traversals(moving) {
+        // Steps B, C and, where tasks are being moved, more of them; B alone where nobody else takes.
+        let rounds = if count == 1 { 1 } else { traversals(moving) };
+        for _ in 0..rounds {
             if !(0..count).all(|pool| self.end.is_empty(pool)) {
                 return false;
             }

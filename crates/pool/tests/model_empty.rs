@@ -15,14 +15,88 @@
 #[allow(dead_code, reason = "other models use the rest")]
 mod scenes;
 
-use poach_explore::Config;
-use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
-use poach_pool::mechanism::Mechanism;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
 
-use scenes::{clean, conc_bag, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
+use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
+use poach_explore::{Config, Coverage, Kind, Threads, fail};
+use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use poach_pool::policy::{Policy, Taker};
+
+use scenes::{clean, conc_bag, covers, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
 
 fn bounded(preemptions: u32) -> Config {
     Config::sequential().within(preemptions, 150_000)
+}
+
+/// A mechanism that seems to have one pool, whoever comes.
+#[derive(Debug)]
+struct Unnoticed<P>(Arc<P>);
+
+impl<P: Mechanism<u32>> Mechanism<u32> for Unnoticed<P> {
+    type Producer = P::Producer;
+    type Consumer = P::Consumer;
+
+    fn producer(self: &Arc<Self>) -> Result<P::Producer, NoHandle> {
+        self.0.producer()
+    }
+    fn consumer(self: &Arc<Self>) -> Result<P::Consumer, NoHandle> {
+        self.0.consumer()
+    }
+    fn pools(&self) -> usize {
+        1
+    }
+    fn is_held(&self, pool: usize) -> bool {
+        self.0.is_held(pool)
+    }
+    fn changes(&self) -> u64 {
+        0
+    }
+    fn announced(&self, pool: usize) -> u64 {
+        self.0.announced(pool)
+    }
+}
+
+/// There is one consumer, which looks, and two tasks. A second consumer comes and steals one, so that the other is in its pool; a task comes
+/// to the first pool, and the other is taken.
+fn comes<P: Mechanism<u32> + 'static>(threads: &mut Threads, pools: P)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    let pools = Arc::new(pools);
+    let mut there = pools.producer().expect("memory");
+    let mut here = pools.producer().expect("memory");
+    let mut looker = Taker::at(&pools, Policy::default(), 0).expect("memory");
+    assert!((1..=2).all(|task| there.produce_force(0, task).is_ok()));
+    let kept = Rc::new(RefCell::new(Vec::new()));
+    let (keep, comes) = (Rc::clone(&kept), Arc::clone(&pools));
+    threads.spawn("newcomer", move || {
+        let mut second = comes.consumer().expect("memory");
+        second.steal(0);
+        assert!(here.produce_force(0, 3).is_ok());
+        second.consume();
+        keep.borrow_mut().push((here, second));
+    });
+    threads.spawn("looker", move || {
+        if looker.check_empty() {
+            fail(Kind::FalseEmpty, "it is said to be empty, and never was");
+        }
+    });
+    threads.finally(move || drop((kept, there, pools)));
+}
+
+/// One traversal is enough where nobody else takes, and who comes to take is noticed.
+#[test]
+fn one_consumer_looks_once() {
+    let pools = || salsa(4).expect("memory");
+    covers("salsa", &Config::sequential(), Coverage::Complete, |threads| comes(threads, pools()));
+    must_fail("salsa", &Config::sequential(), |threads| {
+        comes(threads, Unnoticed(Arc::new(pools())));
+    });
+    clean("ws-msq", &bounded(3), |threads| comes(threads, ws_msq().expect("memory")));
+    clean("conc-bag", &bounded(3), |threads| comes(threads, conc_bag(2).expect("memory")));
 }
 
 /// Two scenes, clean where announcements are heard and wrong where they are not. (What else must fail, a looker

@@ -20,14 +20,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-announces-late",
         why: "two steps swapped: an owner takes the last task and then announces it",
-        was: "        self.announced += 2;
-        record.announced.store(self.announced, Ordering::Release);
-        if Self::publish(record, term, taken, next, mine) {
-            let task",
-        is: "        if Self::publish(record, term, taken, next, mine) {
-            self.announced += 2;
-            record.announced.store(self.announced, Ordering::Release);
-            let task",
+        was: "        record.announced.store(announced, Ordering::Release);
+        let is_mine = Self::publish(record, term, taken, next, mine);",
+        is: "        let is_mine = Self::publish(record, term, taken, next, mine);
+        record.announced.store(announced, Ordering::Release);",
         ..HERE
     },
     Mutant {
@@ -149,7 +145,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-theft-unannounced",
         why: "a thief moves a chunk from pool to pool and does not announce it",
-        was: "        self.announce(1 + self.announced % 2);",
+        was: "        self.announce(1 + self.announced() % 2);",
         is: "",
         scene: Scene::Announced,
         ..HERE
@@ -177,7 +173,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-steals-for-ever",
         why: "a thief does not say that its theft is over: who looks goes by two times more for ever",
-        was: "        if self.announced % 2 == 1 {",
+        was: "        if self.announced() % 2 == 1 {",
         is: "        if false {",
         scene: Scene::Announced,
         caught: Caught::Broken,
@@ -186,9 +182,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-take-unannounced",
         why: "an owner takes the last task that it has seen and does not announce it",
-        was: "        self.announced += 2;
-        record.announced.store(self.announced, Ordering::Release);",
-        is: "",
+        was: "        record.announced.store(announced, Ordering::Release);",
+        is: "        let _ = announced;",
         ..HERE
     },
     Mutant {

@@ -217,8 +217,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
 
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle> {
         let (number, record) = self.core.claim_consumer()?;
-        // SAFETY: the record lives in the registry that `core` keeps.
-        let announced = unsafe { record.as_ref() }.announced.load(Ordering::Relaxed);
         Ok(SalsaConsumer {
             chunk: ptr::null(),
             slots: ptr::null(),
@@ -229,7 +227,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
             length: 0,
             term: Term(0),
             record,
-            announced,
             number,
             turn: 0,
             exchanges: 0,
@@ -272,8 +269,6 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryC
     /// The term in which it is this consumer's.
     term: Term,
     record: RecordPointer<T, M, F>,
-    /// This consumer's `announced` word.
-    announced: u64,
     number: usize,
     /// How many lists to pass over before the next search: the fair traversal of line 78. It goes on with each
     /// chunk that this consumer has emptied, not with each search: a consumer that is faster than a producer
@@ -310,7 +305,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
         let core = Arc::clone(&self.core);
         let task = self.steal_chunk(core.consumers.get(from)?, &core, from);
         unprotect(self.record(), TARGET);
-        if self.announced % 2 == 1 {
+        if self.announced() % 2 == 1 {
             self.announce(1);
         }
         task
@@ -339,9 +334,10 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         let Some(chunk) = (unsafe { self.chunk.as_ref() }) else { return false };
         // Acquire pairs with the producer's Release: the tasks below the count are there.
         let filled = chunk.filled().load(Ordering::Acquire);
-        self.filled = filled;
         // Point 3 of the module comment: this load comes before the first look.
         self.record().fence.owner();
+        // Behind the fence, which waits for what is stored before it.
+        self.filled = filled;
         self.next != filled
     }
 
@@ -366,17 +362,20 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             return self.lost::<SEARCHING>();
         }
         let next = slot + 1;
-        self.next = next;
         if next != filled {
+            self.next = next;
             if Self::publish(record, term, taken, next, mine) {
                 return Some(read::<T, M>(slots, slot));
             }
             return self.take_last(slot);
         }
         // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
-        self.announced += 2;
-        record.announced.store(self.announced, Ordering::Release);
-        if Self::publish(record, term, taken, next, mine) {
+        // Relaxed: this consumer's own word, of which it keeps no copy: the fence would wait for that store, too.
+        let announced = record.announced.load(Ordering::Relaxed) + 2;
+        record.announced.store(announced, Ordering::Release);
+        let is_mine = Self::publish(record, term, taken, next, mine);
+        self.next = next;
+        if is_mine {
             let task = read::<T, M>(slots, slot);
             if next == self.length {
                 self.finish();
@@ -413,15 +412,21 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by 2; odd
     /// while tasks move.
     fn announce(&mut self, by: u64) {
-        self.announced += by;
+        let announced = self.announced() + by;
         // Release: step A of `policy`. Who reads that a theft is over sees its last step, behind which no fence need
         // stand. Who sees the event sees it, too, by the event's Release.
-        self.record().announced.store(self.announced, Ordering::Release);
+        self.record().announced.store(announced, Ordering::Release);
+    }
+
+    /// How often this consumer, or whoever had its entry before, has announced.
+    fn announced(&self) -> u64 {
+        // Relaxed: its own word, and the entry's Acquire has made the last one's stores visible.
+        self.record().announced.load(Ordering::Relaxed)
     }
 
     /// Announces that a theft begins or takes its next step.
     fn announce_move(&mut self) {
-        self.announce(1 + self.announced % 2);
+        self.announce(1 + self.announced() % 2);
     }
 
     /// Line 101: this consumer took the last slot.
