@@ -81,7 +81,8 @@
 //!
 //! A thief that takes each task as it comes makes the pushers wait for the cache lines of `tickets` and of the slots, several times as
 //! long as a push takes. So a thief that has met a push between its steps 1 and 3 sets a `pace`. From then on a
-//! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again. The pace doubles
+//! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again; and so does a thief of
+//! a batch that knows of fewer than it may take, up to `ENOUGH`. The pace doubles
 //! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing about what a thief then finds.
 //!
 //! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which thieves have read when that
@@ -299,8 +300,10 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if place.distance_to(Chain::<T, M, SLOTS>::number(index)) != 0 {
             return self.push_slowly(task, index);
         }
+        // Before the exchange, until whose end a processor begins no load that comes after it.
+        let block = self.chain.block(place);
         match self.take_ticket(index) {
-            Ok(()) => match self.put(index, place, task) {
+            Ok(()) => match self.put(index, place, block, task) {
                 Ok(()) => Ok(()),
                 Err(task) => self.push_slowly(task, index),
             },
@@ -338,7 +341,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
                 back_off::<M>(&mut pauses);
                 continue;
             }
-            match self.put(index, place, task) {
+            match self.put(index, place, self.chain.block(place), task) {
                 Ok(()) => return Ok(()),
                 Err(back) => task = back,
             }
@@ -348,8 +351,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
 
     /// The other steps of a push: the task again if a thief has skipped the slot.
     #[inline(always)]
-    fn put(&self, index: u64, place: Place, task: T) -> Result<(), T> {
-        let block = self.chain.block(place);
+    fn put(&self, index: u64, place: Place, block: &Block<T, M, SLOTS>, task: T) -> Result<(), T> {
         let slot = block.slot(index);
         slot.task.with_mut(|there| {
             // SAFETY: the index is this thread's alone, and nobody reads the slot before it is *written*; who read
@@ -564,7 +566,7 @@ mod tests {
     #[test]
     fn a_thief_that_stops_between_its_steps_stops_nobody() {
         let (injector, place) = contested_at_0(true);
-        assert_eq!(injector.put(0, place, 7), Err(7));
+        assert_eq!(injector.put(0, place, injector.chain.block(place), 7), Err(7));
         assert_eq!(injector.finished.load(Ordering::Relaxed), 1);
         injector.push(7);
         injector.push(8);
@@ -576,7 +578,7 @@ mod tests {
     #[test]
     fn a_push_that_was_not_told_is_not_skipped() {
         let (injector, place) = contested_at_0(false);
-        assert_eq!(injector.put(0, place, 7), Ok(()));
+        assert_eq!(injector.put(0, place, injector.chain.block(place), 7), Ok(()));
         injector.push(8);
         let stolen: Vec<_> = (0..9).filter_map(|_| injector.steal().success()).collect();
         assert_eq!(stolen, [7, 8]);
@@ -589,7 +591,7 @@ mod tests {
         let block = injector.chain.block(place);
         assert!(block.is_contested(0, 0) && !block.is_contested(1, 1));
         assert!(!block.contest(1, 1) && !block.is_contested(1, 1));
-        assert_eq!(injector.put(0, place, 7), Err(7));
+        assert_eq!(injector.put(0, place, injector.chain.block(place), 7), Err(7));
         for task in 0..9 {
             injector.push(task);
             assert_eq!(injector.steal().success(), Some(task));

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Owner, Steal};
 
-/// A thief that keeps its distance knows of this many tickets above the head, or waits: two cache lines of small tasks.
+/// A thief of a task that keeps its distance knows of this many tickets above the head, or waits: two cache lines of small tasks.
 const NEAR: u64 = 8;
 
 /// How many tasks are to come in while a thief waits.
@@ -21,7 +21,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Takes the oldest task.
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        let (head, block) = match self.front() {
+        let (head, block) = match self.front(NEAR) {
             Steal::Success(front) => front,
             Steal::Empty => return Steal::Empty,
             Steal::Retry | Steal::Abort => return Steal::Retry,
@@ -81,7 +81,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// The block, the first index and the number of what is claimed so.
     #[inline(always)]
     fn step_over(&self, limit: usize) -> Steal<(&Block<T, M, SLOTS>, u64, u64)> {
-        let (head, block) = match self.front() {
+        let (head, block) = match self.front((limit as u64).clamp(NEAR, ENOUGH)) {
             Steal::Success(front) => front,
             Steal::Empty => return Steal::Empty,
             Steal::Retry | Steal::Abort => return Steal::Retry,
@@ -106,16 +106,17 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 
-    /// Steps 1, 2, and 5 to 10: the word of the head, and the block in which its index is *written*.
+    /// Steps 1, 2, and 5 to 10: the word of the head, and the block in which its index is *written*. A thief that keeps its distance
+    /// knows of `near` tickets above the head, or waits.
     #[inline(always)]
-    fn front(&self) -> Steal<(u64, &Block<T, M, SLOTS>)> {
+    fn front(&self, near: u64) -> Steal<(u64, &Block<T, M, SLOTS>)> {
         loop {
             // Acquire: whoever moved the head here had seen a ticket above it; so must this thread, in step 5.
             let head = self.head.index.load(Ordering::Acquire);
             let index = index_of(head);
             // Relaxed: a hint.
             let pace = self.head.pace.load(Ordering::Relaxed);
-            if pace > 0 && self.known_from(index) < NEAR {
+            if pace > 0 && self.known_from(index) < near {
                 self.keep_distance(index, pace);
             }
             // Acquire: pairs with the release in `lead`.
@@ -354,7 +355,7 @@ mod tests {
     fn a_push_that_stops_is_skipped() {
         let (injector, place) = stopped_at_0::<Machine>();
         assert_eq!(all(&injector), [8]);
-        assert_eq!(injector.put(0, place, 7), Err(7));
+        assert_eq!(injector.put(0, place, injector.chain.block(place), 7), Err(7));
     }
 
     /// Nor a thief that has contested the index and has not told the push.
@@ -363,7 +364,7 @@ mod tests {
         let (injector, place) = stopped_at_0::<Machine>();
         injector.head.index.store(contested(0), Ordering::Relaxed);
         assert_eq!(all(&injector), [8]);
-        assert_eq!(injector.put(0, place, 7), Err(7));
+        assert_eq!(injector.put(0, place, injector.chain.block(place), 7), Err(7));
     }
 
     #[test]
@@ -377,7 +378,9 @@ mod tests {
     fn a_push_that_ends_meanwhile_is_not_skipped() {
         let (injector, place) = stopped_at_0::<Told>();
         let pusher = Arc::clone(&injector);
-        Told::at_a_pause(move || assert_eq!(pusher.put(0, place, 7), Ok(())));
+        Told::at_a_pause(move || {
+            assert_eq!(pusher.put(0, place, pusher.chain.block(place), 7), Ok(()));
+        });
         assert_eq!(injector.steal(), Steal::Success(7));
         assert_eq!(all(&injector), [8]);
     }
@@ -404,7 +407,7 @@ mod tests {
                 assert_eq!(injector.take_ticket(0), Ok(()));
                 let thief =
                     loom::thread::spawn(move || other.skip(0, other.chain.block(place), place));
-                let pushed = injector.put(0, place, 7).is_ok();
+                let pushed = injector.put(0, place, injector.chain.block(place), 7).is_ok();
                 thief.join().unwrap();
                 assert_eq!(all(&injector).len(), usize::from(pushed));
             });
