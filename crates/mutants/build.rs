@@ -16,13 +16,14 @@ mod table;
 use table::{Mutant, mutants};
 
 /// What several queues use, and finds itself at the root of their crate.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 11] = [
     "deque/src/handles.rs",
     "deque/src/lap.rs",
     "deque/src/lock.rs",
     "deque/src/owned.rs",
     "deque/src/owner_line.rs",
     "deque/src/ring",
+    "memory/src/processor.rs",
     "pool/src/extent.rs",
     "pool/src/hazard.rs",
     "pool/src/registry.rs",
@@ -33,7 +34,7 @@ fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let crates = here.parent().expect("a crate of the workspace");
-    for sources in ["deque/src", "pool/src"] {
+    for sources in ["deque/src", "memory/src", "pool/src"] {
         println!("cargo::rerun-if-changed={}", crates.join(sources).display());
     }
     println!("cargo::rerun-if-changed=src/table");

@@ -6,6 +6,7 @@
 //! nothing: `tests/killed.rs` asks that every mutant is caught, in the way that the table says, and
 //! that no original is.
 
+use poach_deque::ChaseLev;
 use poach_explore::history::Outcome;
 use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
 use poach_explore::queues::plays::late_request_of;
@@ -20,7 +21,7 @@ use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Subject, model, 
 use poach_explore::{
     Config, Consistency, Kind, Report, Simulated, Spec, Threads, Verdict, Violation, explore,
 };
-use poach_memory::{Asymmetric, Bounded, Full, Resolved, Unbounded};
+use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 
@@ -40,6 +41,8 @@ const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 pub(crate) use crate::ring::CapacityError;
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
+#[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
+pub(crate) use poach_memory::{CachePadded, Machine, Memory, Ordering, Word, delta};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use poach_pool::mechanism;
 use poach_pool::mechanism::{Consume, Mechanism};
@@ -83,6 +86,42 @@ macro_rules! subject {
     };
     ($at:ident, $module:ident, Resolved) => {
         with!($at::$module::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
+    };
+    (poach_memory, $module:ident, FilledCl) => {
+        |_, scenario, config| {
+            filled(scenario, config, FILLED, || Bounded::new(promise::filled(DELTA)).expect(FITS))
+        }
+    };
+    (poach_memory, $module:ident, FilledResolved) => {
+        |_, scenario, config| {
+            let make = || Resolved::new(promise::filled(DELTA)).expect(FITS);
+            filled(scenario, config, FILLED_RESOLVED, make)
+        }
+    };
+    ($at:ident, $module:ident, FilledCl) => {
+        |_, scenario, config| {
+            copied!($at::$module, Bounded);
+            filled(scenario, config, FILLED, make)
+        }
+    };
+    ($at:ident, $module:ident, FilledResolved) => {
+        |_, scenario, config| {
+            copied!($at::$module, Resolved);
+            filled(scenario, config, FILLED_RESOLVED, make)
+        }
+    };
+    ($at:ident, $module:ident, ReckonedCl) => {
+        |scene, scenario, config| {
+            let (entries, egress) = (scene::SHORT_BUFFER.into(), scene.egress_entries().into());
+            let pops = $at::$module::hidden_pops(entries, egress, scenario.stores.into());
+            let pops = pops.expect("it has a store buffer");
+            let make = |n| {
+                let policy = Bounded::<Simulated>::new(promise::delta(pops)).expect(FITS);
+                ChaseLev::<u64, _, Simulated>::starting_at(policy, n, 0).expect(POWER)
+            };
+            let policy = Policy::Bounded { delta: pops, fill: false };
+            deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
+        }
     };
     ($at:ident, $module:ident, Biased) => {
         |_, scenario, config| {
@@ -233,6 +272,17 @@ fn deque<O: Owner<u64, Thief: 'static> + 'static>(
     }
 }
 
+/// Chase-Lev's deque, with a policy that makes the store between two pops.
+fn filled<P: StoreLoad<Simulated> + 'static>(
+    scenario: &Scenario,
+    config: &Config,
+    policy: Policy,
+    make: impl Fn() -> P,
+) -> Report {
+    let make = |n| ChaseLev::<u64, _, Simulated>::starting_at(make(), n, 0).expect(POWER);
+    deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
+}
+
 /// A pool, whose chunks have as many slots as the scene wants.
 fn pool<P: Mechanism<u32> + 'static>(
     scene: Scene,
@@ -269,6 +319,9 @@ where
 
 const BOUNDED: Policy = Policy::Bounded { delta: DELTA, fill: false };
 const RESOLVED: Policy = Policy::Resolved { delta: DELTA, fill: false };
+const FILLED: Policy = Policy::Bounded { delta: DELTA, fill: true };
+const FILLED_RESOLVED: Policy = Policy::Resolved { delta: DELTA, fill: true };
+const FITS: &str = "the simulated machine has what a policy asks for";
 const POWER: &str = "a scenario's capacity is a small power of two";
 
 /// A queue with a fence policy.
@@ -278,6 +331,36 @@ macro_rules! with {
             use $queue as Made;
             let make = |n| Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER);
             deque(scenario, config, spec($algorithm, $named), make)
+        }
+    };
+}
+
+/// `make`, for the policy of a copy.
+macro_rules! copied {
+    ($copy:path, $policy:ident) => {
+        use $copy as copy;
+        struct Made(copy::$policy<Simulated>);
+
+        impl promise::Copied for Made {
+            fn owner(&self) {
+                copy::StoreLoad::<Simulated>::owner(&self.0);
+            }
+
+            fn thief(&self) {
+                copy::StoreLoad::<Simulated>::thief(&self.0);
+            }
+
+            fn margin(&self) -> u64 {
+                copy::StoreLoad::<Simulated>::margin(&self.0)
+            }
+
+            fn resolve(&self) -> bool {
+                copy::StoreLoad::<Simulated>::resolve(&self.0)
+            }
+        }
+
+        fn make() -> promise::Policy<Made> {
+            promise::Policy(Made(copy::$policy::new(promise::filled(DELTA)).expect(FITS)))
         }
     };
 }
@@ -359,7 +442,8 @@ include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
 impl Queue {
     /// How often the client stores between two pops. THEP's owner makes a store of its own.
     fn stores(self) -> u32 {
-        u32::from(matches!(self, Queue::FfCl | Queue::Resolved | Queue::FfThe))
+        use Queue::{FfCl, FfThe, ReckonedCl, Resolved};
+        u32::from(matches!(self, FfCl | Resolved | FfThe | ReckonedCl))
     }
 
     fn original(self) -> Run {
@@ -368,6 +452,9 @@ impl Queue {
             Queue::AsymmetricCl => subject!(poach_deque, chase_lev, AsymmetricCl),
             Queue::FfCl => subject!(poach_deque, chase_lev, FfCl),
             Queue::Resolved => subject!(poach_deque, chase_lev, Resolved),
+            Queue::FilledCl => subject!(poach_memory, order, FilledCl),
+            Queue::FilledResolved => subject!(poach_memory, order, FilledResolved),
+            Queue::ReckonedCl => subject!(poach_memory, delta, ReckonedCl),
             Queue::Biased => subject!(poach_deque, biased, Biased),
             Queue::The => subject!(poach_deque, the, The),
             Queue::AsymmetricThe => subject!(poach_deque, the, AsymmetricThe),

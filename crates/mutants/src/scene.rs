@@ -3,11 +3,15 @@
 use poach_explore::queues::stack::Exposes;
 use poach_explore::queues::{Scenario, Step};
 use poach_explore::{Buffer, Config, Coverage, Strategy};
+use poach_memory::delta::hidden_pops;
 
 use crate::Scene;
 
 /// The machine of every run: two entries in each store buffer, and the egress slot.
 const STORE_BUFFER: u32 = 2;
+
+/// The store buffer of a machine with more than one entry behind it.
+pub(crate) const SHORT_BUFFER: u32 = 1;
 
 impl Scene {
     pub(crate) fn scenario(self, stores: u32) -> Scenario {
@@ -77,6 +81,12 @@ impl Scene {
             },
             Scene::Skips => Scenario { script: vec![], ..Scenario::drain(0, stores, 1, 2) },
             Scene::Echo => Scenario::echo(),
+            Scene::Egress | Scene::EgressOfTen => {
+                let entries = u64::from(self.egress_entries());
+                let pops = hidden_pops(SHORT_BUFFER.into(), entries, stores.into());
+                let tasks = pops.expect("it has a store buffer").get() as u32 + 1;
+                Scenario { one_line: true, ..Scenario::drain(tasks, stores, 1, 2) }
+            }
             Scene::Leaving => {
                 Scenario { script: vec![Step::Pop; 2], ..Scenario::drain(3, stores, 1, 2) }
             }
@@ -140,12 +150,23 @@ impl Scene {
         )
     }
 
+    /// Entries behind the store buffer.
+    pub(crate) fn egress_entries(self) -> u32 {
+        match self {
+            Scene::Egress => 2,
+            Scene::EgressOfTen => 10,
+            _ => 1,
+        }
+    }
+
     pub(crate) fn machine(self) -> Config {
         if self.is_weak() {
             return Config { shorten: 0, ..Config::c11() };
         }
         // What is wanted is whether there is a counterexample, not the shortest.
-        let machine = Config { shorten: 0, ..Config::bounded(STORE_BUFFER, true) };
+        let egress_entries = self.egress_entries();
+        let entries = if egress_entries > 1 { SHORT_BUFFER } else { STORE_BUFFER };
+        let machine = Config { shorten: 0, egress_entries, ..Config::bounded(entries, true) };
         let (preemptions, max_executions) = match *self.coverage() {
             [Coverage::Preemptions(bound), Coverage::Executions(count)] => (Some(bound), count),
             [Coverage::Preemptions(bound)] => (Some(bound), u64::MAX),

@@ -11,6 +11,7 @@ mod hazard;
 mod idempotent;
 mod injector;
 mod others;
+mod policies;
 mod pools;
 mod rings;
 mod salsa;
@@ -57,6 +58,12 @@ pub enum Queue {
     AsymmetricCl,
     FfCl,
     Resolved,
+    /// Chase-Lev's deque, whose bounded policy makes the store between two pops itself.
+    FilledCl,
+    /// The same of the policy that resolves.
+    FilledResolved,
+    /// Chase-Lev's deque, with the bound that is reckoned for the machine's entries.
+    ReckonedCl,
     /// The biased deque, whose thieves pay for a barrier at once.
     Biased,
     The,
@@ -97,6 +104,8 @@ impl Queue {
             Queue::ChaseLev | Queue::AsymmetricCl | Queue::FfCl | Queue::Resolved => {
                 "deque/src/chase_lev.rs"
             }
+            Queue::FilledCl | Queue::FilledResolved => "memory/src/order.rs",
+            Queue::ReckonedCl => "memory/src/delta.rs",
             Queue::Biased => "deque/src/biased",
             Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
             Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
@@ -137,6 +146,11 @@ pub enum Scene {
     Hands,
     /// Four tasks; the owner pops until none is left, a thief steals twice.
     Four,
+    /// A processor with one entry in its store buffer and two behind it; one task more than these hide pops, the owner pops until none
+    /// is left, a thief steals twice. All stores of the client are to one word.
+    Egress,
+    /// The same with ten entries behind the store buffer.
+    EgressOfTen,
     /// Three tasks; the owner does nothing, a thief steals twice.
     Robbed,
     /// Two tasks; the owner does nothing, each of two thieves steals once.
@@ -261,6 +275,7 @@ pub enum Caught {
 pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let tables = [
         chase_lev::MUTANTS,
+        policies::MUTANTS,
         biased::MUTANTS,
         fifo::MUTANTS,
         the::MUTANTS,

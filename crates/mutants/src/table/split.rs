@@ -121,6 +121,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..EXPOSED
     },
     Mutant {
+        name: "split-never-steals",
+        why: "a thief takes none of the tasks that it finds shared, and says that there are none",
+        was: "if shared == 0 {
+            return Claim::Empty;",
+        is: "if shared < u32::MAX {
+            return Claim::Empty;",
+        caught: Caught::NeverSteals,
+        ..BOUNDS
+    },
+    Mutant {
         name: "split-late-head",
         why: "a pop compares its head with the request before it stores the head",
         was: "        shared.set_head(index);
