@@ -92,7 +92,7 @@ pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Ratio, Summary, geometric_mean, percentile, ratio};
 pub use pool::Pool;
 pub use processor::Processor;
-pub use promise::use_profile;
+pub use promise::{is_bounded, use_profile, use_unproven_bounds};
 pub use runtime::Runtime;
 pub use simulate::{Costs, Simulate, Topology};
 pub use walk::Walk;

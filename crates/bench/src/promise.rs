@@ -5,25 +5,74 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use poach_deque::{CapacityError, ChaseLev};
+use poach_memory::delta::{Bound, DeltaError, Processor, largest_known};
 use poach_memory::displace::CannotDisplace;
-use poach_memory::{Delta, Displaced, Profile, Unfenced};
+use poach_memory::{Delta, Displaced, Machine, Memory as _, Profile, Unfenced};
 
-/// The bound that is known of this processor, or an ample one, for a client that makes `stores` stores between two
-/// pops (0: the queue makes one).
-pub(crate) fn delta(stores: u64) -> Delta {
-    // SAFETY: `cpuid` is trusted, in a virtual machine too, where a user who knows better gives a profile; the suites'
-    // owners make the stores that they name.
-    let documented = unsafe { Delta::documented(stores) };
-    // SAFETY: nobody knows. It is twice what the processor with the largest known bound needs, and a suite that loses a
-    // task says so.
-    documented.unwrap_or_else(|_| unsafe { Delta::ample(stores) })
+/// Whether this system's queue takes the bound of this processor ([`Delta`]). Where nobody vouches for one it is left out.
+///
+/// The simulated machines of `simulate` have a bound that is known, and the litmus test of `processor` looks for one.
+pub fn is_bounded(suite: &str, system: &str) -> bool {
+    ["fork-join", "graphs", "deque"].contains(&suite)
+        && ["ff-the", "ff-the-4", "thep", "ff-cl", "resolved"].contains(&system)
 }
 
-/// The bound of this processor's profile.
-static MEASURED: OnceLock<Delta> = OnceLock::new();
+/// The profile that was given, if it is of this processor.
+static MEASURED: OnceLock<Profile> = OnceLock::new();
 
-/// Has the systems whose names end in `-measured` take the bound of `profile`; without one there are
-/// none of them. For the whole process, and the first call counts.
+/// Whether somebody vouches for what `cpuid` shows to a virtual machine, and for the ample bound.
+static VOUCHED: OnceLock<()> = OnceLock::new();
+
+/// The bound for a client that makes `stores` stores between two pops (0: the queue makes one): the one that is known of
+/// this processor, or the one of the profile that was given, or an ample one if somebody vouches for it.
+///
+/// # Errors
+///
+/// If there is none of the three.
+pub(crate) fn delta(stores: u64) -> Result<Delta> {
+    match (known(stores), MEASURED.get()) {
+        (Ok(known), _) => Ok(known),
+        (Err(_), Some(profile)) => {
+            // SAFETY: who gave the profile says that it was measured here; the suites' owners make the stores that they name.
+            let measured = unsafe { Delta::measured(profile, stores) };
+            Ok(measured?)
+        }
+        (Err(unknown), None) if VOUCHED.get().is_none() => {
+            Err(unknown).context("`use_profile` and `use_unproven_bounds` promise one")
+        }
+        // SAFETY: who called `use_unproven_bounds` vouches for it; the suites' owners make the stores that they name.
+        (Err(_), None) => Ok(unsafe { Delta::ample(stores) }),
+    }
+}
+
+/// The bound of the table, in a virtual machine only if somebody vouches for what `cpuid` shows there.
+fn known(stores: u64) -> Result<Delta, DeltaError> {
+    if VOUCHED.get().is_none() {
+        Delta::for_this_processor()?;
+    }
+    // SAFETY: `for_this_processor` has just vouched for what `cpuid` shows, or who called `use_unproven_bounds` has; the
+    // suites' owners make the stores that they name.
+    unsafe { Delta::documented(stores) }
+}
+
+/// How many stores this processor may have on their way at once, from the same three sources as [`delta`].
+///
+/// # Errors
+///
+/// As [`delta`].
+pub(crate) fn held() -> Result<NonZeroU64> {
+    let shown = Processor::here().and_then(Processor::documented).map(|entry| entry.bound);
+    let bound = match (known(0), shown, MEASURED.get()) {
+        (Ok(_), Some(Bound::Seen(bound)), _) => bound,
+        (_, _, Some(profile)) => profile.bound(),
+        _ => delta(0).map(|_| largest_known().get())?,
+    };
+    NonZeroU64::new(bound).context("a processor without a store buffer has no bound")
+}
+
+/// Has the queues with a bound take that of `profile` where none is known of this processor, and the systems whose names
+/// end in `-measured` in any case; without a profile there are none of these. For the whole process, and the first call
+/// counts.
 ///
 /// # Errors
 ///
@@ -42,11 +91,29 @@ static MEASURED: OnceLock<Delta> = OnceLock::new();
 /// poach_bench::use_profile(&Profile::new(here, 1, 2).unwrap()).unwrap();
 /// ```
 pub unsafe fn use_profile(profile: &Profile) -> Result<()> {
-    // SAFETY: the caller says that it was measured here. The queue makes the store between two pops.
-    let delta = unsafe { Delta::measured(profile, 0) };
-    let delta = delta.context("the profile cannot be used here")?;
-    MEASURED.get_or_init(|| delta);
+    profile.check_here().context("the profile cannot be used here")?;
+    MEASURED.get_or_init(|| *profile);
     Ok(())
+}
+
+/// Has the queues with a bound take the one that is known of the processor that `cpuid` shows, in a virtual machine too, and
+/// an ample one ([`Delta::ample`]) where none is known and no profile is given; without this call they are left out there.
+/// Returns how many pops the ample bound is, if it will be used, for whoever prints the figures to say so. For the whole
+/// process.
+///
+/// # Safety
+///
+/// This machine runs on the processor that `cpuid` shows. If no bound is known of it, no thief fails to see more than
+/// [`largest_known`] of its owner's pops, each with a store to another cache line before it; nobody has measured that.
+/// Under a bound that is too small two threads run one task.
+///
+/// ```compile_fail,E0133
+/// poach_bench::use_unproven_bounds();
+/// ```
+pub unsafe fn use_unproven_bounds() -> Option<NonZeroU64> {
+    VOUCHED.get_or_init(|| ());
+    let unknown = known(0).is_err() && MEASURED.get().is_none();
+    (Machine::total_store_order() && unknown).then(largest_known)
 }
 
 /// The bound of the profile that was given.
@@ -55,7 +122,10 @@ pub unsafe fn use_profile(profile: &Profile) -> Result<()> {
 ///
 /// If there is none.
 pub(crate) fn measured() -> Result<Delta> {
-    MEASURED.get().copied().context("no profile of this processor is given")
+    let profile = MEASURED.get().context("no profile of this processor is given")?;
+    // SAFETY: who gave the profile says that it was measured here. The queue makes the store between two pops.
+    let delta = unsafe { Delta::measured(profile, 0) };
+    Ok(delta?)
 }
 
 /// The bound `pops` for owners that make as many stores between two pops as it needs here.
@@ -103,26 +173,34 @@ pub(crate) fn displaced(processor: usize) -> Result<Displaced, CannotDisplace> {
     unsafe { Displaced::onto(processor) }
 }
 
+/// Has this crate's own tests cover the queues with a bound on a processor without a known one too.
+#[cfg(test)]
+pub(crate) fn in_tests() {
+    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the promise.
+    let _ = unsafe { use_unproven_bounds() };
+}
+
 #[cfg(test)]
 mod tests {
-    use poach_memory::delta::{Bound, Processor};
-
     use super::*;
     use crate::{ForkJoin, Plan, Session, Size};
 
     #[test]
     fn every_program_is_right_by_the_bound_of_a_profile() {
         let Some(here) = Processor::here() else { return };
+        in_tests();
         // As `poach measure` would write it here where this processor's bound is known; elsewhere one no smaller than the
-        // bound that `delta` takes, where each pop's store and the queue's own count.
+        // ample one, where each pop's store and the queue's own count.
         let (capacity, bound) = match here.documented().map(|entry| (entry.capacity, entry.bound)) {
             Some((capacity, Bound::Seen(bound))) => (capacity, bound),
-            _ => (2 * delta(0).pops(), 2 * delta(0).pops() + 1),
+            _ => (2 * largest_known().get(), 2 * largest_known().get() + 1),
         };
+        let unmeasured = delta(0).unwrap();
         let profile = Profile::new(here, capacity, bound).unwrap();
-        // SAFETY: as for the bound that `delta` takes, which is not larger.
+        // SAFETY: as for the bound that `delta` takes without it, which is not larger.
         unsafe { use_profile(&profile) }.unwrap();
-        assert!(measured().unwrap().pops() >= delta(0).pops());
+        assert!(measured().unwrap().pops() >= unmeasured.pops());
+        assert!(delta(0).unwrap().pops() >= unmeasured.pops());
         let plan = Plan {
             size: Size::Tiny,
             workers: vec![1, 2, 3, 8],

@@ -9,8 +9,9 @@ use poach_bench::figure::{FIGURES, PaperFigure, Workers, text};
 use poach_bench::{
     Better, Case, Command, Cores, Costs, Document, Failure, Machine, Peer, Plan, Ratio, Request,
     Row, SCHEMA, Sample, Session, Simulate, Size, Suite, Summary, Topology, Unit, figure, find,
-    geometric_mean, percentile, ratio, runs, suites, table, why, words,
+    geometric_mean, is_bounded, percentile, ratio, runs, suites, table, why, words,
 };
+use poach_memory::Delta;
 
 /// A suite of one workload, whose samples are what it is told.
 struct Told(Vec<f64>);
@@ -186,6 +187,20 @@ fn sessions_of_samples_that_are_no_times() {
     let peers = vec![Peer { name: "mine".into(), command: "exit 1".into() }];
     assert_eq!(Plan { peers, ..plan() }.systems_there(&Told(vec![])), ["system", "mine"]);
     assert!(Plan { workers: vec![0], ..plan() }.systems_there(&Told(vec![])).is_empty());
+}
+
+/// This program promises nothing of the machine, so the only bound is one that is known.
+#[test]
+fn a_queue_whose_bound_nobody_promises_is_left_out() {
+    let known = Delta::for_this_processor().is_ok();
+    for suite in suites() {
+        let cases = Plan { workers: vec![1, 2], ..plan() }.cases(suite.as_ref()).unwrap();
+        let bounded = cases.iter().filter(|case| is_bounded(suite.name(), &case.system)).count();
+        let of_pops = ["fork-join", "graphs", "deque"].contains(&suite.name());
+        assert_eq!(bounded > 0, of_pops && known, "{}", suite.name());
+        let of_profile = |case: &Case| case.system == "ff-the-measured";
+        assert!(!cases.iter().any(of_profile), "{}", suite.name());
+    }
 }
 
 /// Panics when it is dropped.

@@ -46,11 +46,11 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("the", || exact(The::<u64>::new()));
     visitor.visit("ff-the", || exact(FfThe::with_policy(bounded()?)));
     // Its echo is the store between two pops that the others have to make for their bound alone.
-    visitor.visit("thep", || exact(Thep::<u64, _>::with_policy(Bounded::new(delta(1))?)));
+    visitor.visit("thep", || exact(Thep::<u64, _>::with_policy(Bounded::new(delta(1)?)?)));
     visitor.visit("chase-lev", || exact(ChaseLev::<u64>::new()));
     visitor.visit("ff-cl", || exact(FfCl::with_policy(bounded()?)));
     visitor.visit("asymmetric-cl", || exact(AsymmetricCl::with_policy(Asymmetric::new())));
-    visitor.visit("resolved", || exact(ResolvedCl::with_policy(Resolved::new(delta(0))?)));
+    visitor.visit("resolved", || exact(ResolvedCl::with_policy(Resolved::new(delta(0)?)?)));
     visitor.visit("split", || exact(Split::<u64>::new()));
     visitor.visit("split-half", || Ok(Half(Split::new())));
     visitor.visit("private", || exact(Private::<u64>::new()));
@@ -75,7 +75,7 @@ pub(super) fn each(visitor: &mut impl Visitor) {
 }
 
 fn bounded() -> Result<Bounded<Machine>> {
-    Ok(Bounded::new(delta(0))?)
+    Ok(Bounded::new(delta(0)?)?)
 }
 
 /// A queue of Poach's, thieves taking one task at a time.

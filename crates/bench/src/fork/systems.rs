@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
-use poach_memory::delta::{Bound, Processor, largest_known};
 use poach_memory::{
     Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded, Unfenced,
 };
@@ -222,7 +221,8 @@ impl<K: Kind> System for OnQueue<K> {
 
     fn run<T: Task>(&self, task: T) -> T::Output {
         if K::SPACED {
-            self.0.run(|worker| task.run(Spaced { worker, stores: spacing() }))
+            let stores = spacing().expect("the queue was made with it");
+            self.0.run(|worker| task.run(Spaced { worker, stores }))
         } else {
             self.0.run(|worker| task.run(worker))
         }
@@ -241,9 +241,8 @@ impl<Q: Queue> Fork for &QueueWorker<Q> {
     }
 }
 
-/// The bound that is known of this processor, or an ample one; the queue makes the store between two pops
-/// that a bound needs.
-pub(crate) fn delta() -> Delta {
+/// The bound of this processor; the queue makes the store between two pops that a bound needs.
+pub(crate) fn delta() -> Result<Delta> {
     promise::delta(0)
 }
 
@@ -251,19 +250,15 @@ pub(crate) fn delta() -> Delta {
 /// enough between two pops.
 const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
 
-/// How many stores this processor may have on their way at once.
-fn held() -> u64 {
-    match Processor::here().and_then(Processor::documented).map(|entry| entry.bound) {
-        Some(Bound::Seen(bound)) => bound,
-        _ => largest_known().get(),
-    }
-}
-
 /// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on this
-/// processor. Of those [`held`] one in so many and one is a pop, and no two join: stores do so only in a row to
+/// processor. Of those that it may hold back one in so many and one is a pop, and no two join: stores do so only in a row to
 /// one line.
-fn spacing() -> usize {
-    held().div_ceil(LEAST.get()).saturating_sub(1) as usize
+///
+/// # Errors
+///
+/// If nobody says how many it may hold back.
+fn spacing() -> Result<usize> {
+    Ok(promise::held()?.get().div_ceil(LEAST.get()).saturating_sub(1) as usize)
 }
 
 /// Cache lines that a thread stores to: as many as [`spacing`] may ask for, and some more.
@@ -276,7 +271,7 @@ thread_local! {
 
 /// What this processor's queue with the delta [`LEAST`] is made with.
 fn spaced() -> Result<Bounded<Machine>> {
-    let stores = spacing();
+    let stores = spacing()?;
     ensure!(stores <= LINES, "a delta of {LEAST} takes {stores} stores here, more than {LINES}");
     Ok(Bounded::new(promise::spaced(LEAST))?)
 }
@@ -341,17 +336,17 @@ macro_rules! kinds {
 kinds! {
     MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
     TheKind = "the": The<Job>, The::new();
-    FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta())?);
+    FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta()?)?);
     FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(promise::measured()?)?);
     FfTheFourKind = "ff-the-4": FfThe<Job>, The::with_policy(spaced()?), spaced: true;
     UnfencedTheKind = "unfenced-the": The<Job, Unfenced>, The::with_policy(promise::alone());
     AsymmetricTheKind = "asymmetric-the": The<Job, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
-    ThepKind = "thep": Thep<Job, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta())?);
+    ThepKind = "thep": Thep<Job, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta()?)?);
     ThepInfiniteKind = "thep-infinite": Thep<Job, Unbounded>, Thep::with_policy(Unbounded);
     ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new();
-    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::with_policy(Bounded::new(delta())?);
+    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::with_policy(Bounded::new(delta()?)?);
     AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::with_policy(Asymmetric::new());
-    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::with_policy(Resolved::new(delta())?);
+    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::with_policy(Resolved::new(delta()?)?);
     PrivateKind = "private": Private<Job, Machine>, Private::new();
     SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
 }
@@ -362,10 +357,12 @@ mod tests {
 
     #[test]
     fn spaced_pops_leave_as_many_hidden_as_the_least_delta() {
-        let hidden = |stores: u64| held().div_ceil(stores + 1);
-        assert_eq!(hidden(spacing() as u64), LEAST.get());
-        assert!(hidden(spacing() as u64 - 1) > LEAST.get());
-        assert!(spacing() <= LINES);
+        promise::in_tests();
+        let hidden = |stores: usize| promise::held().unwrap().get().div_ceil(stores as u64 + 1);
+        let spacing = spacing().unwrap();
+        assert_eq!(hidden(spacing), LEAST.get());
+        assert!(hidden(spacing - 1) > LEAST.get());
+        assert!(spacing <= LINES);
     }
 
     #[test]
@@ -384,9 +381,11 @@ mod tests {
                 lines.iter().filter(|line| line.load(Ordering::Relaxed) == 0).count()
             })
         }
+        promise::in_tests();
         if FfTheFourKind::queue().is_err() {
             return;
         }
+        let stores = spacing().unwrap();
         let pool = OnQueue::<FfTheFourKind>::new(1).unwrap();
         let (first, second) = pool.0.run(|worker| {
             ELSEWHERE.with(|lines| {
@@ -394,8 +393,8 @@ mod tests {
                     line.store(1, Ordering::Relaxed);
                 }
             });
-            Spaced { worker, stores: spacing() }.join(Half, Half)
+            Spaced { worker, stores }.join(Half, Half)
         });
-        assert_eq!((first, second), (0, spacing()));
+        assert_eq!((first, second), (0, stores));
     }
 }

@@ -136,12 +136,12 @@ fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     type Resolving = ResolvedCl<Task>;
     type Expedited = AsymmetricCl<Task>;
     input.on("chase-lev", workers, || Ok(ChaseLev::<Task>::new()), cases);
-    input.on("ff-cl", workers, || Ok(FfCl::<Task>::with_policy(Bounded::new(delta())?)), cases);
+    input.on("ff-cl", workers, || Ok(FfCl::<Task>::with_policy(Bounded::new(delta()?)?)), cases);
     input.on("asymmetric-cl", workers, || Ok(Expedited::with_policy(Asymmetric::new())), cases);
-    input.on("resolved", workers, || Ok(Resolving::with_policy(Resolved::new(delta())?)), cases);
+    input.on("resolved", workers, || Ok(Resolving::with_policy(Resolved::new(delta()?)?)), cases);
     input.on("the", workers, || Ok(The::<Task>::new()), cases);
-    input.on("ff-the", workers, || Ok(FfThe::<Task>::with_policy(Bounded::new(delta())?)), cases);
-    let thep = || Ok(Thep::<Task, Bounded<Machine>>::with_policy(Bounded::new(delta())?));
+    input.on("ff-the", workers, || Ok(FfThe::<Task>::with_policy(Bounded::new(delta()?)?)), cases);
+    let thep = || Ok(Thep::<Task, Bounded<Machine>>::with_policy(Bounded::new(delta()?)?));
     input.on("thep", workers, thep, cases);
     let thep_infinite = || Ok(Thep::<Task, Unbounded>::with_policy(Unbounded));
     input.on("thep-infinite", workers, thep_infinite, cases);

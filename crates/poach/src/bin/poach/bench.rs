@@ -4,6 +4,7 @@
 //! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program, without
 //! waiting for the sample that is being taken.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::iter;
@@ -19,7 +20,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use poach_bench::figure::PaperFigure;
 use poach_bench::{
     Cores, Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure,
-    find, runs, suites, table, words,
+    find, is_bounded, runs, suites, table, words,
 };
 
 use crate::output::{self, AMISS, USAGE, print};
@@ -83,7 +84,7 @@ pub(crate) struct Arguments {
     /// Measure nothing: draw the figures and the page of the samples in this directory anew.
     #[arg(long, value_name = "DIR", exclusive = true)]
     redraw: Option<PathBuf>,
-    /// This processor's profile, that `poach measure all` wrote: adds the systems with its bound.
+    /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the queues with a bound take its bound where none is known.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// The machine to simulate, from the inside out: `6:40,2:80,4:100` has groups of 6 workers that hand
@@ -284,7 +285,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match prepare(arguments) {
         Ok(Prepared::Listing(text)) => report(print(text.as_bytes()).map(|()| ExitCode::SUCCESS)),
         Ok(Prepared::Run(run)) => report(measure(arguments, run)),
-        Err(error) => complain(&error, USAGE),
+        Err(error) => fail(&error, USAGE),
     }
 }
 
@@ -323,6 +324,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         };
         read().with_context(|| format!("--profile: {}", path.display()))?;
     }
+    let ample = super::promise::use_unproven_bounds();
     let figures = arguments.figures()?;
     let parts = if let [] | [_] = figures[..] {
         let figure = figures.first().copied();
@@ -356,6 +358,14 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
     if arguments.list {
         return Ok(Prepared::Listing(lines));
     }
+    let bounded = bounded(&parts);
+    if let Some(pops) = ample.filter(|_| !bounded.is_empty()) {
+        complain(&format!(
+            "how many stores a load overtakes is not known of this processor: the bound for {} is {pops} pops, which nobody \
+             has measured here; `poach measure all` measures one, and --profile FILE takes it",
+            names(bounded.iter())
+        ));
+    }
     let plan = parts
         .first()
         .map(|(_, plan)| plan.clone())
@@ -383,6 +393,17 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         }
     };
     Ok(Prepared::Run(Run { parts, session: Arc::new(session), out, figures: !figures.is_empty() }))
+}
+
+/// The systems of these whose queues take a bound.
+fn bounded(parts: &[(Box<dyn Suite>, Plan)]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (suite, plan) in parts {
+        let cases = plan.cases(suite.as_ref()).unwrap_or_default();
+        let systems = cases.into_iter().map(|case| case.system);
+        names.extend(systems.filter(|system| is_bounded(suite.name(), system)));
+    }
+    names
 }
 
 enum Message {
@@ -474,10 +495,14 @@ fn follow(messages: &Receiver<Message>, session: &Session, out: Option<&Path>) -
 }
 
 fn report(outcome: Result<ExitCode>) -> ExitCode {
-    outcome.unwrap_or_else(|error| complain(&error, AMISS))
+    outcome.unwrap_or_else(|error| fail(&error, AMISS))
 }
 
-fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
-    output::complain("bench", &format!("{error:#}"));
+fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
+    complain(&format!("{error:#}"));
     ExitCode::from(code)
+}
+
+fn complain(text: &str) {
+    output::complain("bench", text);
 }

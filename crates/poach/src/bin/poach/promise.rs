@@ -1,5 +1,7 @@
 //! What the user promises of this machine.
 
+use std::num::NonZeroU64;
+
 use anyhow::Result;
 use poach_memory::Profile;
 
@@ -11,4 +13,12 @@ use poach_memory::Profile;
 pub(crate) fn use_profile(profile: &Profile) -> Result<()> {
     // SAFETY: the user has measured it on this machine by `poach measure all`, and asks for it.
     unsafe { poach_bench::use_profile(profile) }
+}
+
+/// Has the suites take the bound of the processor that `cpuid` shows, and an ample one where none is known of it and none was
+/// given; returns the ample one then.
+pub(crate) fn use_unproven_bounds() -> Option<NonZeroU64> {
+    // SAFETY: `cpuid` is trusted, and nobody knows of the ample bound: the user is told so before the first sample, and how
+    // to give one that was measured. Each sample's result is checked.
+    unsafe { poach_bench::use_unproven_bounds() }
 }
