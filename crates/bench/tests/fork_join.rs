@@ -1,7 +1,7 @@
 //! Every program under every system, with 1, 2, 3 and 8 workers: its result is the one that an
 //! independent computation gives.
 
-#![deny(unsafe_code)]
+mod promise;
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,8 @@ use poach_memory::{Machine, Memory as _};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
-/// The queues with a bound are among the systems on a processor without a known one, too.
-#[expect(unsafe_code, reason = "the promise that safe code cannot make")]
-fn with_a_bound() {
-    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the promise.
-    let _ = unsafe { poach_bench::use_unproven_bounds() };
-}
-
 fn all_are_right(suite: &dyn Suite) -> Document {
-    with_a_bound();
+    promise::with_a_bound();
     let plan = Plan {
         size: Size::Tiny,
         workers: WORKERS.to_vec(),
