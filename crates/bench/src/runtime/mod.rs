@@ -119,25 +119,6 @@ mod tests {
     }
 
     #[test]
-    fn every_case_gives_a_figure() {
-        let document = run(vec![1, 2], &[]);
-        assert!(document.failures.is_empty(), "{:?}", document.failures);
-        let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
-        // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two; the
-        // tree by three of them, and once sequentially; four sorts by two, and once sequentially; two that take two
-        // workers; regions from outside and inside by three systems, and installed by two.
-        assert_eq!(
-            document.rows.len(),
-            (4 + 4) * 2 * 2 + 3 * 2 + 1 + 4 * (2 * 2 + 1) + 2 * 2 + (3 + 2 + 3) * 2 + idle
-        );
-        for row in &document.rows {
-            // A pool that sleeps well takes none.
-            let positive = row.median > 0.0 || row.workload == "idle" && row.median == 0.0;
-            assert!(positive, "{row:?}");
-        }
-    }
-
-    #[test]
     fn one_worker_has_nobody_to_wait_for() {
         let document = run(vec![1], &["wake", "behind-leaf"]);
         assert!(document.rows.is_empty(), "{:?}", document.rows);
