@@ -26,6 +26,10 @@ use super::document::{CaseName, Document};
 use super::machine::Load;
 use super::peer::Peer;
 
+/// Tests run at once, and the workers of two sessions on two processors mostly wait for each other.
+#[cfg(test)]
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// What to run, and how often.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -274,6 +278,8 @@ impl Session {
     ///
     /// As those of [`run`](Session::run), and if the size is another one.
     pub fn run_as(&self, plan: &Plan, suite: &dyn Suite, watch: &dyn Fn(Event)) -> Result<()> {
+        #[cfg(test)]
+        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         ensure!(plan.size == self.plan.size, "the inputs of one session have one size");
         let cases = plan.cases(suite)?;
         watch(Event::Planned(cases.len() * plan.rounds));
