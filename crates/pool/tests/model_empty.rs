@@ -21,41 +21,15 @@ use std::sync::Arc;
 
 use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
 use poach_explore::{Config, Coverage, Kind, Threads, fail};
-use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
-use scenes::{clean, conc_bag, covers, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
+use scenes::{
+    Hidden, Hiding, clean, conc_bag, covers, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq,
+};
 
 fn bounded(preemptions: u32) -> Config {
     Config::sequential().within(preemptions, 150_000)
-}
-
-/// A mechanism that seems to have one pool, whoever comes.
-#[derive(Debug)]
-struct Unnoticed<P>(Arc<P>);
-
-impl<P: Mechanism<u32>> Mechanism<u32> for Unnoticed<P> {
-    type Producer = P::Producer;
-    type Consumer = P::Consumer;
-
-    fn producer(self: &Arc<Self>) -> Result<P::Producer, NoHandle> {
-        self.0.producer()
-    }
-    fn consumer(self: &Arc<Self>) -> Result<P::Consumer, NoHandle> {
-        self.0.consumer()
-    }
-    fn pools(&self) -> usize {
-        1
-    }
-    fn is_held(&self, pool: usize) -> bool {
-        self.0.is_held(pool)
-    }
-    fn changes(&self) -> u64 {
-        0
-    }
-    fn announced(&self, pool: usize) -> u64 {
-        self.0.announced(pool)
-    }
 }
 
 /// There is one consumer, which looks, and two tasks. A second consumer comes and steals one, so that the other is in its pool; a task comes
@@ -93,7 +67,7 @@ fn one_consumer_looks_once() {
     let pools = || salsa(4).expect("memory");
     covers("salsa", &Config::sequential(), Coverage::Complete, |threads| comes(threads, pools()));
     must_fail("salsa", &Config::sequential(), |threads| {
-        comes(threads, Unnoticed(Arc::new(pools())));
+        comes(threads, Hiding::new(pools(), Hidden::Arrivals));
     });
     clean("ws-msq", &bounded(3), |threads| comes(threads, ws_msq().expect("memory")));
     clean("conc-bag", &bounded(3), |threads| comes(threads, conc_bag(2).expect("memory")));

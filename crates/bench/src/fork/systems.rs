@@ -192,7 +192,11 @@ impl Fork for &mut chili::Scope<'_> {
 }
 
 /// A queue of the papers, under the plain scheduler that is the same for all of them.
-pub(crate) struct OnQueue<K: Kind>(QueuePool<K::Queue>);
+pub(crate) struct OnQueue<K: Kind> {
+    pool: QueuePool<K::Queue>,
+    /// The stores that each worker makes before a pop, if it makes any; reckoned once, for `cpuid` leaves a virtual machine.
+    spacing: Option<usize>,
+}
 
 /// Which queue.
 pub(crate) trait Kind: 'static {
@@ -213,23 +217,23 @@ impl<K: Kind> System for OnQueue<K> {
 
     fn new(workers: usize) -> Result<Self> {
         K::queue()?;
+        let spacing = K::SPACED.then(spacing).transpose()?;
         need_stacks(stacks(workers, STACK))?;
         let make = || K::queue().expect("a queue that could be made can be made again");
         let pool = QueuePool::new(workers, make);
-        Ok(OnQueue(pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?))
+        let pool = pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?;
+        Ok(OnQueue { pool, spacing })
     }
 
     fn run<T: Task>(&self, task: T) -> T::Output {
-        if K::SPACED {
-            let stores = spacing().expect("the queue was made with it");
-            self.0.run(|worker| task.run(Spaced { worker, stores }))
-        } else {
-            self.0.run(|worker| task.run(worker))
+        match self.spacing {
+            Some(stores) => self.pool.run(|worker| task.run(Spaced { worker, stores })),
+            None => self.pool.run(|worker| task.run(worker)),
         }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let steals = self.0.steals();
+        let steals = self.pool.steals();
         vec![("stolen", steals.stolen), ("aborted", steals.aborted)]
     }
 }
@@ -386,8 +390,8 @@ mod tests {
             return;
         }
         let stores = spacing().unwrap();
-        let pool = OnQueue::<FfTheFourKind>::new(1).unwrap();
-        let (first, second) = pool.0.run(|worker| {
+        let system = OnQueue::<FfTheFourKind>::new(1).unwrap();
+        let (first, second) = system.pool.run(|worker| {
             ELSEWHERE.with(|lines| {
                 for line in lines {
                     line.store(1, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! What the models of the pools share: the pools, searches that must find nothing or something, and a mechanism whose announcements nobody
-//! hears.
+//! What the models of the pools share: the pools, searches that must find nothing or something, and mechanisms that hide something.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -64,15 +63,30 @@ pub(crate) fn must_fail(name: &str, config: &Config, model: impl Fn(&mut Threads
     assert!(matches!(verdict, Verdict::Violation(_)), "{name}: {verdict:?}");
 }
 
-/// A mechanism whose announcements nobody hears.
-#[derive(Debug)]
-pub(crate) struct Unheard<P>(Arc<P>);
-
-pub(crate) fn unheard<P>(make: impl Fn() -> Option<P>) -> impl Fn() -> Option<Unheard<P>> {
-    move || Some(Unheard(Arc::new(make()?)))
+/// What a mechanism does not show to who looks whether it is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// That a pool may have become empty.
+    Announcements,
+    /// That consumers have come: there seems to be one pool.
+    Arrivals,
 }
 
-impl<P: Mechanism<u32>> Mechanism<u32> for Unheard<P> {
+/// A mechanism that hides something.
+#[derive(Debug)]
+pub(crate) struct Hiding<P>(Arc<P>, Hidden);
+
+impl<P> Hiding<P> {
+    pub(crate) fn new(mechanism: P, hidden: Hidden) -> Self {
+        Hiding(Arc::new(mechanism), hidden)
+    }
+}
+
+pub(crate) fn unheard<P>(make: impl Fn() -> Option<P>) -> impl Fn() -> Option<Hiding<P>> {
+    move || Some(Hiding::new(make()?, Hidden::Announcements))
+}
+
+impl<P: Mechanism<u32>> Mechanism<u32> for Hiding<P> {
     type Producer = P::Producer;
     type Consumer = P::Consumer;
 
@@ -83,15 +97,15 @@ impl<P: Mechanism<u32>> Mechanism<u32> for Unheard<P> {
         self.0.consumer()
     }
     fn pools(&self) -> usize {
-        self.0.pools()
+        if self.1 == Hidden::Arrivals { 1 } else { self.0.pools() }
     }
     fn is_held(&self, pool: usize) -> bool {
         self.0.is_held(pool)
     }
     fn changes(&self) -> u64 {
-        self.0.changes()
+        if self.1 == Hidden::Arrivals { 0 } else { self.0.changes() }
     }
-    fn announced(&self, _: usize) -> u64 {
-        0
+    fn announced(&self, pool: usize) -> u64 {
+        if self.1 == Hidden::Announcements { 0 } else { self.0.announced(pool) }
     }
 }
