@@ -11,7 +11,7 @@ use poach_deque::{IdempotentDeque, IdempotentFifo, IdempotentLifo, Owner, Steal,
 
 mod interrupted;
 
-use interrupted::{Access, Interrupted, before};
+use interrupted::{Interrupted, Kind, before};
 
 /// The tag of 20 bits came back after so many. Miri would take minutes.
 const PUSHES: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 20 };
@@ -21,7 +21,7 @@ fn no_task_is_lost(owner: impl Owner<u64> + 'static) {
     let thief = owner.thief();
     owner.push(0);
     let pushes = Rc::clone(&owner);
-    before(Access::Exchange, 0, move || {
+    before(Kind::Exchange, 0, move || {
         for task in 1..=PUSHES {
             assert!(pushes.pop().is_some());
             pushes.push(task);

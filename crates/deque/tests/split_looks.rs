@@ -6,7 +6,7 @@ use poach_deque::{Split, Steal};
 
 mod interrupted;
 
-use interrupted::{Access, Interrupted, before};
+use interrupted::{Interrupted, Kind, before};
 
 #[test]
 fn a_thief_takes_what_is_shared_after_its_first_look() {
@@ -17,7 +17,7 @@ fn a_thief_takes_what_is_shared_after_its_first_look() {
         owner.push(7);
         owner.push(8);
         let shares = Rc::clone(&owner);
-        before(Access::Load, looked, move || assert!(shares.share()));
+        before(Kind::Load, looked, move || assert!(shares.share()));
         assert_eq!(thief.steal(), Steal::Success(7), "it had looked {looked} times");
         assert_eq!(owner.pop(), Some(8));
         owner.push(9);

@@ -5,7 +5,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use poach_memory::{Machine, Memory, Ordering, Pointer, Word};
+#[path = "../../../memory/tests/watched/mod.rs"]
+mod watched;
+
+pub(crate) use watched::Kind;
+use watched::{Watched, Watcher};
 
 /// Where a thread stops, and how it says so and is woken.
 pub(crate) struct Stop {
@@ -15,17 +19,6 @@ pub(crate) struct Stop {
     left: usize,
     stopped: Sender<Event>,
     wake: Receiver<Option<Stop>>,
-}
-
-/// What an access is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Load,
-    Store,
-    /// A read-modify-write, or a full fence.
-    Exchange,
-    /// The costly end of the asymmetric fence.
-    Heavy,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -73,124 +66,14 @@ fn access(kind: Kind) {
 }
 
 /// The machine's memory, with [`access`] before every access.
-pub(crate) struct Stopping;
+pub(crate) type Stopping = Watched<Stopper>;
 
-// SAFETY: the real machine's, which stops between accesses.
-unsafe impl Memory for Stopping {
-    type Word = StoppingWord;
-    type Pointer<T> = StoppingPointer<T>;
-    type Cell<T> = <Machine as Memory>::Cell<T>;
+/// What stops a thread before an access.
+pub(crate) struct Stopper;
 
-    fn full() {
-        access(Kind::Exchange);
-        Machine::full();
-    }
-
-    fn light() {
-        Machine::light();
-    }
-
-    fn heavy() {
-        access(Kind::Heavy);
-        Machine::heavy();
-    }
-
-    fn asymmetric() -> bool {
-        Machine::asymmetric()
-    }
-
-    fn pause() {
-        Machine::pause();
-    }
-}
-
-pub(crate) struct StoppingWord(<Machine as Memory>::Word);
-
-// SAFETY: `core`'s atomics; the pauses stand before the accesses.
-unsafe impl Word for StoppingWord {
-    fn new(value: u64) -> Self {
-        StoppingWord(Word::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        access(Kind::Load);
-        Word::load(&self.0, order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        access(Kind::Store);
-        Word::store(&self.0, value, order);
-    }
-
-    fn swap(&self, value: u64, order: Ordering) -> u64 {
-        access(Kind::Exchange);
-        Word::swap(&self.0, value, order)
-    }
-
-    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        access(Kind::Exchange);
-        Word::fetch_add(&self.0, value, order)
-    }
-
-    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-        access(Kind::Exchange);
-        Word::fetch_sub(&self.0, value, order)
-    }
-
-    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-        access(Kind::Exchange);
-        Word::fetch_or(&self.0, value, order)
-    }
-
-    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        access(Kind::Exchange);
-        Word::fetch_and(&self.0, value, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        access(Kind::Exchange);
-        Word::compare_exchange(&self.0, current, new, success, failure)
-    }
-}
-
-pub(crate) struct StoppingPointer<T>(<Machine as Memory>::Pointer<T>);
-
-// SAFETY: as for the word.
-unsafe impl<T> Pointer<T> for StoppingPointer<T> {
-    fn new(value: *mut T) -> Self {
-        StoppingPointer(Pointer::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> *mut T {
-        access(Kind::Load);
-        Pointer::load(&self.0, order)
-    }
-
-    fn store(&self, value: *mut T, order: Ordering) {
-        access(Kind::Store);
-        Pointer::store(&self.0, value, order);
-    }
-
-    fn swap(&self, value: *mut T, order: Ordering) -> *mut T {
-        access(Kind::Exchange);
-        Pointer::swap(&self.0, value, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        current: *mut T,
-        new: *mut T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<*mut T, *mut T> {
-        access(Kind::Exchange);
-        Pointer::compare_exchange(&self.0, current, new, success, failure)
+impl Watcher for Stopper {
+    fn before(kind: Kind) {
+        access(kind);
     }
 }
 
