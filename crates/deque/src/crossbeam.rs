@@ -25,7 +25,7 @@
 //! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy: its owner has no fence, and a thief makes one
 //! process-wide barrier for all tasks that are there, and only if the owner does not answer it (where the system has no such
 //! barrier both sides have full fences). A FIFO worker is a [`Fifo`], an injector an
-//! [`Injector`](crate::Injector). What differs from the original: queues grow and do not shrink, and an injector
+//! [`Injector`](crate::Injector). What differs from the original: queues do not shrink below what tasks have needed at one time, and an injector
 //! keeps the memory of its blocks, and uses it again, until it is dropped.
 //!
 //! *Order.* Who pushes to an injector and then loads a flag (`SeqCst`), and who stores to the flag by a `SeqCst`

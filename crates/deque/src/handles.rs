@@ -76,7 +76,7 @@ macro_rules! owner {
                 Ok($owner { shared, not_sync: ::core::marker::PhantomData })
             }
 
-            /// Slots in the ring now. It doubles when it is full and never shrinks.
+            /// Slots in the ring now: see [`Fifo::capacity`](crate::Fifo::capacity).
             pub fn capacity(&self) -> usize {
                 self.buffer().capacity()
             }

@@ -43,19 +43,24 @@ impl<T, M: Memory, P: StoreLoad<M>> OwnerLine<T, M, P> {
         unsafe { self.buffer.get() }
     }
 
-    /// Adds a task.
+    /// Adds a task. `waiting` says how many there are that nobody has claimed.
     ///
     /// # Safety
     ///
     /// The caller has the owner's handle, and `rings` were made with this line's buffer.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, rings: &Rings<T, M>, task: T) -> Result<(), OutOfMemory<T>> {
+    pub(crate) unsafe fn push(
+        &self,
+        rings: &Rings<T, M>,
+        task: T,
+        waiting: impl FnOnce() -> usize,
+    ) -> Result<(), OutOfMemory<T>> {
         // Relaxed: only the owner stores it.
         let tail = self.tail.load(Ordering::Relaxed);
         // SAFETY: the caller has the owner's handle, and the reference does not leave this function.
         let buffer = unsafe { self.buffer() };
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(rings, tail)
+            && let Err(NoMemory) = buffer.reserve(rings, tail, waiting)
         {
             return Err(OutOfMemory(task));
         }

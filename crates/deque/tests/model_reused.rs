@@ -36,6 +36,26 @@ fn a_thief_and_the_owner_as_a_thief() {
     reused(1, 2);
 }
 
+/// The ring doubles while a thief is at a task, and the owner leaves the larger one again, in which the thief may be at its next.
+#[test]
+fn a_ring_that_shrinks() {
+    explore(|| {
+        let queue = ChaseLev::<u64, Full, Loom>::starting_at(Full, 2, 0).unwrap();
+        (0..2).for_each(|task| queue.push(task));
+        let thief = queue.thief();
+        let others = thread::spawn(move || [thief.steal().success(), thief.steal().success()]);
+        let mut taken = Vec::new();
+        for task in 2..6 {
+            taken.extend(queue.thief().steal().success());
+            queue.push(task);
+        }
+        taken.extend(others.join().unwrap().into_iter().flatten());
+        taken.extend(std::iter::from_fn(|| queue.pop()));
+        taken.sort_unstable();
+        assert_eq!(taken, (0..6).collect::<Vec<_>>());
+    });
+}
+
 #[test]
 fn two_thieves() {
     reused(2, 1);

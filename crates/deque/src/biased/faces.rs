@@ -30,7 +30,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let tail = self.shared.owner.tail.load(Ordering::Relaxed);
         let buffer = &self.private().buffer;
         // SAFETY: `tail` is the owner's, and `shared` keeps the rings.
-        match unsafe { buffer.write_all(&self.shared.thieves.rings, tail, count, tasks) } {
+        match unsafe {
+            buffer.write_all(&self.shared.thieves.rings, tail, count, tasks, || self.len())
+        } {
             Ok(tail) => self.publish(tail),
             Err(NoMemory) => crate::out_of_memory::<T>(),
         }

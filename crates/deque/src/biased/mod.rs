@@ -313,7 +313,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let tail = shared.owner.tail.load(Ordering::Relaxed);
         let buffer = &self.private().buffer;
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, tail)
+            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, tail, || self.len())
         {
             return Err(OutOfMemory(task));
         }
@@ -523,7 +523,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         self.len() == 0
     }
 
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    /// Slots in the ring now: see [`Fifo::capacity`](crate::Fifo::capacity).
     pub fn capacity(&self) -> usize {
         self.private().buffer.capacity()
     }

@@ -30,7 +30,7 @@ impl<T, M: Memory> Fifo<T, M> {
             self.finish_taken();
         }
         // SAFETY: the tail is the owner's, and `shared` keeps the rings.
-        match unsafe { buffer.write_all(&self.shared.rings, tail, count, tasks) } {
+        match unsafe { buffer.write_all(&self.shared.rings, tail, count, tasks, || self.len()) } {
             Ok(tail) => self.publish(tail),
             Err(NoMemory) => crate::out_of_memory::<T>(),
         }

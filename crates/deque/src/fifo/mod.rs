@@ -348,7 +348,7 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline(never)]
     fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
         self.finish_taken();
-        self.private().buffer.reserve(&self.shared.rings, tail)
+        self.private().buffer.reserve(&self.shared.rings, tail, || self.len())
     }
 
     /// Writes a task to `tail` and shows it to thieves.
@@ -370,7 +370,7 @@ impl<T, M: Memory> Fifo<T, M> {
         self.shared.owner.tail.store(tail, Ordering::Release);
     }
 
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    /// Slots in the ring now. It doubles when all are in use, and shrinks to what tasks have needed if a sleeping thief had kept some of these.
     pub fn capacity(&self) -> usize {
         self.private().buffer.capacity()
     }

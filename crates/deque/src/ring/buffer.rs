@@ -40,6 +40,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             limit: Private::new(start),
         };
         buffer.enter(ring);
+        buffer.raise_limit(start);
         buffer
     }
 
@@ -166,14 +167,33 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         word.set(word.get() | bit);
     }
 
-    /// Finds or makes a free slot for `tail`. Amortised constant; allocates if the ring is full.
+    /// Finds or makes a free slot for `tail`, which is the owner's tail and known to be at the limit. `waiting` says how many
+    /// tasks of the queue nobody has claimed. Amortised constant; allocates if the ring is full, or larger than is needed any more.
     #[cold]
     #[inline(never)]
-    pub(crate) fn reserve(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+    pub(crate) fn reserve(
+        &self,
+        rings: &Rings<T, M, S>,
+        tail: u64,
+        waiting: impl FnOnce() -> usize,
+    ) -> Result<(), NoMemory> {
+        debug_assert!(!self.has(tail), "a ring is left only at the limit");
         if !self.find(rings, tail) {
-            self.grow(rings, tail)?;
+            return self.grow(rings, tail, waiting());
+        }
+        let needed = self.needed();
+        let unfinished = tail.wrapping_sub(self.reclaimed.get()) as usize;
+        if self.capacity() > needed && unfinished <= needed - needed.div_ceil(4) {
+            // Without memory for a smaller ring the larger one does.
+            let _ = self.move_to(rings, tail, needed, needed);
         }
         Ok(())
+    }
+
+    /// The capacity that tasks have needed: see "Shrinking".
+    fn needed(&self) -> usize {
+        // SAFETY: the current ring lives as long as its `Rings`.
+        unsafe { &*self.ring.get() }.needed
     }
 
     /// Learns how far thieves have come, and says whether there is a free slot for `tail` in the ring as it is.
@@ -208,14 +228,25 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         }
         self.reclaimed.set(reclaimed);
         self.release_retired(reclaimed);
-        self.limit.set(reclaimed.wrapping_add(self.mask.get() + 1));
+        self.raise_limit(tail);
         self.has(tail)
+    }
+
+    /// To where the ring is free, but of a ring that is larger than needed no further than to where the owner is to look again.
+    fn raise_limit(&self, tail: u64) {
+        let soon = self.limit.get().wrapping_sub(tail).max(self.needed() as u64);
+        self.limit.set(tail.wrapping_add(soon.min(self.free_from(tail))));
+    }
+
+    /// How many slots from `tail` on are free in the ring as it is, all indices below `reclaimed` being finished.
+    fn free_from(&self, tail: u64) -> u64 {
+        self.reclaimed.get().wrapping_add(self.mask.get() + 1).wrapping_sub(tail)
     }
 
     /// How many slots from `tail` on are free in the ring as it is.
     pub(crate) fn free(&self, rings: &Rings<T, M, S>, tail: u64) -> usize {
         self.find(rings, tail);
-        self.limit.get().wrapping_sub(tail) as usize
+        self.free_from(tail) as usize
     }
 
     /// How many indices have been finished by one mark, if `index` was the first of them; else 0.
@@ -270,19 +301,31 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         }
     }
 
-    fn grow(&self, rings: &Rings<T, M, S>, tail: u64) -> Result<(), NoMemory> {
+    /// Leaves the ring, which is full, for one twice as large.
+    fn grow(&self, rings: &Rings<T, M, S>, tail: u64, waiting: usize) -> Result<(), NoMemory> {
+        let doubled = doubled(self.capacity()).ok_or(NoMemory)?;
+        let needed = if 2 * waiting > self.capacity() { doubled } else { self.needed() };
+        self.move_to(rings, tail, doubled, needed)
+    }
+
+    /// Leaves the ring for another, which has room for all that is not finished. `tail` is at the limit.
+    fn move_to(
+        &self,
+        rings: &Rings<T, M, S>,
+        tail: u64,
+        capacity: usize,
+        needed: usize,
+    ) -> Result<(), NoMemory> {
         let old_ring = self.ring.get();
         // SAFETY: the current ring lives as long as the queue.
         let old = unsafe { &*old_ring };
-        let capacity = old.heads.len();
-        let doubled = doubled(capacity).ok_or(NoMemory)?;
-        let new_ring = Ring::<T, M, S>::allocate(doubled, self.reclaimed.get())?;
+        let first = self.reclaimed.get();
+        let new_ring = Ring::<T, M, S>::allocate(capacity, first, needed)?;
         // SAFETY: just allocated, and not yet known to anyone.
         let new = unsafe { &*new_ring };
-        let first = tail.wrapping_sub(capacity as u64);
-        for step in 0..capacity as u64 {
+        for step in 0..tail.wrapping_sub(first) {
             let index = first.wrapping_add(step);
-            // SAFETY: a task was written for each index of a full ring, and thieves at most read it.
+            // SAFETY: a task was written for each index between `reclaimed` and the tail, and thieves at most read it.
             unsafe { new.copy(index, old) };
             let (word, bit) = old.mine(index);
             if word.get() & bit != 0 {
@@ -296,6 +339,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         // Release: pairs with the acquire in `Rings::take`, which sees the copies.
         rings.current.store(new_ring, Ordering::Release);
         self.enter(new_ring);
+        self.raise_limit(tail);
         Ok(())
     }
 
@@ -307,7 +351,6 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.heads.set(ring.heads.as_ptr());
         self.rests.set(NonNull::from(&*ring.rests).cast());
         self.mask.set(ring.heads.len() as u64 - 1);
-        self.limit.set(self.reclaimed.get().wrapping_add(ring.heads.len() as u64));
     }
 
     /// Slots in the ring now.
@@ -317,7 +360,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
 }
 
 impl<T, M: Memory> Buffer<T, M> {
-    /// Writes the next `count` of `tasks`, or as many as there are, from index `tail` on: the index after the last.
+    /// Writes the next `count` of `tasks`, or as many as there are, from index `tail` on: the index after the last. `waiting` says how
+    /// many tasks of the queue nobody has claimed.
     ///
     /// # Safety
     ///
@@ -329,11 +373,13 @@ impl<T, M: Memory> Buffer<T, M> {
         mut tail: u64,
         count: usize,
         tasks: &mut impl Claim<Item = T>,
+        waiting: impl Fn() -> usize,
     ) -> Result<u64, NoMemory> {
-        let end = tail.wrapping_add(count as u64);
+        let (start, end) = (tail, tail.wrapping_add(count as u64));
         while tail != end {
             if !self.has(tail) {
-                self.reserve(rings, tail)?;
+                let written = tail.wrapping_sub(start) as usize;
+                self.reserve(rings, tail, || waiting() + written)?;
             }
             let free = self.limit.get().wrapping_sub(tail).min(end.wrapping_sub(tail));
             // No other code runs meanwhile: these stay as they are.

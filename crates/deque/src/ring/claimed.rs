@@ -248,10 +248,10 @@ mod tests {
         let mut claimed = unsafe { source.claimed(from, count) };
         let end = if reversed {
             // SAFETY: the tail of a new ring, whose `rings` live.
-            unsafe { buffer.write_all(&rings, to, moved as usize, &mut (&mut claimed).rev()) }
+            unsafe { buffer.write_all(&rings, to, moved as usize, &mut (&mut claimed).rev(), || 0) }
         } else {
             // SAFETY: as above, the tail of a new ring.
-            unsafe { buffer.write_all(&rings, to, moved as usize, &mut claimed) }
+            unsafe { buffer.write_all(&rings, to, moved as usize, &mut claimed, || 0) }
         };
         assert_eq!(end, Ok(to + u64::from(moved)), "{what}");
         for offset in 0..u64::from(moved) {

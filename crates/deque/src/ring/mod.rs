@@ -66,7 +66,19 @@
 //! ring is gone after at most one lap.
 //!
 //! The owner never waits for a thief that was descheduled between its claim and its end: a lap later
-//! it moves to a ring twice as large, so all rings kept are together smaller than two of the last.
+//! it moves to a ring twice as large.
+//!
+//! *Shrinking.* In a time slice of such a thief, milliseconds, the owner of a queue that never had a thousand tasks at once may push half a million,
+//! and its ring has as many slots then. Whoever uses it from there on takes each task from memory that no cache has. So a ring knows
+//! which capacity tasks have *needed*: one that was full and more than half of it tasks that nobody had claimed needed twice as much. The owner of a larger ring
+//! looks each `needed` pushes whether what is not finished has room in a ring of that capacity, with a quarter to spare, and if so
+//! moves there. That is the same move: the limit only rises, so the ring is again left at a tail above which none has been stored, and
+//! the copies are of the indices from `reclaimed` to the tail. All that a thief has claimed and not finished is among these, so a claim still has room in
+//! any ring that its thief may have loaded, and a mark in that ring is found as long as it is looked for.
+//!
+//! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next. A ring is left for a smaller one only
+//! where all are finished but fewer indices than that has slots. So the larger ones are freed within the next lap, or are kept by thieves
+//! that sleep at an index of that one lap: before the owner can leave a second large ring all below are finished, and the first is freed.
 
 mod buffer;
 mod capacity;
@@ -103,6 +115,8 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     older: M::Pointer<Ring<T, M, S>>,
     /// The tail at which this ring was retired. Only the owner looks.
     end: M::Word,
+    /// The capacity that tasks have needed: see "Shrinking".
+    needed: usize,
 }
 
 /// `length` new ones, if there is memory for them.
@@ -115,7 +129,7 @@ pub(crate) fn array<A>(length: usize, new: impl Fn() -> A) -> Result<Box<[A]>, N
 
 impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     /// A ring in which no index from `reclaimed` on is marked.
-    fn allocate(capacity: usize, reclaimed: u64) -> Result<*mut Self, NoMemory> {
+    fn allocate(capacity: usize, reclaimed: u64, needed: usize) -> Result<*mut Self, NoMemory> {
         let rests = if size_of::<S::Rest>() == 0 { 0 } else { capacity };
         let mut ring: Vec<Self> = Vec::new();
         ring.try_reserve_exact(1).map_err(|_| NoMemory)?;
@@ -127,6 +141,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
             mine: array(capacity.div_ceil(64), || Private::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
+            needed,
         });
         Ok(Box::into_raw(ring.into_boxed_slice()).cast())
     }
@@ -239,7 +254,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         start: u64,
     ) -> Result<(Self, Buffer<T, M, S>), CapacityError> {
         check_capacity(capacity)?;
-        let ring = Ring::<T, M, S>::allocate(capacity, start)
+        let ring = Ring::<T, M, S>::allocate(capacity, start, capacity)
             .map_err(|NoMemory| CapacityError::OutOfMemory(capacity))?;
         // SAFETY: just allocated, and the caller keeps both together.
         let buffer = unsafe { Buffer::new(ring, start) };
@@ -407,6 +422,18 @@ mod tests {
         (rings, buffer)
     }
 
+    /// A free slot at `tail`, where nobody has claimed `waiting` tasks.
+    fn free_slot<T>(
+        rings: &Rings<T, Machine>,
+        buffer: &Buffer<T, Machine>,
+        tail: u64,
+        waiting: usize,
+    ) {
+        if !buffer.has(tail) {
+            buffer.reserve(rings, tail, || waiting).unwrap();
+        }
+    }
+
     #[test]
     fn what_thieves_finish_in_order_is_free() {
         let (rings, buffer) = filled(0);
@@ -414,7 +441,7 @@ mod tests {
             // SAFETY: claimed once, and written.
             assert_eq!(unsafe { rings.take(index) }, index);
         }
-        buffer.reserve(&rings, 2).unwrap();
+        free_slot(&rings, &buffer, 2, 0);
         assert!(buffer.has(2) && buffer.has(3) && !buffer.has(4));
         assert_eq!(buffer.capacity(), 2);
     }
@@ -429,7 +456,7 @@ mod tests {
             let mut slow = unsafe { rings.claimed(u64::from(start as u32), 1) };
             // SAFETY: claimed once, and written.
             assert_eq!(unsafe { rings.take(u64::from(at(1) as u32)) }, at(1));
-            buffer.reserve(&rings, at(2)).unwrap();
+            free_slot(&rings, &buffer, at(2), 0);
             assert_eq!(buffer.capacity(), 4, "the slot of a claimed task was taken for free");
             for index in [at(2), at(3)] {
                 assert!(buffer.has(index));
@@ -439,7 +466,7 @@ mod tests {
             // The slow thief has the old ring, in which the other has left its mark.
             assert_eq!(slow.next(), Some(start));
             drop(slow);
-            buffer.reserve(&rings, at(4)).unwrap();
+            free_slot(&rings, &buffer, at(4), 0);
             assert_eq!(buffer.capacity(), 4);
             assert!(buffer.has(at(4)) && buffer.has(at(5)) && !buffer.has(at(6)));
         }
@@ -453,7 +480,7 @@ mod tests {
             let at = |step: u64| start.wrapping_add(step);
             for lap in [0, 8, 16] {
                 for step in lap..lap + 8 {
-                    buffer.reserve(&rings, at(step)).unwrap();
+                    free_slot(&rings, &buffer, at(step), 0);
                     // SAFETY: the slot is free, and `rings` lives.
                     unsafe { buffer.write(at(step), at(step)) };
                 }
@@ -480,7 +507,7 @@ mod tests {
         let (rings, buffer) = Rings::<u64, Machine>::new(4, 0).unwrap();
         let push = |range: core::ops::Range<u64>| {
             for index in range {
-                buffer.reserve(&rings, index).unwrap();
+                free_slot(&rings, &buffer, index, 0);
                 // SAFETY: the slot is free, and `rings` lives.
                 unsafe { buffer.write(index, index) };
             }
@@ -526,7 +553,7 @@ mod tests {
         drop((claimed.next(), claimed.next_back()));
         drop(claimed);
         assert_eq!(std::rc::Rc::strong_count(&task), 1);
-        buffer.reserve(&rings, 11).unwrap();
+        free_slot(&rings, &buffer, 11, 0);
         assert!(buffer.has(14) && !buffer.has(15));
         assert_eq!(buffer.capacity(), 4);
     }

@@ -274,7 +274,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         unsafe { self.shared.owner.split.get() }
     }
 
-    /// Slots in the ring now. It doubles when it is full and never shrinks.
+    /// Slots in the ring now: see [`Fifo::capacity`](crate::Fifo::capacity).
     pub fn capacity(&self) -> usize {
         self.owned().1.capacity()
     }
@@ -410,7 +410,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         let (shared, buffer) = self.owned();
         let index = shared.head();
         if !buffer.has(index)
-            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, index)
+            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, index, || self.len())
         {
             return Err(OutOfMemory(task));
         }

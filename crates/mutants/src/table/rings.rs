@@ -18,9 +18,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-shows-before-copy",
         why: "two steps swapped: a ring that has grown is shown before the tasks are copied into it",
-        was: "let first = tail.wrapping_sub(capacity as u64);",
+        was: "for step in 0..tail.wrapping_sub(first) {",
         is: "rings.current.store(new_ring, Ordering::Release);
-        let first = tail.wrapping_sub(capacity as u64);",
+        for step in 0..tail.wrapping_sub(first) {",
         ..RING
     },
     Mutant {
@@ -52,9 +52,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-one-too-many",
         why: "off by one: the ring has room for one task more than it has slots",
-        was: "self.limit.set(reclaimed.wrapping_add(self.mask.get() + 1));",
-        is: "self.limit.set(reclaimed.wrapping_add(self.mask.get() + 2));",
+        was: "self.reclaimed.get().wrapping_add(self.mask.get() + 1).wrapping_sub(tail)",
+        is: "self.reclaimed.get().wrapping_add(self.mask.get() + 2).wrapping_sub(tail)",
         caught: Caught::Twice,
+        ..RING
+    },
+    Mutant {
+        name: "ring-shrinks-at-once",
+        why: "the owner leaves a larger ring while more is unfinished than the smaller one has slots",
+        was: "unfinished <= needed - needed.div_ceil(4)",
+        is: "unfinished > 0",
         ..RING
     },
     Mutant {
