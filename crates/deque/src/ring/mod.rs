@@ -501,6 +501,48 @@ mod tests {
         }
     }
 
+    /// A ring of eight is full, of so many tasks that nobody has claimed; the larger one is at its limit when thieves have taken so many: its
+    /// capacity then.
+    fn capacity_after(start: u64, waiting: usize, taken: u64) -> usize {
+        let (rings, buffer) = Rings::<u64, Machine>::new(8, start).unwrap();
+        let at = |step: u64| start.wrapping_add(step);
+        let push = |step: u64| {
+            free_slot(&rings, &buffer, at(step), waiting);
+            // SAFETY: the slot is free, and `rings` lives.
+            unsafe { buffer.write(at(step), at(step)) };
+        };
+        (0..9).for_each(push);
+        assert_eq!((buffer.capacity(), buffer.free(&rings, at(9))), (16, 7));
+        (9..16).for_each(push);
+        for step in 0..taken {
+            // SAFETY: claimed once, and written.
+            assert_eq!(unsafe { rings.take(at(step)) }, at(step));
+        }
+        push(16);
+        let capacity = buffer.capacity();
+        for step in taken..17 {
+            // SAFETY: claimed once, and written.
+            assert_eq!(unsafe { rings.take(at(step)) }, at(step), "it did not come along");
+        }
+        (17..50).for_each(|step| {
+            push(step);
+            // SAFETY: claimed once, and written.
+            assert_eq!(unsafe { rings.take(at(step)) }, at(step));
+        });
+        capacity
+    }
+
+    #[test]
+    fn a_ring_goes_back_to_what_tasks_have_needed() {
+        for start in [0, u64::from(u32::MAX) - 7, u64::MAX - 12] {
+            // With a quarter to spare,
+            assert_eq!(capacity_after(start, 4, 10), 8);
+            assert_eq!(capacity_after(start, 4, 9), 16);
+            // and if more than half of the smaller ring was not tasks.
+            assert_eq!(capacity_after(start, 5, 10), 16);
+        }
+    }
+
     /// The owner finishes some indices by itself, a thief has the others, before and after the ring grows.
     #[test]
     fn what_the_owner_finishes_by_itself_counts_once_and_what_thieves_have_does_not() {
