@@ -49,3 +49,50 @@ fn lifo() {
 fn fifo() {
     no_task_is_lost(IdempotentFifo::<u64, Interrupted>::default());
 }
+
+/// Pushes of one run leave the thieves' word alone.
+#[test]
+fn a_thief_is_not_disturbed_by_pushes_alone() {
+    let owner = Rc::new(IdempotentDeque::<u64, Interrupted>::default());
+    let thief = owner.thief();
+    owner.push(0);
+    let pushes = Rc::clone(&owner);
+    before(Kind::Exchange, 0, move || (1..4).for_each(|task| pushes.push(task)));
+    assert_eq!(thief.steal(), Steal::Success(0));
+    assert_eq!(std::iter::from_fn(|| owner.pop()).collect::<Vec<_>>(), [3, 2, 1]);
+}
+
+/// The heads of one run are few enough that none comes again: the one that a thief has seen is there once more after 2^23 tasks.
+#[test]
+fn a_head_that_comes_again_has_another_tag() {
+    const HEADS: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 23 };
+    let owner = Rc::new(IdempotentDeque::<u64, Interrupted>::default());
+    let thief = owner.thief();
+    owner.push(0);
+    let (pushes, other) = (Rc::clone(&owner), owner.thief());
+    before(Kind::Exchange, 0, move || {
+        for task in 1..=HEADS {
+            pushes.push(task);
+            assert_eq!(other.steal(), Steal::Success(task - 1));
+        }
+    });
+    assert_eq!(thief.steal(), Steal::Retry);
+    assert_eq!(owner.pop(), Some(HEADS));
+}
+
+/// A run is as long as there is room for at its first push, wherever the oldest task stands by then.
+#[test]
+fn a_run_that_fills_the_queue_is_followed_by_another() {
+    let owner = IdempotentDeque::<u64>::with_capacity(4).unwrap();
+    let thief = owner.thief();
+    let mut out = Vec::new();
+    for task in 0..32 {
+        owner.push(task);
+        if task % 3 == 0 {
+            out.extend(thief.steal().success());
+        }
+    }
+    assert_eq!(out, (0..11).collect::<Vec<_>>());
+    out.extend(std::iter::from_fn(|| owner.pop()));
+    assert_eq!(out[11..], (11..32).rev().collect::<Vec<_>>());
+}

@@ -112,7 +112,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "ideque-no-tag",
-        why: "a push does not step up the tag: a thief that has slept over a pop and a push takes away \
+        why: "a run of pushes does not step up the tag: a thief that has slept over a pop and a push takes away \
               the new task and returns the old",
         was: "Front { tag: front.tag + 1, ..front }",
         is: "front",
@@ -129,8 +129,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ideque-pop-too-high",
         why: "off by one: a pop reads the slot above its task",
-        was: "let word = shared.slots.read(tail);",
-        is: "let word = shared.slots.read(tail + 1);",
+        was: "let word = slots.read(tail);",
+        is: "let word = slots.read(tail + 1);",
         scene: Scene::Drain,
         caught: Caught::Invented,
         ..DEQUE
@@ -138,9 +138,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ideque-push-shows-first",
         why: "two stores swapped: a push counts its task before it has written it",
-        was: "shared.slots.write(tail, word);",
-        is: "shared.tail.store(tail.wrapping_add(1), Ordering::Release);
-        shared.slots.write(tail, word);",
+        was: "slots.write(tail, word);",
+        is: "ends.tail.store(tail.wrapping_add(1), Ordering::Release);
+        slots.write(tail, word);",
         caught: Caught::Invented,
         ..DEQUE
     },
@@ -150,6 +150,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
               below",
         was: "            front.head = tail;",
         is: "",
+        ..DEQUE
+    },
+    Mutant {
+        name: "ideque-pop-ends-no-run",
+        why: "a missing store: a push after a pop reuses an index with the tag as it was",
+        was: "self.run_end().set(tail);",
+        is: "",
+        ..DEQUE
+    },
+    Mutant {
+        name: "ideque-run-too-long",
+        why: "off by one: a run makes one push more than there is room for, and overwrites the oldest task",
+        was: "let mut room = capacity - tasks;",
+        is: "let mut room = capacity - tasks + 1;",
+        scene: Scene::Brief,
         ..DEQUE
     },
     Mutant {

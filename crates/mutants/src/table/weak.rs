@@ -133,8 +133,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "weak-idempotent-deque-push",
         why: "a push shows `tail` without a release",
         file: "deque/src/idempotent/deque.rs",
-        was: "shared.tail.store(tail.wrapping_add(1), Ordering::Release);",
-        is: "shared.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
+        was: "ends.tail.store(tail.wrapping_add(1), Ordering::Release);",
+        is: "ends.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         queue: Queue::IdempotentDeque,
         caught: Caught::Invented,
         ..HERE
@@ -143,8 +143,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "weak-idempotent-deque-steal",
         why: "a thief reads `tail` without an acquire",
         file: "deque/src/idempotent/deque.rs",
-        was: "if front.tasks(shared.tail.load(Ordering::Acquire)) <= 0 {",
-        is: "if front.tasks(shared.tail.load(Ordering::Relaxed)) <= 0 {",
+        was: "if front.tasks(ends.tail.load(Ordering::Acquire)) <= 0 {",
+        is: "if front.tasks(ends.tail.load(Ordering::Relaxed)) <= 0 {",
         queue: Queue::IdempotentDeque,
         caught: Caught::Invented,
         ..HERE
