@@ -197,6 +197,33 @@ fn who_takes_a_task_has_seen_what_came_before_the_theft_that_its_owner_met() {
     });
 }
 
+/// The task that a thief knows of by the tail that another tells, before that one has moved `head`.
+#[test]
+fn who_takes_a_task_by_a_tail_that_another_thief_tells_has_seen_its_push() {
+    let takes: [fn(&Thief<u64, Simulated>); 2] = [
+        |thief| {
+            let _ = thief.claim_for(1, |all| all, |_| (), |tasks| tasks.for_each(drop));
+        },
+        |thief| {
+            let _ = (thief.steal(), thief.steal());
+        },
+    ];
+    for take in takes {
+        c11::clean_all(1, move |threads| {
+            let (owner, thief) = open(1);
+            let pushes = Rc::clone(&owner);
+            threads.spawn("owner", move || pushes.push(1));
+            let tells = Rc::clone(&thief);
+            threads.spawn("tells", move || {
+                let _ = tells.steal();
+            });
+            let own = Rc::clone(&thief);
+            threads.spawn("takes", move || take(&own));
+            threads.finally(move || drop((owner, thief)));
+        });
+    }
+}
+
 /// There is always a task: the owner pushes before it takes one, with a thief that opens the queue meanwhile or without.
 fn never_empty(looks: &[Look], preemptions: u32, patience: u32, requested: bool, opens: bool) {
     for &look in looks {

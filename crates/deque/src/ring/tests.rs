@@ -169,6 +169,22 @@ fn what_the_owner_finishes_by_itself_counts_once_and_what_thieves_have_does_not(
 }
 
 #[test]
+fn a_ring_that_grows_after_several_laps_has_a_lap_more_of_free_slots() {
+    let (rings, buffer) = filled(0);
+    for index in 0..6 {
+        // SAFETY: claimed once, and written.
+        assert_eq!(unsafe { rings.take(index) }, index);
+        free_slot(&rings, &buffer, index + 2, 1);
+        // SAFETY: the slot is free, and `rings` lives.
+        unsafe { buffer.write(index + 2, index + 2) };
+    }
+    assert_eq!(buffer.capacity(), 2);
+    free_slot(&rings, &buffer, 8, 2);
+    assert_eq!(buffer.capacity(), 4);
+    assert!(buffer.has(8) && buffer.has(9) && !buffer.has(10), "6 and 7 are not taken yet");
+}
+
+#[test]
 fn several_are_finished_at_once_and_dropped_if_nobody_took_them() {
     let (rings, buffer) = Rings::<std::rc::Rc<()>, Machine>::new(4, 7).unwrap();
     let task = std::rc::Rc::new(());
