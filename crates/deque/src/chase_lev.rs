@@ -151,7 +151,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let shared = &*self.shared;
         // SAFETY: this is the owner's handle, and both lines were made together.
-        unsafe { shared.owner.push(&shared.thieves.rings, task, || shared.len()) }
+        unsafe { shared.owner.push(task, |tail| self.reserve(tail)) }
     }
 
     #[inline(always)]

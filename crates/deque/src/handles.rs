@@ -91,6 +91,13 @@ macro_rules! owner {
                 // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
                 unsafe { self.shared.owner.buffer() }
             }
+
+            #[cold]
+            #[inline(never)]
+            fn reserve(&self, tail: u64) -> Result<(), $crate::ring::NoMemory> {
+                let shared = &*self.shared;
+                self.buffer().reserve(&shared.thieves.rings, tail, || shared.len())
+            }
         }
 
         impl<T: Send, P: StoreLoad<Machine> + Default> Default for $owner<T, P> {

@@ -12,7 +12,7 @@ use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
 use crate::OutOfMemory;
 use crate::owned::Owned;
-use crate::ring::{Buffer, NoMemory, Rings};
+use crate::ring::{Buffer, NoMemory};
 
 /// What the owner writes. The policy stands here since only who reads `tail` consults it.
 pub(crate) struct OwnerLine<T, M: Memory, P> {
@@ -43,28 +43,27 @@ impl<T, M: Memory, P: StoreLoad<M>> OwnerLine<T, M, P> {
         unsafe { self.buffer.get() }
     }
 
-    /// Adds a task. `waiting` says how many there are that nobody has claimed.
+    /// Adds a task. `reserve` finds or makes a free slot for the tail: a function that is not inlined, with as few arguments as can be.
     ///
     /// # Safety
     ///
-    /// The caller has the owner's handle, and `rings` were made with this line's buffer.
+    /// The caller has the owner's handle, and the rings that were made with this line's buffer live.
     #[inline(always)]
     pub(crate) unsafe fn push(
         &self,
-        rings: &Rings<T, M>,
         task: T,
-        waiting: impl FnOnce() -> usize,
+        reserve: impl FnOnce(u64) -> Result<(), NoMemory>,
     ) -> Result<(), OutOfMemory<T>> {
         // Relaxed: only the owner stores it.
         let tail = self.tail.load(Ordering::Relaxed);
         // SAFETY: the caller has the owner's handle, and the reference does not leave this function.
         let buffer = unsafe { self.buffer() };
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(rings, tail, waiting)
+            && let Err(NoMemory) = reserve(tail)
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: there is a free slot at `tail`, which is the owner's, and the caller's `rings` keep the memory.
+        // SAFETY: there is a free slot at `tail`, which is the owner's, and the rings live.
         unsafe { buffer.write(tail, task) };
         // Release: pairs with a thief's acquire of `tail`, which then sees the task.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
