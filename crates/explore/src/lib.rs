@@ -239,7 +239,7 @@ impl Config {
 pub struct Threads {
     jobs: Vec<(&'static str, engine::Job)>,
     after: Option<Box<dyn FnOnce()>>,
-    words: Vec<Naming>,
+    words: Arc<[Naming]>,
 }
 
 impl Threads {
@@ -264,9 +264,10 @@ impl Threads {
         self.after = Some(Box::new(check));
     }
 
-    /// Names the words that the set-up made, in the order in which it made them.
-    pub fn name_words(&mut self, names: Vec<Naming>) {
-        self.words = names;
+    /// Names the words that the set-up made, in the order in which it made them. A model is set up for each execution: names that are an
+    /// `Arc` already are not copied.
+    pub fn name_words(&mut self, names: impl Into<Arc<[Naming]>>) {
+        self.words = names.into();
     }
 }
 

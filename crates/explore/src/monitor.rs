@@ -60,7 +60,8 @@ pub(crate) struct Monitor {
     spec: Spec,
     states: Vec<State>,
     numbers: HashMap<State, u32>,
-    steps: HashMap<(u32, Event), u32>,
+    /// Of each state, what follows each event that was seen there: a few, so that a search from the first on is shorter than a hash.
+    steps: Vec<Vec<(Event, u32)>>,
     now: u32,
 }
 
@@ -74,7 +75,7 @@ impl Monitor {
             twice: false,
         };
         let numbers = HashMap::from([(start.clone(), 0)]);
-        Monitor { spec, states: vec![start], numbers, steps: HashMap::new(), now: 0 }
+        Monitor { spec, states: vec![start], numbers, steps: vec![Vec::new()], now: 0 }
     }
 
     /// Before an execution.
@@ -104,18 +105,20 @@ impl Monitor {
     }
 
     fn happens(&mut self, event: Event) {
-        if let Some(&known) = self.steps.get(&(self.now, event)) {
-            self.now = known;
+        let known = &self.steps[self.now as usize];
+        if let Some(&(_, next)) = known.iter().find(|(seen, _)| *seen == event) {
+            self.now = next;
             return;
         }
         let next = self.states[self.now as usize].after(self.spec, event);
         let number = self.numbers.get(&next).copied().unwrap_or_else(|| {
             let number = u32::try_from(self.states.len()).expect("there are few sets");
             self.states.push(next.clone());
+            self.steps.push(Vec::new());
             self.numbers.insert(next, number);
             number
         });
-        self.steps.insert((self.now, event), number);
+        self.steps[self.now as usize].push((event, number));
         self.now = number;
     }
 }

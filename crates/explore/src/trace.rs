@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::panic::Location;
+use std::sync::Arc;
 
 use crate::Violation;
 use crate::counterexample::{Column, Counterexample, Row};
@@ -47,13 +48,13 @@ pub(crate) fn place(site: &Location<'_>) -> String {
 /// Records one execution.
 #[derive(Default)]
 pub(crate) struct Recording {
-    names: Vec<Naming>,
+    names: Arc<[Naming]>,
     rows: Vec<Row>,
     opened: [Option<String>; MAX_THREADS],
 }
 
 impl Recording {
-    pub(crate) fn begin(&mut self, machine: &Machine, names: Vec<Naming>) {
+    pub(crate) fn begin(&mut self, machine: &Machine, names: Arc<[Naming]>) {
         self.names = names;
         self.row(machine, Column::Start, "start".to_owned());
     }

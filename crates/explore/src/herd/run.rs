@@ -6,7 +6,7 @@ use super::program::{Address, Alu, Instruction, Line, Operand, Place, Program, W
 use super::{Quantifier, Test};
 use crate::machine::{Change, Function};
 use crate::raw::{Raw, full_fence};
-use crate::{Config, Report, Threads, Verdict, explore, observe};
+use crate::{Config, Naming, Report, Threads, Verdict, explore, observe};
 
 const NAMES: [&str; crate::MAX_THREADS] = ["P0", "P1", "P2", "P3", "P4", "P5", "P6", "P7"];
 
@@ -86,10 +86,10 @@ impl Test {
     pub fn run(&self, config: &Config) -> Answer {
         let program = Arc::new(self.program.clone());
         let shown: Arc<[Place]> = self.shown.as_slice().into();
+        let names: Arc<[Naming]> = program.locations.iter().map(Naming::new).collect();
         let report = explore(config, &move |threads: &mut Threads| {
             let words: Arc<[Raw]> = program.initial.iter().map(|value| Raw::new(*value)).collect();
-            let names = program.locations.iter().map(crate::Naming::new).collect();
-            threads.name_words(names);
+            threads.name_words(Arc::clone(&names));
             for (thread, name) in NAMES.iter().enumerate().take(program.threads.len()) {
                 let (program, words, shown) =
                     (Arc::clone(&program), Arc::clone(&words), Arc::clone(&shown));

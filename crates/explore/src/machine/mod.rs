@@ -82,7 +82,7 @@ pub(crate) struct Machine {
     /// Bumped by every write to memory.
     pub(crate) writes: u64,
     /// What is known of waiting threads, by their fingerprints.
-    patiences: HashMap<u64, Patience>,
+    patiences: HashMap<u64, Patience, ByFingerprint>,
     /// The words and cells that there are, and who has used them.
     pub(crate) register: Register,
     /// Messages and views, in place of buffers, where the memory is not TSO.
@@ -107,7 +107,7 @@ impl Machine {
             versions: Vec::new(),
             marks: 0,
             writes: 0,
-            patiences: HashMap::new(),
+            patiences: HashMap::default(),
             register: Register::default(),
             weak: None,
         }

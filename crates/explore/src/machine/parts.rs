@@ -1,5 +1,6 @@
 //! What the machine is made of, and the names of what can happen in it.
 
+use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
@@ -34,6 +35,28 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
         .wrapping_mul(u128::from(value ^ 0xd6e8_feb8_6659_fd93) | 1 << 64);
     (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
 }
+
+/// A hasher for keys that are fingerprints already.
+#[derive(Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0, u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+pub(crate) type ByFingerprint = BuildHasherDefault<Identity>;
 
 /// A function of a word's old value and an operand.
 #[derive(Clone, Copy, Debug)]

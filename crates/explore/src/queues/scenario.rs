@@ -189,7 +189,7 @@ pub fn model<S: Subject>(
     // A word that nobody reads would be one more store in a buffer: it is there for who waits for it.
     let waits = scenario.script.iter().any(|step| matches!(step, Step::Watch | Step::Stay));
     names.extend(waits.then(|| Naming::hidden("ended")));
-    let scenario = Arc::new(scenario.clone());
+    let (scenario, names) = (Arc::new(scenario.clone()), Arc::from(names));
     move |threads| set_up(threads, Box::new(make(scenario.capacity)), &scenario, &names, waits)
 }
 
@@ -197,13 +197,13 @@ fn set_up(
     threads: &mut Threads,
     queue: Box<dyn AnySubject>,
     scenario: &Arc<Scenario>,
-    names: &[Naming],
+    names: &Arc<[Naming]>,
     waits: bool,
 ) {
     let words = if scenario.one_line { scenario.stores.min(1) } else { scenario.stores };
     let client = (0..words).map(|_| <Simulated as Memory>::Word::new(0)).collect();
     let ended = waits.then(|| Arc::new(<Simulated as Memory>::Word::new(0)));
-    threads.name_words(names.to_vec());
+    threads.name_words(Arc::clone(names));
     for task in 1..=u64::from(scenario.tasks) {
         operation(Call::Push(task), || {
             queue.push(task);

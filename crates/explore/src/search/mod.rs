@@ -49,14 +49,13 @@
 //! d - 1 random steps the one that moves falls to the bottom.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::machine::{
-    Event, Events, Footprint, KINDS, Kind, MAX_THREADS, Machine, Op, RETURNED, bit, decode, drain,
-    give_up, mix, shift, step,
+    ByFingerprint, Event, Events, Footprint, KINDS, Kind, MAX_THREADS, Machine, Op, RETURNED, bit,
+    decode, drain, give_up, mix, shift, step,
 };
 use crate::monitor::Monitor;
 use crate::spec::Spec;
@@ -68,7 +67,7 @@ mod node;
 mod order;
 
 pub(crate) use node::End;
-use node::{ByFingerprint, Node, Shortest, enabled, possible, unnoticed};
+use node::{Node, Shortest, enabled, possible, unnoticed};
 
 /// Marks an event of a trace that was no choice.
 pub(crate) const EAGER: u8 = 0x80;

@@ -1,32 +1,9 @@
 //! What the search keeps of a state at which there was a choice, and what can come next in one.
 
 use super::{
-    BuildHasherDefault, EAGER, Event, Events, Hasher, Kind, Machine, Violation, bit, decode, drain,
-    give_up, mix, shift, step,
+    EAGER, Event, Events, Kind, Machine, Violation, bit, decode, drain, give_up, shift, step,
 };
 use crate::machine::{barrier, coalesce};
-
-/// A hasher for keys that are fingerprints already.
-#[derive(Default)]
-pub(crate) struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = mix(self.0, u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
-pub(super) type ByFingerprint = BuildHasherDefault<Identity>;
 
 /// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
