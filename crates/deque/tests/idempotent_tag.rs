@@ -96,3 +96,19 @@ fn a_run_that_fills_the_queue_is_followed_by_another() {
     out.extend(std::iter::from_fn(|| owner.pop()));
     assert_eq!(out[11..], (11..32).rev().collect::<Vec<_>>());
 }
+
+/// A thief takes the task that the owner pops: the head is above the tail then. The next run has room for as many tasks as there are slots, and for no
+/// more.
+#[test]
+fn a_run_that_begins_below_the_head_is_no_longer_than_the_queue() {
+    let owner = Rc::new(IdempotentDeque::<u64, Interrupted>::with_capacity(4).unwrap());
+    let thief = owner.thief();
+    owner.push(0);
+    let pops = Rc::clone(&owner);
+    before(Kind::Exchange, 0, move || assert_eq!(pops.pop(), Some(0)));
+    // It comes out twice.
+    assert_eq!(thief.steal(), Steal::Success(0));
+    (1..9).for_each(|task| owner.push(task));
+    let out: Vec<_> = std::iter::from_fn(|| owner.pop()).collect();
+    assert_eq!(out, (1..9).rev().collect::<Vec<_>>());
+}
