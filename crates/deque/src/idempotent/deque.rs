@@ -5,7 +5,7 @@
 //! # How it works
 //!
 //! One word, the anchor, holds the place of the oldest task (`head`) and a tag; another, `tail`, the place above the
-//! youngest, which only the owner writes. A *run* is pushes that no pop of a task comes between: at most as many as there was room for
+//! youngest, which only the owner writes. A *run* is pushes that no pop of a task comes between: at most as many as there were free slots
 //! at its first.
 //!
 //! | | push | pop | thief |
@@ -167,16 +167,16 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
         let mut front = Front::unpack(ends.anchor.load(Ordering::Relaxed));
         let tasks = front.tasks(tail);
         let capacity = slots.capacity() as i64;
-        let mut room = capacity - tasks;
+        let mut free = capacity - tasks;
         if tasks < 0 {
             front.head = tail;
-            room = capacity;
-        } else if room == 0 {
+            free = capacity;
+        } else if free == 0 {
             slots.grow(tail.wrapping_sub(tasks as u64), tail, MOST)?;
             // It has doubled.
-            room = capacity;
+            free = capacity;
         }
-        self.run_end().set(tail.wrapping_add(room as u64));
+        self.run_end().set(tail.wrapping_add(free as u64));
         // Release: the slots of the runs before are seen by who acquires it. And the stores of the run release, so that whoever
         // sees one of them sees this.
         ends.anchor.store(Front { tag: front.tag + 1, ..front }.pack(), Ordering::Release);

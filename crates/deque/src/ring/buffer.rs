@@ -308,7 +308,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.move_to(rings, tail, doubled, needed)
     }
 
-    /// Leaves the ring for another, which has room for all that is not finished. `tail` is at the limit.
+    /// Leaves the ring for another, which has a slot for each index that is not finished. `tail` is at the limit.
     fn move_to(
         &self,
         rings: &Rings<T, M, S>,

@@ -71,9 +71,9 @@
 //! *Shrinking.* In a time slice of such a thief, milliseconds, the owner of a queue that never had a thousand tasks at once may push half a million,
 //! and its ring has as many slots then. Whoever uses it from there on takes each task from memory that no cache has. So a ring knows
 //! which capacity tasks have *needed*: one that was full and more than half of it tasks that nobody had claimed needed twice as much. The owner of a larger ring
-//! looks each `needed` pushes whether what is not finished has room in a ring of that capacity, with a quarter to spare, and if so
+//! looks each `needed` pushes whether a ring of that capacity has slots for what is not finished, and a quarter of them free, and if so
 //! moves there. That is the same move: the limit only rises, so the ring is again left at a tail above which none has been stored, and
-//! the copies are of the indices from `reclaimed` to the tail. All that a thief has claimed and not finished is among these, so a claim still has room in
+//! the copies are of the indices from `reclaimed` to the tail. All that a thief has claimed and not finished is among these, so a claim still fits in
 //! any ring that its thief may have loaded, and a mark in that ring is found as long as it is looked for.
 //!
 //! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next. A ring is left for a smaller one only

@@ -161,9 +161,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "ideque-run-too-long",
-        why: "off by one: a run makes one push more than there is room for, and overwrites the oldest task",
-        was: "let mut room = capacity - tasks;",
-        is: "let mut room = capacity - tasks + 1;",
+        why: "off by one: a run makes one push more than there are free slots, and overwrites the oldest task",
+        was: "let mut free = capacity - tasks;",
+        is: "let mut free = capacity - tasks + 1;",
         scene: Scene::Brief,
         ..DEQUE
     },
