@@ -76,7 +76,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "line 115 left out: a thief does not name the chunk in its own list, and forgets it when it \
               steals another",
         file: STEAL,
-        was: "self.record().held.add(chunk)?;",
+        was: "self.record().held.add(chunk, stolen)?;",
         is: "",
         scene: Scene::Robbed,
         caught: Caught::Lost,
@@ -123,10 +123,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-forgets-a-stolen-chunk",
         why: "a thief names its second chunk in the place of its first, which is its still",
         file: LIST,
-        was: "let dead = array.entries.iter().find(|entry| {
-            chunk_at",
-        is: "let dead = array.entries.iter().find(|entry| {
-            true || chunk_at",
+        was: "array.entries.iter().find(|entry| entry.is_dead())",
+        is: "array.entries.iter().find(|entry| true || entry.is_dead())",
         scene: Scene::TwoChunks,
         caught: Caught::Lost,
         ..HERE
@@ -135,7 +133,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-passes-a-live-chunk",
         why: "the head of a producer's list moves past a chunk that is the consumer's still",
         file: LIST,
-        was: "if !dead {",
+        was: "if !self.array.get().entry(head).is_dead() {",
         is: "if false {",
         scene: Scene::FedByTwo,
         caught: Caught::Lost,

@@ -42,13 +42,13 @@ pub(super) struct ConsumerRecord<T, M: Memory, F> {
 }
 
 impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
-    fn new(number: usize, fence: F) -> Option<Self> {
+    fn new(fence: F) -> Option<Self> {
         Some(ConsumerRecord {
             fence,
             announced: CachePadded::new(M::Word::new(0)),
             hazards: CachePadded::new(core::array::from_fn(|_| M::Pointer::new(ptr::null_mut()))),
             fifos: M::Pointer::new(ptr::null_mut()),
-            held: Held::new(number)?,
+            held: Held::new()?,
             free: CachePadded::new(M::Word::new(0)),
             retired: M::Word::new(0),
         })
@@ -72,12 +72,12 @@ impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
         self.fifos().flat_map(Fifo::iter).chain(self.held.iter())
     }
 
-    /// `producer`'s list to `consumer`, made if need be. Only the producer may call this.
-    fn fifo_for(&self, producer: usize, consumer: usize) -> Option<&Fifo<T, M>> {
+    /// `producer`'s list to this consumer, made if need be. Only the producer may call this.
+    fn fifo_for(&self, producer: usize) -> Option<&Fifo<T, M>> {
         if let Some(fifo) = self.fifos().find(|fifo| fifo.producer == producer) {
             return Some(fifo);
         }
-        let made = Box::into_raw(try_box(Fifo::new(producer, consumer)?).ok()?);
+        let made = Box::into_raw(try_box(Fifo::new(producer)?).ok()?);
         // SAFETY: from a box just now, and only `drop` frees it.
         let fifo: &Fifo<T, M> = unsafe { &*made };
         let mut first = self.fifos.load(Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             tags,
             fences,
         };
-        let make = |number| ConsumerRecord::new(number, (core.fences)(number));
+        let make = |number| ConsumerRecord::new((core.fences)(number));
         core.consumers.prepare(make)?;
         Some(core)
     }
@@ -180,7 +180,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     pub(super) fn claim_consumer(&self) -> Result<(usize, RecordPointer<T, M, F>), NoHandle> {
         let claimed = self
             .consumers
-            .claim(MOST_CONSUMERS, |number| ConsumerRecord::new(number, (self.fences)(number)));
+            .claim(MOST_CONSUMERS, |number| ConsumerRecord::new((self.fences)(number)));
         let limit = MOST_CONSUMERS;
         match claimed {
             Some((number, record)) => {
@@ -369,7 +369,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
     fn try_get_chunk(&mut self, pool: usize, force: bool) -> Option<()> {
         let core = Arc::clone(&self.core);
         let record = core.consumers.get(pool)?;
-        let fifo = record.fifo_for(self.number, pool)?;
+        let fifo = record.fifo_for(self.number)?;
         fifo.reserve()?;
         let mine = core.producers.get(self.number)?;
         let chunk = match mine.take_spare().or_else(|| core.pop_free(record, mine)) {
@@ -388,7 +388,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         chunk.filled_here();
         // Release: who sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);
-        fifo.append(chunk);
+        fifo.append(chunk, term);
         // Before there is a task in it.
         core.extent.open(pool);
         self.begin(chunk);

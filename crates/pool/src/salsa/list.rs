@@ -7,14 +7,19 @@
 //!
 //! Neither says who owns a chunk: the chunk's term does. A list promises only that **every chunk
 //! its consumer owns is found**, by every traversal that began when it was owned and ended while it
-//! was (the paper's Lemma 1). It may name chunks that have gone; they are *dead* in it and skipped.
+//! was (the paper's Lemma 1). It may name chunks that have gone; their entries are *dead*, and written over.
+//!
+//! A chunk that has gone may come back to the same consumer in another life, by another producer's list. So an entry names the term beside
+//! the chunk, and once it is dead it stays so. **If the owner alone decided**, the oldest entry of a list might name a chunk that another
+//! producer has begun: the head would not pass it before that producer has filled it, which is never if it stops; meanwhile the list grows,
+//! and each search visits all the chunks that have gone from it.
 //!
 //! Both are arrays that are replaced by larger ones, never linked nodes: a reader that stands on an
 //! entry cannot be led astray by the entry's reuse. Outgrown arrays stay until the pool is dropped;
 //! together they are smaller than the last.
 //!
 //! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or takes up again: no exchange of a head
-//! can take an old value for a new one within centuries, so they carry no tag. What a chunk's term has is argued in `chunk`.
+//! can take an old value for a new one within centuries, so they carry no tag. What a chunk's term has is argued in `chunk`; if it came round, a dead entry would be visited again.
 
 use core::ptr;
 
@@ -23,8 +28,50 @@ use poach_memory::{Memory, Ordering, Pointer, Word};
 use super::chunk::{Chunk, Term};
 use crate::registry::try_box;
 
+struct Entry<T, M: Memory> {
+    chunk: M::Pointer<Chunk<T, M>>,
+    /// The term in which the chunk is the consumer's, [settled](Term::settled).
+    term: M::Word,
+}
+
+impl<T, M: Memory> Entry<T, M> {
+    fn new() -> Self {
+        Entry { chunk: M::Pointer::new(ptr::null_mut()), term: M::Word::new(0) }
+    }
+
+    fn chunk(&self) -> Option<&Chunk<T, M>> {
+        // Acquire pairs with the Release in `name`.
+        let chunk = self.chunk.load(Ordering::Acquire);
+        // SAFETY: null, or a chunk of this pool's registry, which outlives the list's readers.
+        unsafe { chunk.as_ref() }
+    }
+
+    /// Only the list's writer may call this.
+    fn name(&self, chunk: *mut Chunk<T, M>, term: Term) {
+        // Relaxed: of a [`Held`] only the writer reads it, and of a [`Fifo`] who has acquired the tail that is stored after it.
+        self.term.store(term.settled().0, Ordering::Relaxed);
+        // Release: who reads the chunk may have an older tail.
+        self.chunk.store(chunk, Ordering::Release);
+    }
+
+    fn copy(&self, from: &Self) {
+        // Relaxed throughout: the writer's own entries; published by the array's Release.
+        self.chunk.store(from.chunk.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.term.store(from.term.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn is_dead(&self) -> bool {
+        self.chunk().is_none_or(|chunk| {
+            // Acquire: nothing is read after it in this term, but the order of the loads counts.
+            let now = Term(chunk.term().load(Ordering::Acquire));
+            // Relaxed: see `name`.
+            now.settled().0 != self.term.load(Ordering::Relaxed)
+        })
+    }
+}
+
 struct Array<T, M: Memory> {
-    entries: Vec<M::Pointer<Chunk<T, M>>>,
+    entries: Vec<Entry<T, M>>,
     /// The array that this one replaced.
     outgrown: *mut Array<T, M>,
 }
@@ -33,11 +80,11 @@ impl<T, M: Memory> Array<T, M> {
     fn new(length: usize, outgrown: *mut Array<T, M>) -> Option<*mut Self> {
         let mut entries = Vec::new();
         entries.try_reserve_exact(length).ok()?;
-        entries.extend((0..length).map(|_| M::Pointer::new(ptr::null_mut())));
+        entries.extend((0..length).map(|_| Entry::new()));
         Some(Box::into_raw(try_box(Array { entries, outgrown }).ok()?))
     }
 
-    fn entry(&self, position: u64) -> &M::Pointer<Chunk<T, M>> {
+    fn entry(&self, position: u64) -> &Entry<T, M> {
         &self.entries[position as usize % self.entries.len()]
     }
 }
@@ -81,23 +128,13 @@ impl<T, M: Memory> Drop for Shared<T, M> {
     }
 }
 
-fn chunk_at<T, M: Memory>(entry: &M::Pointer<Chunk<T, M>>) -> Option<&Chunk<T, M>> {
-    // Acquire pairs with the Release of the writer that named the chunk.
-    let chunk = entry.load(Ordering::Acquire);
-    // SAFETY: null, or a chunk of this pool's registry, which outlives the list's readers.
-    unsafe { chunk.as_ref() }
-}
-
 /// Chunks that one producer made for one consumer, oldest first.
 ///
 /// The producer appends. Whoever finds the oldest entry dead moves the head past it; the first of
-/// several to do so wins, by compare-and-swap. An entry once dead stays dead: a chunk that comes
-/// back to the consumer comes by another entry.
+/// several to do so wins, by compare-and-swap.
 pub(super) struct Fifo<T, M: Memory> {
     /// The producer who writes it.
     pub(super) producer: usize,
-    /// The consumer whose chunks are in it.
-    consumer: usize,
     head: M::Word,
     tail: M::Word,
     array: Shared<T, M>,
@@ -108,10 +145,9 @@ pub(super) struct Fifo<T, M: Memory> {
 const FIFO_LENGTH: usize = 8;
 
 impl<T, M: Memory> Fifo<T, M> {
-    pub(super) fn new(producer: usize, consumer: usize) -> Option<Self> {
+    pub(super) fn new(producer: usize) -> Option<Self> {
         Some(Fifo {
             producer,
-            consumer,
             head: M::Word::new(0),
             tail: M::Word::new(0),
             array: Shared::new(FIFO_LENGTH)?,
@@ -134,22 +170,18 @@ impl<T, M: Memory> Fifo<T, M> {
         }
         self.array.replace(2 * length, |larger| {
             for position in head..tail {
-                // Relaxed: the writer's own entries; published by the array's Release.
-                let chunk = array.entry(position).load(Ordering::Relaxed);
-                larger.entry(position).store(chunk, Ordering::Relaxed);
+                larger.entry(position).copy(array.entry(position));
             }
         })?;
         Some(())
     }
 
-    /// Names `chunk`, whose owner is the consumer already. Only the producer may call this, after
+    /// Names `chunk`, which is the consumer's already, in `term`. Only the producer may call this, after
     /// `reserve`.
-    pub(super) fn append(&self, chunk: &Chunk<T, M>) {
+    pub(super) fn append(&self, chunk: &Chunk<T, M>, term: Term) {
         let tail = self.tail.load(Ordering::Relaxed);
-        let entry = self.array.get().entry(tail);
-        // Release pairs with the Acquire in `chunk_at`, which a reader of an older tail may reach.
-        entry.store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
-        // Release pairs with the Acquire in `iter`: who sees the tail sees the entry.
+        self.array.get().entry(tail).name(ptr::from_ref(chunk).cast_mut(), term);
+        // Release pairs with the Acquire in `trim` and `iter`: who sees the tail sees the entry.
         self.tail.store(tail + 1, Ordering::Release);
     }
 
@@ -162,15 +194,11 @@ impl<T, M: Memory> Fifo<T, M> {
             if head >= tail {
                 return;
             }
-            let dead = chunk_at::<T, M>(self.array.get().entry(head)).is_none_or(|chunk| {
-                // Acquire: nothing is read after it in this term, but the order of the loads counts.
-                Term(chunk.term().load(Ordering::Acquire)).owner() != self.consumer
-            });
-            if !dead {
+            if !self.array.get().entry(head).is_dead() {
                 return;
             }
-            // If the entry was another's by the time it was read, the head has moved, and this
-            // fails. Release: who sees the new head may write over the entry that was read here.
+            // If the entry was another's by the time it was read, or was being written, the head has moved,
+            // and this fails. Release: who sees the new head may write over the entry that was read here.
             head = match self.head.compare_exchange(
                 head,
                 head + 1,
@@ -192,7 +220,7 @@ impl<T, M: Memory> Fifo<T, M> {
         let tail = self.tail.load(Ordering::Acquire);
         let array = self.array.get();
         let head = self.head.load(Ordering::Acquire);
-        (head..tail).filter_map(|position| chunk_at::<T, M>(array.entry(position)))
+        (head..tail).filter_map(|position| array.entry(position).chunk())
     }
 }
 
@@ -202,47 +230,39 @@ impl<T, M: Memory> Fifo<T, M> {
 /// exhausted each producer has at most one. So there are few live entries, and a dead one is
 /// written over at once.
 pub(super) struct Held<T, M: Memory> {
-    consumer: usize,
     array: Shared<T, M>,
 }
 
 const HELD_LENGTH: usize = 4;
 
 impl<T, M: Memory> Held<T, M> {
-    pub(super) fn new(consumer: usize) -> Option<Self> {
-        Some(Held { consumer, array: Shared::new(HELD_LENGTH)? })
+    pub(super) fn new() -> Option<Self> {
+        Some(Held { array: Shared::new(HELD_LENGTH)? })
     }
 
-    /// Names `chunk` (line 115); `None` where there is no memory. Only the consumer may call this.
+    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` where there is no memory. Only the consumer may call
+    /// this.
     ///
     /// Where the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
-    pub(super) fn add(&self, chunk: &Chunk<T, M>) -> Option<()> {
+    pub(super) fn add(&self, chunk: &Chunk<T, M>, term: Term) -> Option<()> {
         let array = self.array.get();
-        let dead = array.entries.iter().find(|entry| {
-            chunk_at::<T, M>(entry).is_none_or(|other| {
-                // Acquire, as in `Fifo::trim`. Only this thread makes a dead entry live again.
-                Term(other.term().load(Ordering::Acquire)).owner() != self.consumer
-            })
-        });
         let chunk = ptr::from_ref(chunk).cast_mut();
-        if let Some(entry) = dead {
-            // Release pairs with the Acquire in `chunk_at`.
-            entry.store(chunk, Ordering::Release);
+        if let Some(entry) = array.entries.iter().find(|entry| entry.is_dead()) {
+            entry.name(chunk, term);
             return Some(());
         }
         let length = array.entries.len();
         self.array.replace(2 * length, |larger| {
             for (old, new) in array.entries.iter().zip(&larger.entries) {
-                // Relaxed, here and below: the writer's own; published by the array's Release.
-                new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
+                new.copy(old);
             }
-            larger.entries[length].store(chunk, Ordering::Relaxed);
+            larger.entries[length].name(chunk, term);
         })?;
         Some(())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<T, M>> {
-        self.array.get().entries.iter().filter_map(chunk_at::<T, M>)
+        self.array.get().entries.iter().filter_map(Entry::chunk)
     }
 }
 
@@ -263,23 +283,24 @@ mod models {
     /// Chunks that live to the end.
     type Chunks = Rc<RefCell<Vec<Box<Made>>>>;
 
-    /// A chunk that is `owner`'s.
-    fn chunk(chunks: &Chunks, owner: usize) -> &'static Made {
+    /// A chunk that is `owner`'s, and since when.
+    fn chunk(chunks: &Chunks, owner: usize) -> (&'static Made, Term) {
         let chunk = Box::new(Made::new(0, 1).expect("memory"));
-        belongs_to(&chunk, owner);
+        let term = belongs_to(&chunk, owner);
         // SAFETY: the box lives in `chunks`, which each model keeps to its end.
         let made = unsafe { &*ptr::from_ref(&*chunk) };
         chunks.borrow_mut().push(chunk);
-        made
+        (made, term)
     }
 
     /// As by a theft.
-    fn belongs_to(chunk: &Made, owner: usize) {
+    fn belongs_to(chunk: &Made, owner: usize) -> Term {
         let old = chunk.term().load(Ordering::Relaxed);
-        let new = Term(old).next(owner, owner).0;
+        let new = Term(old).next(owner, owner);
         assert!(
-            chunk.term().compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            chunk.term().compare_exchange(old, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         );
+        new
     }
 
     /// Each chunk is looked at: a use of its words.
@@ -291,12 +312,15 @@ mod models {
 
     /// `FIFO_LENGTH` chunks, of which so many have gone since.
     fn full_list(chunks: &Chunks, gone: usize) -> Rc<Fifo<u32, Simulated>> {
-        let list = Rc::new(Fifo::new(0, 0).expect("memory"));
+        let list = Rc::new(Fifo::new(0).expect("memory"));
         for _ in 0..FIFO_LENGTH {
             assert!(list.reserve().is_some());
-            list.append(chunk(chunks, 0));
+            let (made, term) = chunk(chunks, 0);
+            list.append(made, term);
         }
-        chunks.borrow().iter().take(gone).for_each(|chunk| belongs_to(chunk, 1));
+        chunks.borrow().iter().take(gone).for_each(|chunk| {
+            belongs_to(chunk, 1);
+        });
         list
     }
 
@@ -309,9 +333,9 @@ mod models {
                 let list = full_list(&chunks, gone);
                 let (appends, makes) = (Rc::clone(&list), Rc::clone(&chunks));
                 threads.spawn("producer", move || {
-                    let made = chunk(&makes, 0);
+                    let (made, term) = chunk(&makes, 0);
                     assert!(appends.reserve().is_some());
-                    appends.append(made);
+                    appends.append(made, term);
                 });
                 let looks = Rc::clone(&list);
                 threads.spawn("looker", move || look(looks.iter()));
@@ -350,10 +374,10 @@ mod models {
     #[test]
     fn who_misses_a_chunk_of_a_producers_list_sees_why() {
         who_misses_a_chunk_sees_why(|chunks| {
-            let list = Rc::new(Fifo::new(0, 0).expect("memory"));
-            let oldest = chunk(chunks, 0);
+            let list = Rc::new(Fifo::new(0).expect("memory"));
+            let (oldest, term) = chunk(chunks, 0);
             assert!(list.reserve().is_some());
-            list.append(oldest);
+            list.append(oldest, term);
             let trims = Rc::clone(&list);
             let passes = Box::new(move || trims.trim());
             let looks = Rc::clone(&list);
@@ -365,16 +389,51 @@ mod models {
     #[test]
     fn who_misses_a_stolen_chunk_sees_why() {
         who_misses_a_chunk_sees_why(|chunks| {
-            let list = Rc::new(Held::new(0).expect("memory"));
-            let [oldest, another] = [0, 1].map(|owner| chunk(chunks, owner));
-            assert!(list.add(oldest).is_some());
+            let list = Rc::new(Held::new().expect("memory"));
+            let [(oldest, term), (another, its)] = [0, 1].map(|owner| chunk(chunks, owner));
+            assert!(list.add(oldest, term).is_some());
             let (adds, looks) = (Rc::clone(&list), Rc::clone(&list));
             for _ in 1..HELD_LENGTH {
-                assert!(list.add(chunk(chunks, 0)).is_some());
+                let (made, term) = chunk(chunks, 0);
+                assert!(list.add(made, term).is_some());
             }
-            let passes = Box::new(move || assert!(adds.add(another).is_some()));
+            let passes = Box::new(move || assert!(adds.add(another, its).is_some()));
             let is_there = move |chunk: &Made| ptr::eq(chunk, oldest) && chunk.is_owned_by(0);
             (oldest, list, passes, Box::new(move || looks.iter().any(is_there)))
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use poach_memory::Machine;
+
+    use super::super::Salsa;
+    use super::*;
+    use crate::mechanism::{Consume, Mechanism, Produce};
+
+    /// A chunk is exhausted while it is the oldest of its producer's list, and another producer begins it before anybody looks at that
+    /// list. Then that producer stops.
+    #[test]
+    fn a_chunk_in_another_life_keeps_no_list_from_being_trimmed() {
+        let pools = Arc::new(Salsa::<u32, Machine>::new(2).expect("memory"));
+        let [mut first, mut second] = [(); 2].map(|()| pools.producer().expect("memory"));
+        let mut consumer = pools.consumer().expect("memory");
+        assert!((0..2).all(|task| first.produce_force(0, task).is_ok()));
+        assert!((0..2).all(|task| consumer.consume() == Some(task)));
+        assert!(second.produce(0, 2).is_ok(), "the chunk is free");
+        assert_eq!(consumer.consume(), Some(2));
+        for task in 3..103 {
+            assert!(first.produce_force(0, task).is_ok());
+            assert_eq!(consumer.consume(), Some(task));
+        }
+        let record = pools.core.consumers.get(0).expect("its consumer is there");
+        let list = record.fifos().find(|list| list.producer == 0).expect("it has put tasks");
+        list.trim();
+        let [head, tail] = [&list.head, &list.tail].map(|word| word.load(Ordering::Relaxed));
+        assert_eq!((head, tail), (51, 51), "each chunk is exhausted");
+        assert_eq!(list.array.get().entries.len(), FIFO_LENGTH);
     }
 }

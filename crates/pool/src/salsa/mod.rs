@@ -20,7 +20,7 @@
 //! | `owner` with its tag (39) | owner and tag of the chunk's `Term` |
 //! | a `Node` of the owner's, its `idx` (41-43) | `taken[owner]` = `idx` + 1, a word in the chunk |
 //! | "replace prevNode with newNode" (131) | the term's `source`: whose `taken` word counts |
-//! | `prevNode.c` ← ⊥ (132) | nothing: a list entry whose chunk is another's is dead |
+//! | `prevNode.c` ← ⊥ (132) | nothing: a list entry is dead once the chunk's term is another |
 //! | `chunkLists`, `chunkPool`, hazard pointers | [`list`](self), [`core`](self) |
 //!
 //! What differs, and why:

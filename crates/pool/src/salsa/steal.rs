@@ -67,14 +67,14 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         if !C::PROTECT_FIRST {
             protect(self.record(), TARGET, chunk);
         }
+        let stolen = old.next(self.number, old.source());
+        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
         // Line 115: "make it stealable from my list".
-        self.record().held.add(chunk)?;
+        self.record().held.add(chunk, stolen)?;
         // Section 5.5: the victim's pool may become empty. To be made even again by `steal`.
         self.announce_move();
         // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
         // the victim did as the owner. Relaxed on failure: nothing is read then.
-        let stolen = old.next(self.number, old.source());
-        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         if !Self::is_left_alone(victim, chunk, old, from) {
