@@ -244,7 +244,7 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
         {
             return Steal::Retry;
         }
-        let mut wait = Wait::<M>::new();
+        let (mut wait, patience) = (Wait::<M>::new(), M::patience(PATIENCE));
         for look in 0.. {
             // Acquire: pairs with the owner's release.
             match shared.mailbox.load(Ordering::Acquire) {
@@ -265,7 +265,7 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
                 }
                 // Release: as above, for the state that the asker itself acquired.
                 ASKED
-                    if look >= PATIENCE
+                    if look >= patience
                         && shared
                             .mailbox
                             .compare_exchange(ASKED, IDLE, Ordering::Release, Ordering::Relaxed)

@@ -57,6 +57,10 @@ unsafe impl Memory for Simulated {
         engine::step(Op::Pause, Location::caller());
     }
 
+    fn patience(_looks: u32) -> u32 {
+        1
+    }
+
     #[track_caller]
     fn free(object: Freed) {
         engine::free(object, Location::caller());
@@ -97,6 +101,10 @@ unsafe impl Memory for WithoutBarrier {
     #[track_caller]
     fn pause() {
         Simulated::pause();
+    }
+
+    fn patience(looks: u32) -> u32 {
+        Simulated::patience(looks)
     }
 
     #[track_caller]
@@ -404,8 +412,7 @@ impl Uses {
 impl Drop for Uses {
     fn drop(&mut self) {
         let Some((number, execution)) = self.entry else { return };
-        let touches: [Option<Touch>; MAX_THREADS] = core::array::from_fn(|thread| self.by(thread));
-        engine::cell_dropped(number, execution, &touches);
+        engine::cell_dropped(number, execution, || core::array::from_fn(|thread| self.by(thread)));
     }
 }
 

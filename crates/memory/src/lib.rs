@@ -117,6 +117,13 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         Self::pause();
     }
 
+    /// How often a thread looks before it may stop waiting, where the algorithm would have it look `looks` times. Real memory has it
+    /// look so often. A model may answer less, since each look is a choice of its search; at least 1. Only for a wait whose looks
+    /// leave nothing but their count: then each execution with more looks has one with fewer in which the same happens.
+    fn patience(looks: u32) -> u32 {
+        looks
+    }
+
     /// Moves these out of this processor's caches, where it can: another thread
     /// will write them next. A processor that writes what another's cache holds waits for each line in
     /// turn; lines that nobody holds it has fetched ahead. Orders nothing, and changes nothing that a

@@ -40,6 +40,10 @@ unsafe impl Memory for Loom {
     fn pause() {
         loom::thread::yield_now();
     }
+
+    fn patience(_looks: u32) -> u32 {
+        1
+    }
 }
 
 // SAFETY: loom's models of `core`'s atomics.

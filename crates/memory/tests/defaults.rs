@@ -47,6 +47,7 @@ fn who_gives_way_waits() {
 fn nothing_is_promised_that_was_not_said() {
     assert!(!Little::asymmetric_by_now());
     assert!(!Little::total_store_order());
+    assert_eq!([0, 1, u32::MAX].map(Little::patience), [0, 1, u32::MAX]);
     Little::evict(&[1, 2]);
     Little::will_write(&0);
 }

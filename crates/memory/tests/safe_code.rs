@@ -101,6 +101,7 @@ fn the_machines_memory() {
     Machine::heavy();
     Machine::pause();
     Machine::give_way();
+    assert_eq!(Machine::patience(1000), 1000);
     Machine::evict(&[1, 2, 3]);
     Machine::will_write(&word);
     membarrier::barrier();
@@ -115,6 +116,7 @@ fn any_memory() {
         M::heavy();
         M::pause();
         M::give_way();
+        _ = M::patience(0);
         M::evict::<u8>(&[]);
         M::evict(&[usize::MAX]);
         M::will_write(&0_u8);
