@@ -24,7 +24,7 @@ impl Engine {
         };
         let found = if probe.over {
             Some(probe.patience())
-        } else if op == Op::Pause {
+        } else if matches!(op, Op::Pause) {
             probe.pause()
         } else {
             match self.machine.only_looks(current, op) {
@@ -36,7 +36,10 @@ impl Engine {
             }
         };
         match found {
-            None => Turn::Done(self.perform(current)),
+            None => {
+                let seen = self.machine.sees(current, op);
+                Turn::Done(seen.unwrap_or_else(|| self.perform(current)))
+            }
             Some(patience) => {
                 self.probed(patience);
                 self.next = None;
@@ -68,7 +71,7 @@ impl Engine {
     #[cold]
     pub(super) fn stuck(&mut self) {
         let stuck = (0..self.machine.count)
-            .filter(|&thread| self.machine.threads[thread].pending != Op::Finished)
+            .filter(|&thread| !matches!(self.machine.threads[thread].pending, Op::Finished))
             .map(|thread| {
                 let model = &self.machine.threads[thread];
                 let what = match model.pending {

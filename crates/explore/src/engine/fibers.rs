@@ -223,7 +223,7 @@ pub(super) fn leave(fibers: &mut [Fiber]) {
         engine.machine.count
     });
     for (thread, coroutine) in fibers.iter_mut().enumerate().take(count) {
-        if with(|engine| engine.machine.threads[thread].pending != Op::Finished) {
+        if with(|engine| !matches!(engine.machine.threads[thread].pending, Op::Finished)) {
             std::mem::forget(std::mem::replace(coroutine, fiber(thread)));
         }
     }
@@ -243,7 +243,7 @@ pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
             let unfinished = with(|engine| {
                 engine.current = thread;
                 thread < engine.machine.count
-                    && engine.machine.threads[thread].pending != Op::Finished
+                    && !matches!(engine.machine.threads[thread].pending, Op::Finished)
             });
             if unfinished {
                 left += 1;
@@ -296,7 +296,7 @@ impl Engine {
     /// A model thread has ended, by itself or by a panic.
     fn ended(&mut self) {
         let current = self.current;
-        self.machine.threads[current].pending = Op::Finished;
+        self.machine.ends(current);
         self.panicked[current] = false;
         self.unwound[current] = false;
         if self.mode != Mode::Run {

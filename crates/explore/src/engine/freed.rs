@@ -4,14 +4,14 @@ use std::panic::Location;
 
 use poach_memory::Freed;
 
-use super::{ENGINE, Engine, Kept, MAX_THREADS, Mode, Violation, dispose, new_raw_word, with};
+use super::{ENGINE, Engine, Kept, MAX_THREADS, Mode, Violation, dispose, with};
 use crate::machine::Touch;
 use crate::trace::place;
 
 /// A new word of the running execution, and the execution's number.
 pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u64) {
-    let loc = new_raw_word(value);
     with(|engine| {
+        let loc = engine.new_word(value);
         let register = &mut engine.machine.register;
         register.word_made(loc, site);
         (loc, register.execution)
@@ -49,10 +49,15 @@ pub(crate) fn word_dropped(loc: u32, execution: u64) {
     });
 }
 
-pub(crate) fn cell_dropped(number: u32, execution: u64, touches: &[Option<Touch>; MAX_THREADS]) {
+/// A cell is gone, which each thread has used last as `touches` says.
+pub(crate) fn cell_dropped(
+    number: u32,
+    execution: u64,
+    touches: impl FnOnce() -> [Option<Touch>; MAX_THREADS],
+) {
     of(execution, |engine| {
         engine.machine.register.cell_dropped(number);
-        let found = engine.freeing.and_then(|freeing| freeing.unordered(touches));
+        let found = engine.freeing.and_then(|freeing| freeing.unordered(&touches()));
         if let Some(found) = found {
             engine.used_after_freed(found);
         }

@@ -18,7 +18,8 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::history::{Call, History, Outcome};
 use crate::machine::{
-    Access, CALLED, Freeing, Kept, Kind, MAX_THREADS, Machine, Op, Probe, RETURNED, Touch, decode,
+    Access, CALLED, Freeing, Kept, Kind, Loc, MAX_THREADS, Machine, Op, Probe, RETURNED, Touch,
+    decode,
 };
 use crate::search::{EAGER, End, Search};
 use crate::spec;
@@ -133,12 +134,7 @@ fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
 
 /// A new word of the running execution, of which nobody asks whether it is dropped.
 pub(crate) fn new_raw_word(value: u64) -> u32 {
-    let word = with(|engine| {
-        engine.need_execution();
-        let creator = engine.creator();
-        engine.machine.new_word(creator, value)
-    });
-    word.expect("a model may make at most 1024 words in its set-up, and as many in each thread")
+    with(|engine| engine.new_word(value))
 }
 
 pub(crate) fn number_of(address: u64) -> u64 {
@@ -246,6 +242,12 @@ impl Engine {
         );
     }
 
+    fn new_word(&mut self, value: u64) -> Loc {
+        self.need_execution();
+        let word = self.machine.new_word(self.creator(), value);
+        word.expect("a model may make at most 1024 words in its set-up, and as many in each thread")
+    }
+
     fn creator(&self) -> Option<usize> {
         match self.mode {
             Mode::Idle | Mode::SetUp | Mode::After => None,
@@ -261,15 +263,12 @@ impl Engine {
         }
         let Some(access) = self.access(op, access, site) else { return Turn::Done(0) };
         let current = self.current;
-        let thread = &mut self.machine.threads[current];
-        thread.pending = op;
-        thread.access = access;
-        thread.site = site;
-        if op == Op::Pause {
-            self.machine.arrives_at_pause(current);
-        }
+        self.machine.arrives(current, op, access, site);
         if self.alone.is_some() {
             return self.request_alone(op, site);
+        }
+        if matches!(op, Op::Pause) {
+            self.machine.arrives_at_pause(current);
         }
         match self.advance() {
             Some(chosen) if chosen == current => Turn::Done(self.perform(current)),
@@ -307,7 +306,7 @@ impl Engine {
                     return self.unwind(op);
                 }
                 self.teardown_steps -= 1;
-                if op == Op::Pause || !self.machine.unblocked(op) {
+                if matches!(op, Op::Pause) || !self.machine.unblocked(op) {
                     self.machine.threads[self.current].pending = op;
                     return Turn::Suspend;
                 }
@@ -366,7 +365,7 @@ impl Engine {
         let looked = self.machine.has_looked(thread);
         let result = self.machine.perform(thread);
         self.look_for_races(thread);
-        if op == Op::Pause
+        if matches!(op, Op::Pause)
             && looked
             && let Some(Alone::Rounds(left)) = &mut self.alone
         {
@@ -566,7 +565,7 @@ impl Engine {
             return None;
         }
         let job = self.jobs[thread].take()?;
-        self.machine.threads[thread].pending = Op::Finished;
+        self.machine.ends(thread);
         self.mode = Mode::After;
         Some(job)
     }

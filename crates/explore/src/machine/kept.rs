@@ -121,7 +121,10 @@ impl Machine {
             let thread = &mut self.threads[index];
             let touch = (thread.clock[index], thread.site);
             let before = self.register.used[loc as usize][index].replace(touch);
-            thread.uses ^= use_of(u64::from(loc), before) ^ use_of(u64::from(loc), Some(touch));
+            // The place in the source is no part of it.
+            if before.is_none_or(|(time, _)| time != touch.0) {
+                thread.uses ^= use_of(u64::from(loc), before) ^ use_of(u64::from(loc), Some(touch));
+            }
         }
     }
 

@@ -51,6 +51,7 @@ mod state;
 mod threads;
 mod waits;
 mod weak;
+mod words;
 
 use kept::Register;
 pub(crate) use kept::{Freeing, Kept};
@@ -81,6 +82,8 @@ pub(crate) struct Machine {
     pub(crate) marks: u8,
     /// Bumped by every write to memory.
     pub(crate) writes: u64,
+    /// Which threads are at a pause: bit `i` is thread `i`.
+    pausing: u8,
     /// What is known of waiting threads, by their fingerprints.
     patiences: HashMap<u64, Patience, ByFingerprint>,
     /// The words and cells that there are, and who has used them.
@@ -107,6 +110,7 @@ impl Machine {
             versions: Vec::new(),
             marks: 0,
             writes: 0,
+            pausing: 0,
             patiences: HashMap::default(),
             register: Register::default(),
             weak: None,
@@ -142,6 +146,30 @@ impl Machine {
         }
         self.marks = 0;
         self.writes = 0;
+        self.pausing = 0;
+    }
+
+    /// Thread `index` comes to its next step.
+    #[inline]
+    pub(crate) fn arrives(
+        &mut self,
+        index: usize,
+        op: Op,
+        access: Access,
+        site: &'static Location<'static>,
+    ) {
+        let thread = &mut self.threads[index];
+        thread.pending = op;
+        thread.access = access;
+        thread.site = site;
+        let pauses = u8::from(matches!(op, Op::Pause));
+        self.pausing = self.pausing & !(1 << index) | pauses << index;
+    }
+
+    /// Thread `index` has ended.
+    pub(crate) fn ends(&mut self, index: usize) {
+        self.threads[index].pending = Op::Finished;
+        self.pausing &= !(1 << index);
     }
 
     /// One more thread, which has not begun.
@@ -190,79 +218,6 @@ impl Machine {
             weak.add_thread();
         }
         self.count += 1;
-    }
-
-    /// A new word, made by thread `creator` or by the set-up; `None` if it has made too many.
-    pub(crate) fn new_word(&mut self, creator: Option<usize>, value: u64) -> Option<Loc> {
-        let (arena, used) = match creator {
-            Some(thread) => (thread + 1, &mut self.threads[thread].words),
-            None => (SETUP, &mut self.setup_words),
-        };
-        if *used == MAX_WORDS {
-            return None;
-        }
-        let loc = (arena * MAX_WORDS + *used) as Loc;
-        *used += 1;
-        self.memory[loc as usize] = value;
-        self.memory_hash ^= mix(u64::from(loc), value);
-        if let (Some(weak), Some(thread)) = (&mut self.weak, creator) {
-            let time = self.threads[thread].clock[thread];
-            weak.add_word(loc, value, Some((thread, time)));
-        }
-        if self.clocks {
-            self.versions[loc as usize] = 0;
-            // Who learns of a word learns of it through another word, or through its creator.
-            self.memory_clocks[loc as usize] = [0; MAX_THREADS];
-        }
-        Some(loc)
-    }
-
-    /// The words of this execution, in the order of their places.
-    pub(crate) fn words(&self) -> impl Iterator<Item = (Loc, u64)> + '_ {
-        let threads = self.threads[..self.count].iter().map(|thread| thread.words);
-        std::iter::once(self.setup_words).chain(threads).enumerate().flat_map(
-            move |(arena, used)| {
-                (0..used).map(move |number| {
-                    let loc = arena * MAX_WORDS + number;
-                    (loc as Loc, self.memory[loc])
-                })
-            },
-        )
-    }
-
-    /// The number that stands for an address in this execution. The same object has the same number
-    /// in every execution in which the threads have come equally far, wherever it was allocated.
-    pub(crate) fn number_of(&mut self, address: u64, maker: Option<usize>) -> u64 {
-        if address == 0 {
-            return 0;
-        }
-        if let Some(&(number, _)) = self.addresses.iter().find(|(_, known)| *known == address) {
-            return number;
-        }
-        let identity = match maker {
-            // A pointer's constructor takes no step, but it makes a word: together the two tell apart
-            // whatever one thread publishes.
-            Some(thread) => {
-                let maker = &self.threads[thread];
-                mix(maker.hash, (maker.words * MAX_THREADS + thread + 1) as u64)
-            }
-            None => mix(self.addresses.len() as u64, 0),
-        };
-        // Two addresses that one thread names in one step are two objects.
-        let mut number = identity | 1;
-        while self.addresses.iter().any(|(known, _)| *known == number) {
-            number = mix(number, 0) | 1;
-        }
-        self.addresses.push((number, address));
-        number
-    }
-
-    pub(crate) fn address_of(&self, number: u64) -> u64 {
-        self.addresses.iter().find(|(known, _)| *known == number).map_or(0, |(_, address)| *address)
-    }
-
-    pub(crate) fn is_address(&self, value: u64) -> Option<usize> {
-        self.addresses.iter().position(|(number, _)| *number == value)
     }
 
     pub(crate) fn buffer(&self, thread: usize) -> &[Entry] {
@@ -591,7 +546,7 @@ impl Machine {
         let moved = |stores: usize| if stores > place + 1 { stores - 1 } else { stores };
         thread.stable = moved(thread.stable);
         for waiting in &mut self.threads[..self.count] {
-            if waiting.pending == Op::HeavyFinish {
+            if matches!(waiting.pending, Op::HeavyFinish) {
                 waiting.targets[index] = moved(waiting.targets[index] as usize) as u32;
             }
         }

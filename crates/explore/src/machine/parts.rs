@@ -268,16 +268,19 @@ pub(crate) const fn bit(event: Event) -> Events {
     1 << event
 }
 
+#[inline]
 pub(crate) fn decode(event: Event) -> (Kind, usize) {
-    let thread = event as usize % MAX_THREADS;
-    match event as usize / MAX_THREADS {
-        0 => (Kind::Step, thread),
-        1 => (Kind::Drain, thread),
-        2 => (Kind::Coalesce, thread),
-        3 => (Kind::GiveUp, thread),
-        4 => (Kind::Shift, thread),
-        _ => (Kind::Barrier, thread),
-    }
+    // As many as an event can name: a table of a power of two needs no check.
+    const KIND: [Kind; 256 / MAX_THREADS] = {
+        let mut kind = [Kind::Barrier; 256 / MAX_THREADS];
+        kind[0] = Kind::Step;
+        kind[1] = Kind::Drain;
+        kind[2] = Kind::Coalesce;
+        kind[3] = Kind::GiveUp;
+        kind[4] = Kind::Shift;
+        kind
+    };
+    (KIND[event as usize / MAX_THREADS], event as usize % MAX_THREADS)
 }
 
 /// What an event touches that another event could notice.

@@ -78,8 +78,8 @@ impl Machine {
             let settled = thread.stable.saturating_sub(thread.head);
             hash = mix(hash, (settled << 32 | (thread.log.len() - thread.head)) as u64);
             let waits = u64::from(thread.call_waits) << 1;
-            hash = mix(hash, waits | u64::from(thread.pending == Op::Finished));
-            if thread.pending == Op::HeavyFinish {
+            hash = mix(hash, waits | u64::from(matches!(thread.pending, Op::Finished)));
+            if matches!(thread.pending, Op::HeavyFinish) {
                 for (other, target) in self.threads[..self.count].iter().zip(thread.targets) {
                     hash = mix(hash, (target as usize).saturating_sub(other.head) as u64);
                 }

@@ -6,7 +6,7 @@ impl Machine {
     /// Whether a thread has ended and all its stores are in memory.
     #[inline]
     pub(crate) fn ended(&self, index: usize) -> bool {
-        self.threads[index].pending == Op::Finished && self.buffered(index) == 0
+        matches!(self.threads[index].pending, Op::Finished) && self.buffered(index) == 0
     }
 
     /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or waited
@@ -27,7 +27,7 @@ impl Machine {
     pub(crate) fn unblocked(&self, op: Op) -> bool {
         match op {
             Op::Await(loc, shift, _) => self.memory[loc as usize] >> shift == 0,
-            Op::Join(other) => self.threads[other as usize].pending == Op::Finished,
+            Op::Join(other) => matches!(self.threads[other as usize].pending, Op::Finished),
             _ => true,
         }
     }

@@ -100,16 +100,16 @@ impl Probe {
         if self.now.is_empty() {
             return None;
         }
-        let round = std::mem::take(&mut self.now);
-        let start = self.before.len().checked_sub(round.len());
+        let start = self.before.len().checked_sub(self.now.len());
         let same = start.is_some_and(|start| {
             (self.pauses == 1 || start == 0)
-                && self.before[start..].iter().zip(&round).all(|(old, new)| old.same(new))
+                && self.before[start..].iter().zip(&self.now).all(|(old, new)| old.same(new))
         });
         if !same {
             return Some(Patience::Rounds(self.pauses));
         }
-        self.before = round;
+        std::mem::swap(&mut self.before, &mut self.now);
+        self.now.clear();
         self.pauses += 1;
         (self.pauses > ENDLESS).then_some(Patience::Endless)
     }
@@ -126,7 +126,7 @@ impl Machine {
     #[inline]
     pub(crate) fn in_vain(&self, index: usize) -> bool {
         let thread = &self.threads[index];
-        thread.pending == Op::Pause
+        matches!(thread.pending, Op::Pause)
             && !thread.reads.is_empty()
             && thread.reads.iter().all(|look| self.visible(index, look.loc) == look.value)
     }
@@ -147,7 +147,7 @@ impl Machine {
             None => self.in_vain(index),
             Some(weak) => {
                 let thread = &self.threads[index];
-                thread.pending == Op::Pause
+                matches!(thread.pending, Op::Pause)
                     && !thread.reads.is_empty()
                     && self.same_again(weak, index)
             }
@@ -177,18 +177,22 @@ impl Machine {
     /// Whether a thread may give up its waiting; `alone` if nothing else can happen.
     pub(crate) fn can_give_up(&self, index: usize, alone: bool) -> bool {
         let thread = &self.threads[index];
-        thread.pending == Op::Pause
+        matches!(thread.pending, Op::Pause)
             && matches!(thread.patience, Patience::Rounds(_))
             && thread.vain < if alone { MOST_ALONE } else { MOST_IN_VAIN }
             && self.in_doubt(index)
     }
 
     /// Whether [`MOST_IN_VAIN`] keeps a thread from giving up.
-    pub(crate) fn held(&self, index: usize) -> bool {
-        let thread = &self.threads[index];
-        thread.vain >= MOST_IN_VAIN
-            && matches!(thread.patience, Patience::Rounds(_))
-            && self.in_doubt(index)
+    #[inline]
+    pub(crate) fn holds_one(&self) -> bool {
+        self.pausing != 0
+            && (0..self.count).any(|index| {
+                let thread = &self.threads[index];
+                thread.vain >= MOST_IN_VAIN
+                    && matches!(thread.patience, Patience::Rounds(_))
+                    && self.in_doubt(index)
+            })
     }
 
     /// Whether another thread could notice that this one gives up: whether one writes what it looks at.
@@ -199,15 +203,18 @@ impl Machine {
     /// A thread that pauses in vain and of which it is not known when it gives up.
     #[inline]
     pub(crate) fn unknown_patience(&self) -> Option<usize> {
+        if self.pausing == 0 {
+            return None;
+        }
         (0..self.count).find(|&index| {
             let thread = &self.threads[index];
-            thread.pending == Op::Pause
+            matches!(thread.pending, Op::Pause)
                 && thread.patience == Patience::Unknown
                 && self.in_doubt(index)
         })
     }
 
-    /// A thread comes to a pause.
+    /// A thread has come to a pause, and is not alone.
     pub(crate) fn arrives_at_pause(&mut self, index: usize) {
         let hash = self.threads[index].hash;
         let known = self.patiences.get(&hash).copied();
@@ -230,6 +237,17 @@ impl Machine {
             _ => 1,
         };
         thread.passes
+    }
+
+    /// What a thread that is being probed sees at a step that is no more than a look, or a pause. The copy of the execution in
+    /// which it does is thrown away, so nothing takes note of it. `None` under weak memory, where looking finds out what there is to see.
+    pub(crate) fn sees(&self, index: usize, op: Op) -> Option<u64> {
+        match op {
+            _ if self.weak.is_some() => None,
+            Op::Load(loc) => Some(self.visible(index, loc)),
+            Op::Change(loc, _) => Some(self.memory[loc as usize]),
+            _ => Some(0),
+        }
     }
 
     /// Whether a step of a thread that runs alone is no more than a look: which look, if it is one.

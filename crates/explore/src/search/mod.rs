@@ -89,6 +89,8 @@ pub(crate) struct Search {
     position: usize,
     /// Up to here the trace is a replay.
     fixed: usize,
+    /// The last choice of the replay ends here: what the ones before it did is known from earlier executions.
+    known_to: usize,
     nodes: Vec<Node>,
     states: HashMap<u64, Events, ByFingerprint>,
     monitor: Option<Monitor>,
@@ -137,6 +139,7 @@ impl Search {
             trace: Vec::new(),
             position: 0,
             fixed: 0,
+            known_to: 0,
             nodes: Vec::new(),
             states: HashMap::default(),
             monitor: None,
@@ -201,7 +204,7 @@ impl Search {
         let again = matches!(self.end, Some(End::Restart | End::Probed));
         match self.config.strategy {
             Strategy::Exhaustive { .. } if self.end == Some(End::Probed) => {
-                self.fixed = self.trace.len();
+                self.follow_trace();
                 true
             }
             // Which words two threads share is only found out by running.
@@ -220,7 +223,7 @@ impl Search {
                 if self.end == Some(End::Restart) {
                     self.restarts += 1;
                     self.trace.clear();
-                    self.fixed = 0;
+                    self.follow_trace();
                     self.nodes.clear();
                     self.states.clear();
                     self.outcomes.clear();
@@ -254,10 +257,18 @@ impl Search {
             node.done |= bit(event);
             self.trace.truncate(node.at);
             self.trace.push(event);
-            self.fixed = self.trace.len();
+            self.follow_trace();
             return true;
         }
         false
+    }
+
+    /// The next execution begins with the whole trace. What its choices did is worked out again for the last one alone: an earlier
+    /// execution has gone on after each of the others.
+    fn follow_trace(&mut self) {
+        self.fixed = self.trace.len();
+        let last = self.trace.iter().rposition(|event| event & EAGER == 0);
+        self.known_to = last.map_or(0, |last| last + 1);
     }
 
     /// Why the search must stop before it is complete, if it must.
@@ -286,6 +297,7 @@ impl Search {
     /// Runs one known execution next.
     pub(crate) fn replay(&mut self, choices: Vec<u8>) {
         self.fixed = choices.len();
+        self.known_to = 0;
         self.trace = choices;
         self.config.strategy = Strategy::Replay(Vec::new());
     }
@@ -333,33 +345,40 @@ impl Search {
             event
         };
         self.position += 1;
+        let (kind, thread) = decode(chosen & !EAGER);
         if chosen & EAGER == 0 {
-            self.commit(machine);
-            self.last = chosen;
-            self.last_footprint = machine.footprint(chosen);
-            if decode(chosen).0 == Kind::Shift {
-                // To look for another message changes nothing; that there are more may change what can be found.
-                self.last_footprint = Footprint::default();
+            if self.position >= self.known_to {
+                self.take_effect(machine, chosen);
             }
-            machine.marks = 0;
-            self.front_changed = 0;
-            self.last_at_node = self.nodes.last().is_some_and(|node| node.at + 1 == self.position);
-            let (kind, thread) = decode(chosen);
             if matches!(kind, Kind::Step | Kind::GiveUp) {
                 self.note_switch(machine, thread);
             }
-        } else if let (Kind::Step, thread) = decode(chosen & !EAGER)
-            && machine.threads[thread].pending == Op::Pause
-        {
+        } else if kind == Kind::Step && matches!(machine.threads[thread].pending, Op::Pause) {
             // What it could have given up is over.
             self.front_changed |= bit(give_up(thread));
         }
         Some(chosen)
     }
 
+    /// A chosen event takes place of the last one.
+    fn take_effect(&mut self, machine: &mut Machine, chosen: Event) {
+        self.commit(machine);
+        self.last = chosen;
+        self.last_footprint = machine.footprint(chosen);
+        if decode(chosen).0 == Kind::Shift {
+            // To look for another message changes nothing; that there are more may change what can be found.
+            self.last_footprint = Footprint::default();
+        }
+        machine.marks = 0;
+        self.front_changed = 0;
+        self.last_at_node = self.nodes.last().is_some_and(|node| node.at + 1 == self.position);
+    }
+
     fn note_switch(&mut self, machine: &Machine, thread: usize) {
         let last = self.last_step;
-        if last != thread && last < MAX_THREADS && machine.enabled(last) {
+        let counts =
+            matches!(self.config.strategy, Strategy::Exhaustive { preemptions: Some(_), .. });
+        if counts && last != thread && last < MAX_THREADS && machine.enabled(last) {
             self.preemptions += 1;
         }
         self.last_step = thread;
@@ -424,7 +443,7 @@ impl Search {
             self.over(machine);
             return None;
         }
-        self.left_out.waits |= (0..machine.count).any(|thread| machine.held(thread));
+        self.left_out.waits |= machine.holds_one();
         if self.shortest.as_ref().is_some_and(|best| self.trace.len() >= best.length) {
             self.end = Some(End::TooLong);
             return None;
@@ -520,8 +539,9 @@ impl Search {
 
     /// Nothing can move.
     fn over(&mut self, machine: &Machine) {
-        let finished =
-            machine.threads[..machine.count].iter().all(|thread| thread.pending == Op::Finished);
+        let finished = machine.threads[..machine.count]
+            .iter()
+            .all(|thread| matches!(thread.pending, Op::Finished));
         if finished {
             self.end = Some(End::Complete);
         }

@@ -376,9 +376,9 @@ impl Machine {
     /// Whether a process-wide barrier has not reached a thread yet.
     pub(crate) fn barrier_comes(&self, index: usize) -> bool {
         self.weak.is_some()
-            && self.threads[..self.count]
-                .iter()
-                .any(|thread| thread.pending == Op::HeavyFinish && thread.targets[index] != 0)
+            && self.threads[..self.count].iter().any(|thread| {
+                matches!(thread.pending, Op::HeavyFinish) && thread.targets[index] != 0
+            })
     }
 
     /// A thread is reached by all process-wide barriers that are under way.

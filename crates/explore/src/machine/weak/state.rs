@@ -9,7 +9,7 @@ use super::{Clock, Places, View, Weak};
 
 impl Machine {
     pub(in crate::machine) fn weak_fingerprint(&self, weak: &Weak) -> u64 {
-        let live = |index: usize| self.threads[index].pending != Op::Finished;
+        let live = |index: usize| !matches!(self.threads[index].pending, Op::Finished);
         let bases: Vec<Option<usize>> = weak
             .words
             .iter()
