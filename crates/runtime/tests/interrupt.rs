@@ -201,7 +201,10 @@ fn everybody_comes_while_a_pool_is_being_dropped() {
 #[test]
 fn it_comes_between_two_tasks_of_a_scope() {
     const TASKS: usize = if cfg!(miri) { 20 } else { 200 };
+    // By Miri's clock a call takes some hundred milliseconds, and to make its frame a second.
+    const LONG: Duration = Duration::from_millis(if cfg!(miri) { 50 } else { 1 });
     let (pool, ran) = (pool(1), AtomicUsize::new(0));
+    pool.interrupt(|| ());
     let seen = thread::scope(|threads| {
         let interrupter = threads.spawn(|| {
             while ran.load(Ordering::SeqCst) == 0 {
@@ -212,7 +215,7 @@ fn it_comes_between_two_tasks_of_a_scope() {
         pool.scope(|s| {
             for _ in 0..TASKS {
                 s.spawn(|_| {
-                    thread::sleep(Duration::from_millis(1));
+                    thread::sleep(LONG);
                     ran.fetch_add(1, Ordering::SeqCst);
                 });
             }

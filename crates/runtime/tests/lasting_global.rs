@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_runtime::{
-    BuildError, Priority, ThreadPool, broadcast, check, current_num_threads, global,
-    in_place_scope, interrupt, join, join_context, par_for, scope, set_global_builder, spawn,
-    spawn_at, worker,
+    BuildError, CancellationToken, Priority, ThreadPool, broadcast, check, current_num_threads,
+    global, in_place_scope, interrupt, join, join_context, par_for, scope, set_global_builder,
+    spawn, spawn_at, worker,
 };
 
 #[test]
@@ -22,6 +22,19 @@ fn it_is_configured_once() {
     assert_eq!(global().install(current_num_threads), global().threads());
     assert!(poach_runtime::global_if_made().is_some());
     assert_eq!(join(|| 1, || 2), (1, 2));
+}
+
+#[test]
+fn it_serves_handles_and_tokens() {
+    assert_eq!(in_place_scope(|s| s.spawn_handle(|| 42).join().unwrap()), 42);
+    assert_eq!(spawn(|| 1).cancel_on_drop().join().unwrap(), 1);
+    let (token, ran) = (CancellationToken::new(), AtomicUsize::new(0));
+    let fails = token.try_scope(|s, token| {
+        s.spawn_unless(token, |_, token| while !token.is_cancelled() {});
+        Err::<(), _>(3)
+    });
+    scope(|s| s.spawn_unless(&token, |_, _| _ = ran.fetch_add(1, Ordering::SeqCst)));
+    assert_eq!((fails, ran.into_inner()), (Err(3), 1));
 }
 
 #[test]

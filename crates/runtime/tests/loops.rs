@@ -56,11 +56,14 @@ fn inclusive_ranges_have_their_last_integer() {
 
 #[test]
 fn a_loop_too_long_to_be_counted_is_refused() {
-    let refused = std::panic::catch_unwind(|| par_for(0..=u64::MAX, |_| ()));
-    let payload = refused.unwrap_err();
-    let message = payload.downcast_ref::<String>().cloned();
-    let message = message.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-    assert!(message.is_some_and(|message| message.contains("usize::MAX iterations")));
+    on_pools(|| {
+        let refused = std::panic::catch_unwind(|| par_for(0..=u64::MAX, |_| ()));
+        let payload = refused.unwrap_err();
+        let message = payload.downcast_ref::<String>().cloned();
+        let message =
+            message.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
+        assert!(message.is_some_and(|message| message.contains("usize::MAX iterations")));
+    });
 }
 
 #[test]
@@ -136,8 +139,10 @@ fn what_a_loop_goes_over_has_a_name() {
     fn longest<'t, I: Items<Item = &'t String>>(items: I) -> usize {
         par_reduce(items, || 0, |most, text| most.max(text.len()), usize::max)
     }
-    let texts = vec!["to".to_owned(), "be or not".to_owned()];
-    assert_eq!((longest(&texts), longest(&texts[..1])), (9, 2));
+    on_pools(|| {
+        let texts = vec!["to".to_owned(), "be or not".to_owned()];
+        assert_eq!((longest(&texts), longest(&texts[..1])), (9, 2));
+    });
 }
 
 #[test]

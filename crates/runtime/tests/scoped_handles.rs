@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use poach_runtime::{
-    CancellationToken, JoinHandle, ThreadPool, Waiting, in_place_scope, scope, spawn,
-};
+use poach_runtime::{CancellationToken, JoinHandle, Scope, ThreadPool, Waiting, in_place_scope};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -44,7 +42,8 @@ fn scoped_handles_return_results_of_tasks_that_borrow() {
         assert!(late.is_finished());
         assert_eq!(late.join().unwrap(), 100);
     }
-    assert_eq!(in_place_scope(|s| s.spawn_handle(|| 42).join().unwrap()), 42);
+    let inside = || in_place_scope(|s| s.spawn_handle(|| 42).join().unwrap());
+    assert_eq!(pool(1).install(inside), 42);
 }
 
 #[test]
@@ -100,8 +99,9 @@ fn a_cancelled_task_drops_what_it_captured_at_once() {
 
 #[test]
 fn a_handle_that_cancels_on_drop_is_a_handle() {
-    assert_eq!(spawn(|| 1).cancel_on_drop().join().unwrap(), 1);
-    let running = spawn(|| 2).cancel_on_drop();
+    let pool = pool(1);
+    assert_eq!(pool.spawn(|| 1).cancel_on_drop().join().unwrap(), 1);
+    let running = pool.spawn(|| 2).cancel_on_drop();
     while !running.is_finished() {
         std::thread::yield_now();
     }
@@ -115,7 +115,7 @@ fn a_token_stops_what_asks_it_and_what_has_not_started() {
     let (child, other) = (parent.child_token(), parent.child_token());
     child.cancel();
     assert!(child.is_cancelled() && !parent.is_cancelled() && !other.is_cancelled());
-    scope(|s| {
+    pool(2).scope(|s| {
         s.spawn_unless(&child, |_, _| _ = started.fetch_add(1, Ordering::SeqCst));
         s.spawn_unless(&other, |_, _| _ = started.fetch_add(10, Ordering::SeqCst));
     });
@@ -132,23 +132,26 @@ fn a_token_stops_what_asks_it_and_what_has_not_started() {
 
 #[test]
 fn a_scope_whose_body_fails_or_panics_cancels_its_tasks_and_no_others() {
-    let token = CancellationToken::new();
+    let (pool, token) = (pool(2), CancellationToken::new());
     let wait = |panics: bool| {
-        token.try_scope(|s, token| {
+        let fails = |s: &Scope<'_>, token: &CancellationToken| {
             s.spawn_unless(token, |_, token| while !token.is_cancelled() {});
             assert!(!panics, "in the body");
             Err::<(), _>(3)
-        })
+        };
+        pool.install(|| token.try_scope(fails))
     };
     assert_eq!(wait(false), Err(3));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wait(true))).is_err());
     assert!(!token.is_cancelled());
     let borrowed = AtomicUsize::new(0);
-    let fine = token.try_scope(|s, token| {
-        (0..3).for_each(|_| {
-            s.spawn_unless(token, |_, _| _ = borrowed.fetch_add(1, Ordering::SeqCst));
-        });
-        Ok::<_, ()>(token.is_cancelled())
+    let fine = pool.install(|| {
+        token.try_scope(|s, token| {
+            (0..3).for_each(|_| {
+                s.spawn_unless(token, |_, _| _ = borrowed.fetch_add(1, Ordering::SeqCst));
+            });
+            Ok::<_, ()>(token.is_cancelled())
+        })
     });
     assert_eq!((fine, borrowed.into_inner()), (Ok(false), 3));
 }
