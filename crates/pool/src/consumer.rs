@@ -159,7 +159,9 @@ impl<T: Send> Consumer<T> {
         if self.bounded { self.take_and_release() } else { self.taker.get() }
     }
 
-    /// Out of line, as in `Producer`.
+    /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a loop around a get keep its variables in
+    /// memory, 44 instructions for 36.
+    #[cold]
     #[inline(never)]
     fn take_and_release(&mut self) -> Option<T> {
         /// A task that is not lost if a waker panics.
