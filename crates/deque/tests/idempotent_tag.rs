@@ -97,7 +97,7 @@ fn a_run_that_fills_the_queue_is_followed_by_another() {
     assert_eq!(out[11..], (11..32).rev().collect::<Vec<_>>());
 }
 
-/// A thief takes the task that the owner pops: the head is above the tail then. The next run has room for as many tasks as there are slots, and for no
+/// A thief takes the task that the owner pops: the head is above the tail then. The next run is as many tasks as there are slots, and no
 /// more.
 #[test]
 fn a_run_that_begins_below_the_head_is_no_longer_than_the_queue() {
