@@ -35,7 +35,7 @@
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use poach_memory::{Asymmetric, Machine};
+use poach_memory::{Asymmetric, Machine, Ordering};
 
 use crate::ring::{Claim, Claimed, MAX_CAPACITY};
 use crate::{Biased, Fifo, biased, fifo};
@@ -107,11 +107,20 @@ impl<T> Worker<T> {
     }
 
     /// Takes a task.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&self) -> Option<T> {
+        let [tail, first] = match &self.queue {
+            Queue::Fifo(queue) => queue.ends(),
+            Queue::Lifo(queue) => queue.ends(),
+        };
+        // Relaxed, both: only the owner stores them.
+        let (tail, first) = (tail.load(Ordering::Relaxed), first.load(Ordering::Relaxed));
+        if tail == first {
+            return None;
+        }
         match &self.queue {
-            Queue::Fifo(queue) => queue.pop(),
-            Queue::Lifo(queue) => queue.pop(),
+            Queue::Fifo(queue) => queue.pop_after(tail, first),
+            Queue::Lifo(queue) => queue.pop_above_floor(tail),
         }
     }
 
@@ -480,5 +489,17 @@ impl<T> FromIterator<Steal<T>> for Steal<T> {
             }
         }
         none
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If they do not, a pop of nothing asks which kind it has.
+    #[test]
+    fn both_kinds_of_queue_have_their_ends_at_the_same_places() {
+        let (lifo, fifo) = (Lifo::<u64>::with_policy(Asymmetric::new()), Fifo::<u64>::new());
+        assert_eq!(lifo.places_of_ends(), fifo.places_of_ends());
     }
 }

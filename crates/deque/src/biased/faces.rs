@@ -6,11 +6,24 @@ use super::{Biased, NoMemory, RAISED, pack, unpack};
 use crate::ring::Claim;
 
 impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
+    /// As [`Fifo::ends`](crate::Fifo::ends).
+    #[inline(always)]
+    pub(crate) fn ends(&self) -> [&M::Word; 2] {
+        let owner = &self.shared.owner;
+        [&owner.tail, &owner.floor]
+    }
+
+    /// As [`Fifo::places_of_ends`](crate::Fifo::places_of_ends).
+    #[cfg(test)]
+    pub(crate) fn places_of_ends(&self) -> [usize; 2] {
+        let start = (&raw const *self.shared).addr();
+        self.ends().map(|word| (&raw const *word).addr() - start)
+    }
+
     /// Adds a task if there is a free slot in the ring as it is.
     #[inline]
     pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let tail = self.tail();
         let buffer = &self.private().buffer;
         if !buffer.has(tail) && !buffer.find(&self.shared.thieves.rings, tail) {
             return Err(task);
@@ -26,8 +39,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         if count == 0 {
             return;
         }
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let tail = self.tail();
         let buffer = &self.private().buffer;
         // SAFETY: `tail` is the owner's, and `shared` keeps the rings.
         match unsafe {
@@ -44,9 +56,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
         let shared = &*self.shared;
         let buffer = &self.private().buffer;
-        // Relaxed: only the owner stores it.
-        let tail_now = || shared.owner.tail.load(Ordering::Relaxed);
-        let mut tail = tail_now();
+        let mut tail = self.tail();
         // The iterator may use this very queue. So what it has given is in no slot while it runs, and goes there at the tail of then.
         loop {
             if buffer.has_several(tail, 4) {
@@ -64,9 +74,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                     self.push_each([first, second, third]);
                     break;
                 };
-                if tail_now() != tail {
+                if self.tail() != tail {
                     self.push_each([first, second, third, fourth]);
-                    tail = tail_now();
+                    tail = self.tail();
                     continue;
                 }
                 for task in [first, second, third, fourth] {
@@ -79,12 +89,12 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             } else if buffer.has(tail) || buffer.find(&shared.thieves.rings, tail) {
                 let Some(task) = tasks.next() else { break };
                 self.push_each([task]);
-                tail = tail_now();
+                tail = self.tail();
             } else {
                 break;
             }
         }
-        self.publish(tail_now());
+        self.publish(self.tail());
     }
 
     /// Adds tasks; those that find no free slot, because an iterator has filled the queue meanwhile, are dropped.
@@ -99,8 +109,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// How many of `count` tasks there are free slots for in the ring as it is.
     #[inline]
     pub(crate) fn free_up_to(&self, count: usize) -> usize {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let tail = self.tail();
         if self.private().buffer.has_several(tail, count as u64) {
             return count;
         }
@@ -109,8 +118,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     /// Free slots in the ring as it is.
     pub(crate) fn free(&self) -> usize {
-        // Relaxed: only the owner stores it.
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
+        let tail = self.tail();
         self.private().buffer.free(&self.shared.thieves.rings, tail)
     }
 

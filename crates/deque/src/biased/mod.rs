@@ -92,6 +92,8 @@ const LONGEST: u32 = 1 << 14;
 /// How many eager pushes an eager pop is worth: it has a compare-and-swap.
 const POP: u32 = 8;
 
+// In this order: see `Fifo::ends`.
+#[repr(C)]
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
     request: CachePadded<M::Word>,
@@ -100,8 +102,12 @@ struct Shared<T, M: Memory, P> {
 }
 
 /// What the owner writes with each operation.
+// In this order: see `Fifo::ends`.
+#[repr(C)]
 struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
+    /// An index at or below `top`: there is no task when the tail is here. Only the owner has it.
+    floor: M::Word,
     private: Owned<Private<T, M>>,
     policy: P,
 }
@@ -109,8 +115,6 @@ struct OwnerLine<T, M: Memory, P> {
 /// What only the owner touches.
 struct Private<T, M: Memory> {
     buffer: Buffer<T, M>,
-    /// An index at or below `top`: there is no task when the tail is here.
-    floor: Cell<u64>,
     /// What the owner itself has opened last, or another under the same tag, which is the head's.
     opened: Cell<u64>,
     /// For how many pushes it stays eager.
@@ -274,9 +278,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = Arc::new(Shared {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
+                floor: M::Word::new(index),
                 private: Owned::new(Private {
                     buffer,
-                    floor: Cell::new(index),
                     opened: Cell::new(open),
                     eager: Cell::new(0),
                     next_eager: Cell::new(SHORTEST),
@@ -309,8 +313,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     #[inline(always)]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let shared = &*self.shared;
-        // Relaxed: only the owner stores it.
-        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        let tail = self.tail();
         let buffer = &self.private().buffer;
         if !buffer.has(tail)
             && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, tail, || self.len())
@@ -328,6 +331,13 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         if self.try_push(task).is_err() {
             crate::out_of_memory::<T>();
         }
+    }
+
+    /// The owner's tail.
+    #[inline(always)]
+    fn tail(&self) -> u64 {
+        // Relaxed: only the owner stores it.
+        self.shared.owner.tail.load(Ordering::Relaxed)
     }
 
     /// Writes a task to `tail` and shows it to thieves.
@@ -357,25 +367,32 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// Takes the youngest task.
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {
-        let owner = &self.shared.owner;
-        // Relaxed: only the owner stores it.
-        let tail = owner.tail.load(Ordering::Relaxed);
-        if tail == self.private().floor.get() {
-            return None;
+        let tail = self.tail();
+        // Relaxed: only the owner has it.
+        let floor = self.shared.owner.floor.load(Ordering::Relaxed);
+        if tail == floor { None } else { self.pop_above_floor(tail) }
+    }
+
+    /// The same if `tail`, which is the owner's, is not at the floor.
+    #[inline(always)]
+    pub(crate) fn pop_above_floor(&self, tail: u64) -> Option<T> {
+        if self.shared.owner.policy.is_inline() {
+            self.pop_inline(tail)
+        } else {
+            self.pop_with_call(tail)
         }
-        if owner.policy.is_inline() { self.pop_above(tail) } else { self.pop_with_call(tail) }
     }
 
     /// The same with a policy that calls a function, which the usual path then saves no registers for.
     #[cold]
     #[inline(never)]
     fn pop_with_call(&self, tail: u64) -> Option<T> {
-        self.pop_above(tail)
+        self.pop_inline(tail)
     }
 
     /// Steps 1 to 3 of a pop. There may be no task: then the request is at the tail or above it, as it is at `top` or above.
     #[inline(always)]
-    fn pop_above(&self, tail: u64) -> Option<T> {
+    fn pop_inline(&self, tail: u64) -> Option<T> {
         let shared = &*self.shared;
         let index = tail.wrapping_sub(1);
         // Release: a thief that reads the tail here sees the tasks below.
@@ -462,7 +479,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                     // Relaxed: to raise it needs no order; see "Nothing left".
                     shared.request.store(RAISED, Ordering::Relaxed);
                 }
-                private.floor.set(tail);
+                // Relaxed: only the owner has it.
+                shared.owner.floor.store(tail, Ordering::Relaxed);
                 return false;
             }
             let first = tail.wrapping_sub(u64::from(tasks));
@@ -512,10 +530,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     /// The number of tasks.
     pub fn len(&self) -> usize {
-        // Relaxed, both: the owner knows its own index, and a thief may change the other at once.
+        // Relaxed: a thief may change it at once.
         let (_, top) = unpack(self.shared.thieves.head.load(Ordering::Relaxed));
-        let tail = self.shared.owner.tail.load(Ordering::Relaxed);
-        count(tail, top) as usize
+        count(self.tail(), top) as usize
     }
 
     /// Whether there is no task; see [`len`](Biased::len).
@@ -558,9 +575,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
         let shared = &*self.shared;
         // Relaxed: as in `answer`. The owner takes no more tasks, so all are good to open.
         let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
-        let tail = shared.owner.tail.load(Ordering::Relaxed);
         // Release: pairs with the acquire in `claim`.
-        shared.thieves.open.store(pack(tag, tail), Ordering::Release);
+        shared.thieves.open.store(pack(tag, self.tail()), Ordering::Release);
     }
 }
 

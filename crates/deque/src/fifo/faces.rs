@@ -1,11 +1,28 @@
 //! What the faces ask of the owner beside push and pop: batches, a ring that does not grow, and a queue that is opened for good.
 
-use poach_memory::{Memory, Ordering, Word};
+use poach_memory::Memory;
 
 use super::{Fifo, NoMemory, OPEN};
 use crate::ring::Claim;
 
 impl<T, M: Memory> Fifo<T, M> {
+    /// The tail, and an index at or below that of the first task: two words that only the owner stores.
+    ///
+    /// Those of a [`Biased`](crate::Biased) deque stand as far from what its handle points to, so a worker that has one of the two
+    /// kinds compares them before it asks which it is.
+    #[inline(always)]
+    pub(crate) fn ends(&self) -> [&M::Word; 2] {
+        let owner = &self.shared.owner;
+        [&owner.tail, &owner.taken]
+    }
+
+    /// How far the [`ends`](Fifo::ends) are from what the handle points to, in bytes.
+    #[cfg(test)]
+    pub(crate) fn places_of_ends(&self) -> [usize; 2] {
+        let start = (&raw const *self.shared).addr();
+        self.ends().map(|word| (&raw const *word).addr() - start)
+    }
+
     /// Adds a task if there is a free slot in the ring as it is.
     #[inline]
     pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
@@ -16,6 +33,20 @@ impl<T, M: Memory> Fifo<T, M> {
         // SAFETY: there is a free slot at `tail`, which is the owner's.
         unsafe { self.put(tail, task) };
         Ok(())
+    }
+
+    /// Whether there is a free slot at `tail` in the ring as it is.
+    #[inline(always)]
+    fn has(&self, tail: u64) -> bool {
+        self.private().buffer.has(tail) || self.find(tail)
+    }
+
+    /// As [`Buffer::find`].
+    #[cold]
+    #[inline(never)]
+    fn find(&self, tail: u64) -> bool {
+        self.finish_taken();
+        self.private().buffer.find(&self.shared.rings, tail)
     }
 
     /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as [`push`](Owner::push) does.
@@ -101,8 +132,7 @@ impl<T, M: Memory> Fifo<T, M> {
     pub(crate) fn open(&self) {
         if self.private().closed.get() != OPEN {
             self.finish_taken();
-            // Relaxed: only the owner stores it.
-            self.open_at(self.shared.owner.taken.load(Ordering::Relaxed));
+            self.open_at(self.taken());
         }
     }
 }
@@ -116,7 +146,7 @@ impl<T, M: Memory> Drop for Fifo<T, M> {
 
 #[cfg(test)]
 mod tests {
-    use poach_memory::Machine;
+    use poach_memory::{Machine, Ordering};
 
     use super::super::{LONGEST, SHORTEST, WORTH};
     use super::*;
@@ -144,10 +174,6 @@ mod tests {
             let head = self.shared.thieves.head.load(Ordering::Relaxed);
             assert!(!is_open || head & OPEN != 0, "the owner knows that it is open");
             is_open
-        }
-
-        fn taken(&self) -> u64 {
-            self.shared.owner.taken.load(Ordering::Relaxed)
         }
 
         fn undisturbed(&self) -> u32 {

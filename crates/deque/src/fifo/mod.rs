@@ -132,6 +132,8 @@ fn above(tail: u64, head: u64) -> i64 {
     tail.wrapping_sub(index_of(head)) as i64
 }
 
+// In this order: see `ends`.
+#[repr(C)]
 struct Shared<T, M: Memory> {
     owner: CachePadded<OwnerLine<T, M>>,
     request: CachePadded<M::Word>,
@@ -142,6 +144,8 @@ struct Shared<T, M: Memory> {
 }
 
 /// What the owner writes with each operation.
+// In this order: see `ends`.
+#[repr(C)]
 struct OwnerLine<T, M: Memory> {
     tail: M::Word,
     /// Of an open queue: an index at or below that of `head`, for the owner, and for a thief that has read an older `head`.
@@ -311,6 +315,13 @@ impl<T, M: Memory> Fifo<T, M> {
         self.shared.owner.tail.load(Ordering::Relaxed)
     }
 
+    /// The word `taken`.
+    #[inline(always)]
+    fn taken(&self) -> u64 {
+        // Relaxed: only the owner stores it.
+        self.shared.owner.taken.load(Ordering::Relaxed)
+    }
+
     /// Adds a task.
     ///
     /// # Errors
@@ -327,20 +338,6 @@ impl<T, M: Memory> Fifo<T, M> {
         // SAFETY: there is a free slot at `tail`, which is the owner's.
         unsafe { self.put(tail, task) };
         Ok(())
-    }
-
-    /// Whether there is a free slot at `tail` in the ring as it is.
-    #[inline(always)]
-    fn has(&self, tail: u64) -> bool {
-        self.private().buffer.has(tail) || self.find(tail)
-    }
-
-    /// As [`Buffer::find`].
-    #[cold]
-    #[inline(never)]
-    fn find(&self, tail: u64) -> bool {
-        self.finish_taken();
-        self.private().buffer.find(&self.shared.rings, tail)
     }
 
     /// As [`Buffer::reserve`].
@@ -378,17 +375,17 @@ impl<T, M: Memory> Fifo<T, M> {
     /// Takes the oldest task.
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let owner = &self.shared.owner;
-        let tail = self.tail();
-        // Relaxed: only the owner stores it.
-        let index = owner.taken.load(Ordering::Relaxed);
-        if index == tail {
-            return None;
-        }
+        let (tail, taken) = (self.tail(), self.taken());
+        if tail == taken { None } else { self.pop_after(tail, taken) }
+    }
+
+    /// The same if the word `taken`, which is `index`, is not the owner's `tail`. Thieves may have taken all tasks.
+    #[inline(always)]
+    pub(crate) fn pop_after(&self, tail: u64, index: u64) -> Option<T> {
         if self.private().closed.get() == OPEN {
             return self.pop_open(tail, index);
         }
-        if owner.policy.is_inline() {
+        if self.shared.owner.policy.is_inline() {
             self.pop_closed(tail, index)
         } else {
             self.pop_with_call(tail, index)
@@ -528,8 +525,7 @@ impl<T, M: Memory> Fifo<T, M> {
     /// Finishes what the owner has taken of a closed queue.
     fn finish_taken(&self) {
         if self.private().closed.get() != OPEN {
-            // Relaxed: only the owner stores it.
-            self.finish_below(self.shared.owner.taken.load(Ordering::Relaxed));
+            self.finish_below(self.taken());
         }
     }
 

@@ -25,8 +25,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-floor-too-high",
         why: "off by one: an owner that finds no task remembers that there is none one index above, either",
-        was: "private.floor.set(tail);",
-        is: "private.floor.set(tail.wrapping_add(1));",
+        was: "shared.owner.floor.store(tail, Ordering::Relaxed);",
+        is: "shared.owner.floor.store(tail.wrapping_add(1), Ordering::Relaxed);",
         scene: Scene::Returns,
         caught: Caught::Order,
         ..OWNER
@@ -102,7 +102,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
                     // Relaxed: to raise it needs no order; see \"Nothing left\".
                     shared.request.store(RAISED, Ordering::Relaxed);
                 }
-                private.floor.set(tail);",
+                // Relaxed: only the owner has it.
+                shared.owner.floor.store(tail, Ordering::Relaxed);",
         is: "",
         scene: Scene::Returns,
         ..OWNER

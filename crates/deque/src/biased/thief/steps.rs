@@ -100,9 +100,9 @@ fn an_owner_closes_where_it_comes_to_open_tasks() {
 fn an_owner_remembers_that_there_is_nothing() {
     let (owner, thief) = opened_by_a_thief(1);
     assert_eq!(thief.steal(), Steal::Success(0));
-    assert_eq!(owner.private().floor.get(), 0);
+    assert_eq!(owner.shared.owner.floor.load(Relaxed), 0);
     assert_eq!(owner.pop(), None);
-    assert_eq!(owner.private().floor.get(), 1);
+    assert_eq!(owner.shared.owner.floor.load(Relaxed), 1);
     // It lowered nothing and raised nothing.
     assert_eq!(words(&owner), ((0, 1), (0, 1), RAISED));
     Told::at_a(Call::Light, || {});
