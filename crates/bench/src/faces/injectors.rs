@@ -2,14 +2,16 @@
 
 use std::hint::black_box;
 use std::iter::repeat_with;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use poach_deque::crossbeam as face;
 
 use super::{BATCH, each, second_half, see, tasks};
 use crate::pool::protocol::{Opened, Put, Shape, System, Take, polling};
-use crate::{Case, Size, Unit};
+use crate::{Case, Sample, Size, Unit};
 
 /// How a consumer steals.
 #[derive(Clone, Copy)]
@@ -26,6 +28,29 @@ const SHAPES: [([&str; 3], usize, usize); 4] = [
     (["injector-1p3c", "injector-1p3c-batch", "injector-1p3c-limit"], 1, 3),
     (["injector-3p1c", "injector-3p1c-batch", "injector-3p1c-limit"], 3, 1),
 ];
+
+/// How many tasks two threads push or steal: what stands in an injector at one time.
+const STANDING: u64 = 1_000_000;
+
+/// Two threads that do the same at once, and return how many tasks they have moved, of `tasks`: million tasks a second, from when the
+/// first begins until the last ends.
+fn both(tasks: u64, act: impl Fn() -> u64 + Sync) -> Result<Sample> {
+    let start = Barrier::new(2);
+    let timed = || {
+        start.wait();
+        let began = Instant::now();
+        (act(), began, Instant::now())
+    };
+    let (mine, others) = thread::scope(|scope| {
+        let other = scope.spawn(timed);
+        (timed(), other.join())
+    });
+    let Ok(other) = others else { anyhow::bail!("the other thread has panicked") };
+    let moved = mine.0 + other.0;
+    ensure!(moved == tasks, "{tasks} tasks were to be moved, and {moved} were");
+    let seconds = (mine.2.max(other.2) - mine.1.min(other.1)).as_secs_f64();
+    Ok((tasks as f64 / seconds / 1e6).into())
+}
 
 pub(super) fn cases(size: Size) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -108,6 +133,32 @@ macro_rules! injectors {
                         }),
                     );
                 }
+                let tasks = tasks.min(STANDING) / 2 * 2;
+                let push = move |injector: &$source::Injector<u64>| {
+                    (0..tasks / 2).for_each(|task| injector.push(task));
+                    tasks / 2
+                };
+                let pushes = move || {
+                    let injector = new();
+                    both(tasks, || push(&injector))
+                };
+                let steals = move || {
+                    let injector = new();
+                    (0..2).for_each(|_| _ = push(&injector));
+                    both(tasks, || {
+                        let mut count = 0;
+                        loop {
+                            match black_box(injector.steal()) {
+                                $source::Steal::Success(_) => count += 1,
+                                $source::Steal::Retry => {}
+                                $source::Steal::Empty => break count,
+                            }
+                        }
+                    })
+                };
+                let unit = Unit::MILLIONS_PER_SECOND;
+                cases.push(Case::new("injector-pushes-2", $system, 2, unit, move || Ok(pushes)));
+                cases.push(Case::new("injector-steals-2", $system, 2, unit, move || Ok(steals)));
                 for (names, producers, consumers) in SHAPES {
                     for (name, how) in names.into_iter().zip([How::One, How::Batch, How::Limit]) {
                         let shape = Shape::new(name, producers, consumers);

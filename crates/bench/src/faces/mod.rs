@@ -13,6 +13,7 @@
 //! | `..-len`, `..-is-empty` | of one task, sixteen times a round | ns |
 //! | `..-served-steals`, `..-served-batch` | the owner pushes 1000 and pops until there are none, again and again, while a thief steals | million tasks a second |
 //! | `injector-pair`, `injector-empty`, `injector-idle-..` | one thread | ns |
+//! | `injector-pushes-2`, `injector-steals-2` | two threads push at once into an empty injector, or steal at once until nothing is left | million tasks a second |
 //! | `injector-1p1c` to `-3p1c`, `-batch`, `-limit` | the protocol of the suite `pool` | million tasks a second |
 
 /// Looks sixteen times a round. A look is some seven instructions, and one in a round takes .33 or .47 ns by where the linker has

@@ -87,12 +87,14 @@
 //!
 //! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which thieves have read when that
 //! memory was last in use. A push whose exchange of `tickets` fails has the line of that word in its cache now, and its value, which it
-//! tries without another load, which would share the line again.
+//! tries without another load, which would share the line again. If that fails too it keeps away from the line for as long as others take
+//! for many pushes (`waits`), and so does a thief whose exchange of the head fails, for fewer.
 
 mod batch;
 mod chain;
 mod finish;
 mod steal;
+mod waits;
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -105,6 +107,7 @@ use crate::ring::{NoMemory, check_capacity};
 use crate::{CapacityError, OutOfMemory};
 pub(crate) use batch::Batch;
 use chain::{Block, Chain, Place, Slot};
+use waits::Waits;
 
 /// Slots of a block.
 const BLOCK: usize = 64;
@@ -112,9 +115,6 @@ const BLOCK: usize = 64;
 /// For how many pauses of the processor a thief waits for a push that has begun, before it contests the slot: some microseconds, as
 /// its barrier takes. A push has a few instructions left there, unless its thread has lost the processor.
 const PATIENCE: u32 = 200;
-
-/// The longest wait, in pauses, of a push after others were faster; the first is one pause. After that it gives its processor away.
-const LONGEST: u32 = 2;
 
 /// The slot whose push makes the next block: late enough that thieves have given memory back, early enough for its cache lines to come.
 const AHEAD: usize = 8;
@@ -220,19 +220,6 @@ fn index_of(head: u64) -> u64 {
     head / 2
 }
 
-/// Another push was faster. After some pauses this thread gives its processor away, since thieves or other pushers may have none.
-#[cold]
-fn back_off<M: Memory>(pauses: &mut u32) {
-    if *pauses > LONGEST {
-        M::give_way();
-        return;
-    }
-    for _ in 0..*pauses {
-        M::pause();
-    }
-    *pauses *= 2;
-}
-
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// An empty injector. Ends the program if there is no memory for a block of 64 tasks.
     pub fn new() -> Self {
@@ -324,13 +311,13 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     #[cold]
     #[inline(never)]
     fn push_slowly(&self, task: T, index: u64) -> Result<(), OutOfMemory<T>> {
-        let (mut task, mut index, mut pauses) = (task, index, 1);
+        let (mut task, mut index, mut waits) = (task, index, Waits::new());
         loop {
             let place = match self.place_of(index) {
                 Ok(Some(place)) => place,
                 Ok(None) => {
                     // Others were faster. Relaxed, here and below: as above.
-                    back_off::<M>(&mut pauses);
+                    waits.wait::<M>();
                     index = self.tickets.load(Ordering::Relaxed);
                     continue;
                 }
@@ -338,7 +325,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             };
             if let Err(now) = self.take_ticket(index) {
                 index = now;
-                back_off::<M>(&mut pauses);
+                waits.lost::<M>();
                 continue;
             }
             match self.put(index, place, self.chain.block(place), task) {

@@ -17,6 +17,9 @@ const ENOUGH: u64 = 32;
 const FIRST_PACE: u32 = 4;
 const LONGEST_PACE: u64 = 64;
 
+/// For how many pauses a thief waits that has lost an exchange.
+const LOST: u32 = 64;
+
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Takes the oldest task.
     #[inline]
@@ -166,12 +169,24 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Step 3: whether `count` indices from that of `head` on are this call's.
     #[inline(always)]
     fn take_from(&self, head: u64, block: &Block<T, M, SLOTS>, count: u64) -> bool {
-        if head & CONTESTED == 0 { self.move_head(head, count) } else { self.decide(head, block) }
+        (head & CONTESTED == 0 && self.move_head(head, count)) || self.take_slowly(head, block)
     }
 
-    /// The same for a contested index, which was *written*.
+    /// The same for a contested index, or after a lost exchange.
     #[cold]
     #[inline(never)]
+    fn take_slowly(&self, head: u64, block: &Block<T, M, SLOTS>) -> bool {
+        let is_mine = head & CONTESTED != 0 && self.decide(head, block);
+        if !is_mine {
+            // Another thief takes some tasks before the caller tries again, which takes the head's line from it.
+            for _ in 0..LOST.min(self.patience) {
+                M::pause();
+            }
+        }
+        is_mine
+    }
+
+    /// Whether a contested index is this call's, which was *written*.
     fn decide(&self, head: u64, block: &Block<T, M, SLOTS>) -> bool {
         let (state, index) = (&block.slot(index_of(head)).state, index_of(head));
         // Relaxed, both: `front` has acquired the task, and who comes second has nothing to read.
@@ -372,6 +387,17 @@ mod tests {
         let (injector, _) = stopped_at_0::<Told>();
         let waits = Told::waits(|| assert_eq!(injector.steal(), Steal::Retry));
         assert_eq!(waits, (injector.patience, 0));
+    }
+
+    #[test]
+    fn a_thief_that_loses_waits_and_one_that_wins_does_not() {
+        let injector = Injector::<u64, Told, 2>::new().with_patience(7);
+        (0..2).for_each(|task| injector.push(task));
+        let Steal::Success((head, block)) = injector.front(1) else { panic!("there are two") };
+        let waits = Told::waits(|| assert!(injector.take_from(head, block, 1)));
+        assert_eq!(waits, (0, 0));
+        let waits = Told::waits(|| assert!(!injector.take_from(head, block, 1)));
+        assert_eq!(waits, (7, 0));
     }
 
     #[test]

@@ -96,8 +96,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "injector-takes-the-contested-by-the-head",
         why: "a thief takes the task of a contested index as any other, while its pusher takes it back",
-        was: "if head & CONTESTED == 0 { self.move_head",
-        is: "if head & CONTESTED <= 1 { self.move_head",
+        was: "(head & CONTESTED == 0 && self.move_head",
+        is: "(head & CONTESTED <= 1 && self.move_head",
         scene: Scene::Skips,
         caught: Caught::Twice,
         ..STEAL
