@@ -258,7 +258,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         })
     }
 
-    /// The same with another number of pauses for which a thief waits for a push that has begun, before it skips the slot.
+    /// The same with another number of pauses for which a thief waits for a push that has begun, before it skips the slot. After a lost
+    /// exchange it waits no longer than that, either.
     #[must_use]
     pub fn with_patience(mut self, pauses: u32) -> Self {
         self.patience = pauses;
