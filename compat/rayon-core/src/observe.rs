@@ -48,7 +48,6 @@ impl Observed {
     /// Begins to observe a pool that the program has built, if the environment asks for it.
     pub(crate) fn begin(pool: &ThreadPool) -> Option<Observed> {
         static NUMBER: AtomicUsize = AtomicUsize::new(1);
-        Asked::by(|variable| env::var_os(variable))?;
         // Relaxed: only the number has to be unique.
         Observed::of(pool, NUMBER.fetch_add(1, Ordering::Relaxed))
     }
@@ -95,16 +94,16 @@ pub(crate) fn global() {
     let Some(observed) = Observed::of(poach_runtime::global(), 0) else {
         return;
     };
-    // A forked child finds its parent's here. It is leaked, since its recording cannot be stopped in this process. AcqRel, here
-    // and in `report`: whoever takes the pointer sees what it points to.
-    GLOBAL.swap(Box::into_raw(Box::new(observed)), Ordering::AcqRel);
+    // A forked child finds its parent's here and leaks it: its recording cannot be stopped in this process. Release, for the
+    // Acquire in `report`: the thread that takes the pointer sees what it points to.
+    GLOBAL.store(Box::into_raw(Box::new(observed)), Ordering::Release);
     at_exit();
 }
 
 #[cfg(unix)]
 fn at_exit() {
     extern "C" fn report() {
-        let observed = GLOBAL.swap(ptr::null_mut(), Ordering::AcqRel);
+        let observed = GLOBAL.swap(ptr::null_mut(), Ordering::Acquire);
         // A forked child that has not used rayon has no global pool, and must not make one here.
         if let Some(pool) = poach_runtime::global_if_made()
             && !observed.is_null()

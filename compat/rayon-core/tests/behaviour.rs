@@ -120,6 +120,112 @@ fn install_nests_and_crosses_pools() {
     assert_eq!(panic_of(|| two.install(|| three.install(|| panic_any("far")))), "far");
 }
 
+/// The name of the thread that this runs on.
+fn here() -> String {
+    thread::current().name().unwrap_or_default().to_owned()
+}
+
+/// A pool whose threads all have this name.
+fn named(threads: usize, name: &'static str) -> ThreadPool {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder.thread_name(|_| name.to_owned()).build().unwrap()
+}
+
+#[test]
+fn a_function_acts_on_the_pool_of_the_thread_that_calls_it() {
+    let own = named(3, "own");
+    let (send, receive) = mpsc::channel();
+    own.install(move || {
+        let caller = thread::current().id();
+        let tell = |seen: &Mutex<Vec<String>>| seen.lock().unwrap().push(here());
+        let (seen, tell) = (&Mutex::new(Vec::new()), &tell);
+        // The body runs on the thread that calls, and the tasks on its pool.
+        let bodies = [
+            scope(|s| {
+                s.spawn(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                thread::current().id()
+            }),
+            scope_fifo(|s| {
+                s.spawn_fifo(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                thread::current().id()
+            }),
+            in_place_scope(|s| {
+                s.spawn(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                thread::current().id()
+            }),
+            in_place_scope_fifo(|s| {
+                s.spawn_fifo(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                thread::current().id()
+            }),
+        ];
+        assert_eq!(bodies, [caller; 4]);
+        assert_eq!(*seen.lock().unwrap(), vec!["own"; 16]);
+        assert_eq!(
+            broadcast(|context| (context.num_threads(), here())),
+            vec![(3, "own".to_owned()); 3]
+        );
+        assert_eq!(join(here, here), ("own".to_owned(), "own".to_owned()));
+        assert_eq!(join_context(|_| here(), |_| here()), ("own".to_owned(), "own".to_owned()));
+        assert_eq!(current_num_threads(), 3);
+        let (one, other) = (send.clone(), send.clone());
+        spawn(move || one.send(here()).unwrap());
+        spawn_fifo(move || other.send(here()).unwrap());
+        spawn_broadcast(move |_| send.send(here()).unwrap());
+    });
+    assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 5]);
+}
+
+#[test]
+fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
+    let (own, other) = (named(3, "own"), named(1, "other"));
+    let (send, receive) = mpsc::channel();
+    other.install(|| {
+        let tell = |seen: &Mutex<Vec<String>>| seen.lock().unwrap().push(here());
+        let (seen, tell) = (&Mutex::new(Vec::new()), &tell);
+        let bodies = [
+            own.scope(|s| {
+                s.spawn(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                here()
+            }),
+            own.scope_fifo(|s| {
+                s.spawn_fifo(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                here()
+            }),
+            own.in_place_scope(|s| {
+                s.spawn(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                here()
+            }),
+            own.in_place_scope_fifo(|s| {
+                s.spawn_fifo(move |_| tell(seen));
+                s.spawn_broadcast(move |_, _| tell(seen));
+                here()
+            }),
+        ];
+        assert_eq!(bodies, ["own", "own", "other", "other"]);
+        assert_eq!(*seen.lock().unwrap(), vec!["own"; 16]);
+        assert_eq!(
+            own.broadcast(|context| (context.num_threads(), here())),
+            vec![(3, "own".to_owned()); 3]
+        );
+        assert_eq!(own.join(here, here), ("own".to_owned(), "own".to_owned()));
+        assert_eq!(own.install(here), "own");
+        assert_eq!((own.current_num_threads(), own.current_thread_index()), (3, None));
+        let (one, two, each) = (send.clone(), send.clone(), send.clone());
+        own.spawn(move || one.send(here()).unwrap());
+        own.spawn_fifo(move || two.send(here()).unwrap());
+        own.spawn_broadcast(move |_| each.send(here()).unwrap());
+    });
+    drop(send);
+    assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 5]);
+}
+
 /// In which order the tasks of `spawning` run on a pool of one thread.
 fn order(spawning: impl FnOnce(&Mutex<Vec<usize>>) + Send) -> Vec<usize> {
     let seen = Mutex::new(Vec::new());
@@ -164,6 +270,14 @@ fn breadth_first_takes_the_oldest() {
         }
     });
     assert_eq!(seen.into_inner().unwrap(), [0, 1, 2, 3, 4]);
+    // A spawn handler that is set later keeps the order.
+    let builder = ThreadPoolBuilder::new().num_threads(1).breadth_first();
+    let builder =
+        builder.spawn_handler(|thread| thread::Builder::new().spawn(|| thread.run()).map(drop));
+    let pool = builder.build().unwrap();
+    let seen = &Mutex::new(Vec::new());
+    pool.scope(|s| (0..5).for_each(|i| s.spawn(move |_| seen.lock().unwrap().push(i))));
+    assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4]);
 }
 
 #[test]

@@ -138,6 +138,34 @@ fn a_spawn_handler_starts_the_threads_and_may_borrow() {
 }
 
 #[test]
+#[allow(deprecated)]
+fn a_spawn_handler_that_is_set_last_keeps_the_other_settings() {
+    let settings = || {
+        let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread().breadth_first();
+        let builder = builder.stack_size(1 << 20).thread_name(|index| index.to_string());
+        builder.panic_handler(|_| ()).start_handler(|_| ()).exit_handler(|_| ())
+    };
+    let without = format!("{:?}", settings());
+    assert!(!without.contains("None") && !without.contains("false"), "{without}");
+    assert_eq!(format!("{:?}", settings().spawn_handler(|_| Ok(()))), without);
+}
+
+#[test]
+fn the_threads_of_a_scoped_pool_have_its_names() {
+    let builder =
+        ThreadPoolBuilder::new().num_threads(2).thread_name(|index| format!("hand {index}"));
+    let wrapper = |thread: rayon_core::ThreadBuilder| {
+        let name = thread::current().name().map(str::to_owned);
+        assert_eq!(name.as_deref(), thread.name());
+        thread.run();
+    };
+    let names = builder.build_scoped(wrapper, |pool| {
+        pool.broadcast(|_| thread::current().name().map(str::to_owned))
+    });
+    assert_eq!(names.unwrap(), [Some("hand 0".to_owned()), Some("hand 1".to_owned())]);
+}
+
+#[test]
 fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end() {
     let mut threads = Vec::new();
     let error = ThreadPoolBuilder::new()
@@ -158,6 +186,13 @@ fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end
     for thread in threads {
         thread.join().unwrap();
     }
+}
+
+#[test]
+fn a_number_of_threads_above_the_most_is_reduced_to_it() {
+    let builder = ThreadPoolBuilder::new().num_threads(usize::MAX);
+    let error = builder.spawn_handler(|_| Err(io::Error::other("no hands"))).build().unwrap_err();
+    assert_eq!(error.to_string(), "no hands");
 }
 
 #[test]

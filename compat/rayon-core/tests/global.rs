@@ -5,9 +5,13 @@
 use std::env;
 use std::error::Error;
 use std::process::Command;
+use std::sync::mpsc;
 use std::thread;
 
-use rayon_core::{ThreadPoolBuildError, ThreadPoolBuilder, current_num_threads, join};
+use rayon_core::{
+    ThreadPoolBuildError, ThreadPoolBuilder, broadcast, current_num_threads, in_place_scope,
+    in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
+};
 
 /// Whether this is the process that `test` is run in, with three threads as the environment says; if not, starts it.
 fn in_child(test: &str) -> bool {
@@ -48,6 +52,53 @@ fn the_global_pool_is_made_once_as_the_environment_says() {
         let error = rayon_core::initialize(rayon_core::Configuration::new()).unwrap_err();
         is_refused(error.downcast_ref().unwrap());
         assert_eq!((current_num_threads(), join(|| 1, || 2)), (3, (1, 2)));
+    }
+}
+
+type FirstCall = (&'static str, fn() -> usize);
+
+/// What a program calls first, by name; each tells how many threads the pool has that runs the task.
+fn first_calls() -> [FirstCall; 10] {
+    fn sent(spawn: impl FnOnce(mpsc::Sender<usize>)) -> usize {
+        let (send, receive) = mpsc::channel();
+        spawn(send);
+        receive.recv().unwrap()
+    }
+    [
+        ("join", || join(current_num_threads, || ()).0),
+        ("join_context", || join_context(|_| current_num_threads(), |_| ()).0),
+        ("scope", || scope(|_| current_num_threads())),
+        ("scope_fifo", || scope_fifo(|_| current_num_threads())),
+        ("in_place_scope", || {
+            let mut threads = 0;
+            in_place_scope(|s| s.spawn(|_| threads = current_num_threads()));
+            threads
+        }),
+        ("in_place_scope_fifo", || {
+            let mut threads = 0;
+            in_place_scope_fifo(|s| s.spawn_fifo(|_| threads = current_num_threads()));
+            threads
+        }),
+        ("spawn", || sent(|send| spawn(move || send.send(current_num_threads()).unwrap()))),
+        ("spawn_fifo", || {
+            sent(|send| spawn_fifo(move || send.send(current_num_threads()).unwrap()))
+        }),
+        ("broadcast", || broadcast(|context| context.num_threads()).len()),
+        ("spawn_broadcast", || {
+            sent(|send| spawn_broadcast(move |_| _ = send.send(current_num_threads())))
+        }),
+    ]
+}
+
+#[test]
+fn whatever_is_called_first_makes_the_global_pool_as_the_environment_says() {
+    let test = "whatever_is_called_first_makes_the_global_pool_as_the_environment_says";
+    for (name, call) in first_calls() {
+        if env::var_os("CHILD").is_none() {
+            in_child_with(test, &[("RAYON_NUM_THREADS", "5"), ("FIRST", name)]);
+        } else if env::var("FIRST").unwrap() == name {
+            assert_eq!(call(), 5, "{name}");
+        }
     }
 }
 

@@ -67,6 +67,7 @@ fn counters_of_each_pool() {
     assert!(well, "{said}");
     assert!(said.contains("pool 1 of 3 threads:"), "{said}");
     assert!(said.contains("the global pool of 2 threads:"), "{said}");
+    assert!(!said.contains("the system refuses"), "{said}");
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn a_timeline_of_each_pool() {
     let file = directory.join("trace.json");
     let Ended { well, said } =
         child("a_timeline_of_each_pool", &[("POACH_TRACE", &file.to_string_lossy())]);
-    assert!(well, "{said}");
+    assert!(well && !said.contains("events came after"), "{said}");
     for name in ["trace.json", "trace.1.json"] {
         let trace = fs::read_to_string(directory.join(name)).unwrap();
         assert!(trace.contains("\"traceEvents\"") && trace.contains("\"ph\""), "{name}: {trace}");
@@ -232,6 +233,61 @@ fn a_forked_child_has_a_global_pool_of_its_own() {
     fs::remove_file(trace.1).unwrap();
     assert!(well, "{said}");
     assert_eq!(said.matches("the global pool of 3 threads:").count(), 2, "{said}");
+}
+
+/// A child that has not used its pools reports none: they are its parent's.
+#[test]
+#[cfg(unix)]
+fn a_forked_child_does_not_report_its_parents_pools() {
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        assert_eq!(pool.install(|| fib(10)) + fib(10), 110);
+        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and no lock of another thread.
+        let process = unsafe { libc::fork() };
+        assert!(process != -1);
+        if process == 0 {
+            drop(pool);
+            std::process::exit(7);
+        }
+        let mut status = 0;
+        // SAFETY: `status` is valid for writes.
+        unsafe { libc::waitpid(process, &raw mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        drop(pool);
+        return;
+    }
+    let test = "a_forked_child_does_not_report_its_parents_pools";
+    let variables = [("RAYON_NUM_THREADS", "3"), ("POACH_STATS", "1")];
+    let Ended { well, said } = child(test, &variables);
+    assert!(well, "{said}");
+    for name in ["pool 1 of 2 threads:", "the global pool of 3 threads:"] {
+        assert_eq!(said.matches(name).count(), 1, "{said}");
+    }
+}
+
+/// A setting that is empty is none.
+#[test]
+fn a_variable_that_is_empty_is_unset() {
+    if is_child() {
+        return assert_eq!(fib(10), 55);
+    }
+    let Ended { well, said } =
+        child("a_variable_that_is_empty_is_unset", &[("POACH_WAITING", ""), ("POACH_PIN", "")]);
+    assert!(well, "{said}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_global_pool_that_cannot_be_made_is_a_panic() {
+    if is_child() {
+        join(|| (), || ());
+        return;
+    }
+    // No call stack has this size, so no thread can be had.
+    let test = "a_global_pool_that_cannot_be_made_is_a_panic";
+    let Ended { well, said } = child(test, &[("RUST_MIN_STACK", &(1_u64 << 60).to_string())]);
+    let message = "The global thread pool has not been initialized.: ThreadPoolBuildError";
+    assert!(!well && said.contains(message), "{said}");
 }
 
 #[test]

@@ -302,6 +302,26 @@ fn builders_and_errors_show_themselves() {
 }
 
 #[test]
+fn a_setting_of_the_old_builder_is_one_of_the_new() {
+    let new = |index: usize| index.to_string();
+    let pairs: [(Configuration, ThreadPoolBuilder); 7] = [
+        (Configuration::new().num_threads(3), ThreadPoolBuilder::new().num_threads(3)),
+        (Configuration::new().thread_name(new), ThreadPoolBuilder::new().thread_name(new)),
+        (Configuration::new().panic_handler(drop), ThreadPoolBuilder::new().panic_handler(drop)),
+        (Configuration::new().stack_size(1 << 20), ThreadPoolBuilder::new().stack_size(1 << 20)),
+        (Configuration::new().breadth_first(), ThreadPoolBuilder::new().breadth_first()),
+        (Configuration::new().start_handler(drop), ThreadPoolBuilder::new().start_handler(drop)),
+        (Configuration::new().exit_handler(drop), ThreadPoolBuilder::new().exit_handler(drop)),
+    ];
+    let default = format!("{:?}", ThreadPoolBuilder::new());
+    for (old, new) in pairs {
+        let new = format!("{new:?}");
+        assert!(format!("{old:?}").contains(&new), "{old:?} {new}");
+        assert_ne!(new, default);
+    }
+}
+
+#[test]
 fn the_old_names() {
     let configuration = Configuration::new().num_threads(2).thread_name(|i| i.to_string());
     assert_eq!(configuration.build().unwrap().current_num_threads(), 2);

@@ -1,5 +1,7 @@
 //! The rules, over the tokens of a file.
 
+mod meaning;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::str::FromStr as _;
@@ -170,6 +172,14 @@ impl Finder<'_> {
             self.condition(&tokens, at);
             self.comparison(&tokens, at);
             self.offset(&tokens, at);
+            self.operands(&tokens, at);
+            self.flag(&tokens, at);
+            self.arguments(&tokens, at);
+            self.chained(&tokens, at);
+            self.fields(&tokens, at);
+            if word == "fn" {
+                self.parameters(&tokens, at);
+            }
             if let TokenTree::Group(group) = &tokens[at] {
                 if group.delimiter() == Delimiter::Brace {
                     self.statements(group);
@@ -225,11 +235,15 @@ impl Finder<'_> {
         let length = (0..rest.len()).find(|at| is_block(&rest[*at]) && !inner(*at));
         let Some(length) = length else { return };
         let condition = &rest[..length];
-        if condition.is_empty() || condition.iter().any(|token| ident(Some(token)) == "let") {
+        // The guard of a match has no block of its own: `if x => {`.
+        let guard = |pair: &[TokenTree]| mark(pair.first()) == '=' && mark(pair.get(1)) == '>';
+        if condition.is_empty() || condition.windows(2).any(guard) {
             return;
         }
-        // The guard of a match has no block of its own: `if x => {`.
-        if condition.windows(2).any(|pair| mark(pair.first()) == '=' && mark(pair.get(1)) == '>') {
+        if ident(tokens.get(at)) == "if" {
+            self.branch(tokens, condition, at + 1 + length);
+        }
+        if condition.iter().any(|token| ident(Some(token)) == "let") {
             return;
         }
         let range = range(condition);
@@ -262,6 +276,7 @@ impl Finder<'_> {
                 (&self.source[whole.start..range.start], &self.source[range.end..whole.end]);
             let wraps = Self::either(whole.clone(), &format!("{left}{other}{right}"));
             self.add("comparison", range, other, wraps);
+            self.tuples(tokens, at, length);
         }
     }
 
@@ -297,9 +312,10 @@ impl Finder<'_> {
             let statement = &tokens[start..=at];
             start = at + 1;
             let first = ident(statement.first());
+            let unused = first == "let" && ident(statement.get(1)) == "_";
             let plain = statement.len() > 2
                 && mark(statement.first()) != '#'
-                && !KEPT.contains(&first.as_str())
+                && (unused || !KEPT.contains(&first.as_str()))
                 && !first.starts_with("debug_assert")
                 && !first.starts_with("assert");
             if !plain {
@@ -412,7 +428,7 @@ mod tests {
         has("x.store(1, SeqCst)", "ordering", "SeqCst -> Release");
         let exchange = of("x.compare_exchange(1, 2, SeqCst, SeqCst)");
         let changes: Vec<&str> = exchange.iter().map(|(_, change)| change.as_str()).collect();
-        assert_eq!(changes, ["SeqCst -> AcqRel", "SeqCst -> Acquire"]);
+        assert_eq!(changes, ["1, 2 -> 2, 1", "SeqCst -> AcqRel", "SeqCst -> Acquire"]);
         assert!(of("x.load(Relaxed)").is_empty());
     }
 
@@ -439,7 +455,8 @@ mod tests {
         has("let x = a == b;", "comparison", "== -> !=");
         has("let x = a >= b;", "comparison", ">= -> >");
         has("let x = a + 1;", "off by one", "1 -> 0");
-        assert!(of("if let Some(x) = a { c }").is_empty());
+        let all = of("if let Some(x) = a { c }");
+        assert!(all.iter().all(|(rule, _)| rule == "never"), "{all:?}");
         assert!(of("let x: Vec<u8> = Vec::<u8>::new();").is_empty());
         assert!(of("match a { _ => b }").is_empty());
     }
@@ -449,8 +466,8 @@ mod tests {
         let source = "use a::{Acquire, b};\n#[cfg(test)]\nmod t { fn f() { a.load(Acquire); } }\n\
                       #[cfg(test)]\nuse c::{d};\nfn g() { if a { b } }\n";
         let all = mutants("f.rs", source).expect("Rust");
-        assert_eq!(all.len(), 1, "{all:?}");
-        assert_eq!(all[0].key, "f.rs: negated: fn g() { if a { b } }");
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert_eq!(all[1].key, "f.rs: negated: fn g() { if a { b } }");
         let source = "#[cfg(all(test, unix))]\nmod t { fn f() { a.b(); } }\nfn g() { d.e(); }\n";
         assert_eq!(mutants("f.rs", source).expect("Rust").len(), 1);
         let source = "macro_rules! m { (a) => { b.c(); }; }\nfn g() { d.e(); }\n";

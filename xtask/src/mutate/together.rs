@@ -169,18 +169,26 @@ mod tests {
         );
         assert_eq!(woven("go();"), "if !m { go(); }");
         assert_eq!(woven("let x = a + 1;"), "let x = a + (if m { 0 } else { 1 });");
-        assert_eq!(woven("if a.b() { c }"), "if (m != (a.b())) { c }");
+        assert_eq!(woven("if a.b() { c }"), "if (!m && ((m != (a.b())))) { c }");
         assert_eq!(
-            woven("let x = y && a.b == c[0] || z;"),
-            "let x = y && (if m { a.b != c[0] } else { a.b == c[0] }) || z;"
+            woven("if let Some(x) = a { c } else { d }"),
+            "if let Some(x) = a && !m { c } else { d }"
         );
         assert_eq!(
-            woven("if a < b + 1 { c }"),
-            "if (m != ((if m { a <= b + 1 } else { a < b + (if m { 0 } else { 1 }) }))) { c }"
+            woven("f(true, a)"),
+            "f((m != (if m { a } else { true })), (if m { true } else { a }))"
         );
         assert_eq!(
-            woven("a.store(1, R);\nb.store(2, R);"),
-            "if m { b.store(2, R); } if !m { a.store(1, R); }\nif !m { if !m { b.store(2, R); } }"
+            woven("x.y(a.b == c[0]);"),
+            "if !m { x.y((if m { a.b != c[0] } else { a.b == c[0] })); }"
+        );
+        assert_eq!(
+            woven("while a < b + 1 { c }"),
+            "while (m != ((if m { a <= b + 1 } else { a < b + (if m { 0 } else { 1 }) }))) { c }"
+        );
+        assert_eq!(
+            woven("a.store(1);\nb.store(2);"),
+            "if m { b.store(2); } if !m { a.store(1); }\nif !m { if !m { b.store(2); } }"
         );
     }
 

@@ -23,16 +23,23 @@ use crate::mutate::{Mutant, mutants};
 use crate::workspace;
 
 /// The sources that are judged.
-const JUDGED: [&str; 5] = [
+const JUDGED: [&str; 7] = [
     "crates/deque/src",
     "crates/pool/src",
     "crates/memory/src",
-    "crates/runtime/src/scheduler/sleep",
-    "crates/runtime/src/job",
+    "crates/runtime/src",
+    "compat/rayon-core/src",
+    "crates/scan/src",
+    "crates/poach/src/bin/poach/scan",
 ];
 
-/// Crates whose mutants are in one build, since the tests of each come to the others' code.
-const BUILDS: [&[&str]; 2] = [&["memory", "deque", "pool"], &["runtime"]];
+/// Packages whose mutants are in one build, since the tests of each reach the others' code. One build is of one workspace.
+const BUILDS: [&[&str]; 4] = [
+    &["crates/memory", "crates/deque", "crates/pool"],
+    &["crates/runtime"],
+    &["compat/rayon-core"],
+    &["crates/scan", "crates/poach"],
+];
 
 /// The mutants that are the same program, with their arguments.
 const EQUIVALENTS: &str = "xtask/equivalent-mutants.txt";
@@ -87,9 +94,9 @@ struct Case {
 }
 
 impl Case {
-    /// The directory of its crate.
+    /// The directory of its package.
     fn directory(&self) -> &str {
-        self.path.split('/').nth(1).unwrap_or_default()
+        directory(&self.path)
     }
 
     /// Whether there is anything to find out about it; a survivor counts if it is to be tried `again`.
@@ -98,6 +105,36 @@ impl Case {
         let again = again && !self.explained && known == Some(Outcome::Survived);
         self.asked && (known.is_none() || again)
     }
+}
+
+/// The directory of the package that a source file belongs to.
+fn directory(path: &str) -> &str {
+    path.split_once("/src/").map_or("", |(directory, _)| directory)
+}
+
+/// The root of the crate that a source file belongs to: a library's, or a program's with a directory of its own.
+fn crate_root(path: &str) -> String {
+    let directory = directory(path);
+    let program =
+        path[directory.len()..].strip_prefix("/src/bin/").and_then(|it| it.split_once('/'));
+    match program {
+        Some((program, _)) => format!("{directory}/src/bin/{program}/main.rs"),
+        None => format!("{directory}/src/lib.rs"),
+    }
+}
+
+/// The name of the package in a directory.
+fn package(directory: &str) -> String {
+    match directory.rsplit('/').next().unwrap_or_default() {
+        name if directory.starts_with("compat/") => name.to_owned(),
+        "poach" => "poach".to_owned(),
+        name => format!("poach-{name}"),
+    }
+}
+
+/// The root of the workspace that a package belongs to, from the repository's.
+fn workspace_of(directory: &str) -> &str {
+    if directory.starts_with("compat/") { directory } else { "" }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -146,7 +183,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let within = |case: &Case| build.contains(&case.directory());
             let (these, rest) = cases.into_iter().partition::<Vec<_>, _>(within);
             cases = rest;
-            let scratch = scratch.join(build.join("-"));
+            let scratch = scratch.join(build.join("-").replace('/', "-"));
             together::judge(&root, &scratch, &these, &mut journal, &limits)?;
             judged.extend(these.into_iter().filter(|case| case.asked));
         }
@@ -258,7 +295,7 @@ fn test_modules(path: &str, source: &str) -> Vec<String> {
 
 /// What tells whether a change of this file is noticed: the first compiles it.
 fn commands(path: &str) -> Vec<String> {
-    let package = format!("poach-{}", path.split('/').nth(1).unwrap_or_default());
+    let package = package(directory(path));
     let mut all = vec![format!("check -p {package} --tests"), format!("test -p {package}")];
     if package == "poach-memory" {
         // On x86 a thief needs no fence: the queues' loom models are for processors on which it does.

@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::trial::Trials;
-use super::{Case, Journal, wait};
+use super::{Case, Journal, crate_root, package, wait, workspace_of};
 use crate::mutate::Mutant;
 use crate::mutate::journal::Passed;
 use crate::mutate::together::{Woven, module, weave};
@@ -64,6 +64,8 @@ pub(super) struct Test {
     /// The program's content.
     build: String,
     pub(super) package: String,
+    /// The package's directory.
+    directory: PathBuf,
     pub(super) name: String,
     pub(super) took: Duration,
     /// When that was measured, in seconds since 1970.
@@ -75,10 +77,9 @@ pub(super) struct Test {
 
 impl Test {
     /// Runs this test, and others of the same program.
-    pub(super) fn command(&self, copy: &Path, others: &[&Test]) -> Command {
+    pub(super) fn command(&self, others: &[&Test]) -> Command {
         let mut command = Command::new(&self.program);
-        command.current_dir(copy.join("crates").join(self.package.trim_start_matches("poach-")));
-        command.env("CARGO_MANIFEST_DIR", copy.join("crates").join(&self.package[6..]));
+        command.current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
         command.env("RUST_BACKTRACE", "0");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if self.package != CHECKER {
@@ -134,6 +135,9 @@ fn build(
     cases: &[Case],
     known: &HashSet<String>,
 ) -> Result<HashSet<usize>> {
+    let of = cases.first().map_or("", |case| workspace_of(case.directory()));
+    let copied_workspace = copy.join(of);
+    let roots: BTreeSet<String> = cases.iter().map(|case| crate_root(&case.path)).collect();
     let known = |case: &Case| known.contains(&case.mutant.key);
     let mut left_out: HashSet<usize> = cases
         .iter()
@@ -156,17 +160,16 @@ fn build(
             files.insert(path, weave(source, &of));
         }
         // A crate's root is written once, with its module: what is written twice is compiled anew.
-        for (path, woven) in files.iter().filter(|(path, _)| !path.ends_with("/src/lib.rs")) {
+        for (path, woven) in files.iter().filter(|(path, _)| !roots.contains(**path)) {
             write(&copy.join(path), &woven.text)?;
         }
-        for package in packages(cases) {
-            let path = format!("crates/{}/src/lib.rs", &package[6..]);
-            let root = std::fs::read_to_string(workspace::root().join(&path))?;
+        for path in &roots {
+            let root = std::fs::read_to_string(workspace::root().join(path))?;
             let text = files.get(path.as_str()).map_or(&root, |woven| &woven.text);
-            write(&copy.join(&path), format!("{text}{}", module(cases.len() + 1)))?;
+            write(&copy.join(path), format!("{text}{}", module(cases.len() + 1)))?;
         }
-        let mut check = cargo(copy, target);
-        check.args(["check", "--message-format=json", "--lib"]);
+        let mut check = cargo(&copied_workspace, target);
+        check.args(["check", "--message-format=json", "--lib", "--bins"]);
         for package in packages(cases) {
             check.args(["-p", &package]);
         }
@@ -186,7 +189,8 @@ fn build(
                 let spans = message["spans"].as_array().into_iter().flatten();
                 let spans = spans.filter(|span| span["is_primary"] == primary);
                 let of = |span: &Value| {
-                    let woven = files.get(span["file_name"].as_str()?)?;
+                    let path = Path::new(of).join(span["file_name"].as_str()?);
+                    let woven = files.get(path.to_str()?)?;
                     let byte = |name: &str| span[name].as_u64().unwrap_or_default() as usize;
                     let bytes: Range<usize> = byte("byte_start")..byte("byte_end");
                     let near = || if primary { woven.near(&bytes) } else { Vec::new() };
@@ -213,7 +217,7 @@ fn build(
 
 /// The packages of the cases.
 fn packages(cases: &[Case]) -> BTreeSet<String> {
-    cases.iter().map(|case| format!("poach-{}", case.directory())).collect()
+    cases.iter().map(|case| package(case.directory())).collect()
 }
 
 /// The features of these packages.
@@ -225,6 +229,8 @@ fn features(packages: &BTreeSet<String>) -> impl Iterator<Item = String> + '_ {
 /// Builds the tests, and lists them.
 fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
     let packages = packages(cases);
+    let repository = copy.canonicalize()?;
+    let copy = &repository.join(cases.first().map_or("", |case| workspace_of(case.directory())));
     let mut command = cargo(copy, target);
     command.args(["test", "--no-run", "--tests", "--message-format=json"]);
     for package in &packages {
@@ -244,9 +250,10 @@ fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for document in built {
         let Some(program) = document["executable"].as_str().map(PathBuf::from) else { continue };
-        let manifest = document["manifest_path"].as_str().unwrap_or_default();
-        let directory = Path::new(manifest).parent().and_then(|it| it.file_name());
-        let package = format!("poach-{}", directory.unwrap_or_default().to_string_lossy());
+        let manifest = Path::new(document["manifest_path"].as_str().unwrap_or_default());
+        let directory = manifest.parent().unwrap_or(copy).to_owned();
+        let inner = directory.strip_prefix(&repository).unwrap_or(&directory).to_string_lossy();
+        let package = package(&inner);
         let mut list = Command::new(&program);
         if package != CHECKER {
             list.args(["--list", "--format=terse"]);
@@ -259,7 +266,9 @@ fn tests(copy: &Path, target: &Path, cases: &[Case]) -> Result<Vec<Test>> {
             let name = line.strip_suffix(": test").unwrap_or(line).to_owned();
             let (program, package, build) = (program.clone(), package.clone(), build.clone());
             let (took, at, reaches) = (Duration::ZERO, 0.0, HashSet::new());
-            tests.push(Test { program, build, package, name, took, at, reaches, good: false });
+            let directory = directory.clone();
+            let good = false;
+            tests.push(Test { program, build, package, directory, name, took, at, reaches, good });
         }
     }
     Ok(tests)
@@ -292,12 +301,7 @@ fn each<T: Sync>(
 
 /// The tests that come to mutants and pass without one, the short ones first; each is run unless it is known what it comes to.
 /// None if there was no time for all.
-fn measured(
-    tests: Vec<Test>,
-    copy: &Path,
-    scratch: &Path,
-    limits: &Limits,
-) -> Result<Option<Vec<Test>>> {
+fn measured(tests: Vec<Test>, scratch: &Path, limits: &Limits) -> Result<Option<Vec<Test>>> {
     let path = scratch.join("tests.jsonl");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -324,7 +328,7 @@ fn measured(
         let list = scratch.join(format!("reached-{job}"));
         let _ = std::fs::remove_file(&list);
         let started = Instant::now();
-        let mut command = test.command(copy, &[]);
+        let mut command = test.command(&[]);
         command.env("POACH_MUTANTS_REACHED", &list);
         test.good = command
             .spawn()
@@ -377,10 +381,8 @@ pub(super) fn judge(
     }
     let copy = scratch.join("copy");
     let target = workspace::target_directory()?;
-    let mut woven: HashSet<&str> = cases.iter().map(|case| case.path.as_str()).collect();
-    let roots: Vec<String> =
-        packages(cases).iter().map(|it| format!("crates/{}/src/lib.rs", &it[6..])).collect();
-    woven.extend(roots.iter().map(String::as_str));
+    let mut woven: HashSet<String> = cases.iter().map(|case| case.path.clone()).collect();
+    woven.extend(cases.iter().map(|case| crate_root(&case.path)));
     // What is woven is written by `build`: written twice, it would be compiled anew.
     workspace::copy_if(root, &copy, |path| !woven.contains(path))?;
     let apart = scratch.join("apart.json");
@@ -391,7 +393,7 @@ pub(super) fn judge(
         left_out.iter().map(|number| cases[number - 1].mutant.key.as_str()).collect();
     std::fs::write(&apart, serde_json::to_string(&keys)?)?;
     let tests = tests(&copy, &target, cases)?;
-    let Some(tests) = measured(tests, &copy, scratch, limits)? else { return Ok(()) };
+    let Some(tests) = measured(tests, scratch, limits)? else { return Ok(()) };
     let mut open: Vec<(usize, &Case)> = cases
         .iter()
         .enumerate()
@@ -401,7 +403,7 @@ pub(super) fn judge(
     // What has an argument comes last: nothing notices it, after all the tests have run.
     let rank = |case: &Case| limits.first.iter().position(|path| *path == case.path);
     open.sort_by_key(|(_, case)| (case.explained, rank(case)));
-    let trials = Trials::new(&copy, tests);
+    let trials = Trials::new(tests);
     let (started, tried) = (Instant::now(), AtomicUsize::new(0));
     let journal = Mutex::new(journal);
     each(&open, limits, |_, &(number, case)| {

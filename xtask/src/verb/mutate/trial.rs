@@ -29,16 +29,15 @@ const KILLERS: usize = 12;
 const START: f64 = 0.005;
 
 /// The tests, and which have caught mutants.
-pub(super) struct Trials<'a> {
-    copy: &'a Path,
+pub(super) struct Trials {
     tests: Vec<Test>,
     /// Of each file, the tests that have caught mutants of it; what was caught lately weighs more.
     killers: Mutex<HashMap<String, HashMap<usize, f64>>>,
 }
 
-impl<'a> Trials<'a> {
-    pub(super) fn new(copy: &'a Path, tests: Vec<Test>) -> Self {
-        Trials { copy, tests, killers: Mutex::new(HashMap::new()) }
+impl Trials {
+    pub(super) fn new(tests: Vec<Test>) -> Self {
+        Trials { tests, killers: Mutex::new(HashMap::new()) }
     }
 
     /// What becomes of a mutant, and by which test.
@@ -126,7 +125,7 @@ impl<'a> Trials<'a> {
         let soon = limit(if took > TOGETHER { GRACE } else { SHORT_GRACE });
         let within = |mutant: usize, limit| {
             let others: Vec<&Test> = step[1..].iter().map(|at| &self.tests[*at]).collect();
-            let mut command = self.tests[step[0]].command(self.copy, &others);
+            let mut command = self.tests[step[0]].command(&others);
             command.env("POACH_MUTANT", mutant.to_string());
             let mut child = command.spawn().context("a test could not be started")?;
             wait(&mut child, limit)
