@@ -3,15 +3,17 @@
 
 #![forbid(unsafe_code)]
 
-use std::panic::catch_unwind;
-use std::sync::mpsc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use poach_memory::{Machine, Memory};
 use poach_runtime::{
-    BuildError, ThreadPool, Yield, broadcast, current_num_threads, current_thread_index,
-    in_place_scope, join, scope, spawn, yield_now,
+    BuildError, Priority, ThreadPool, Waiting, Yield, broadcast, current_num_threads,
+    current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn, spawn_at,
+    spawn_broadcast, yield_now,
 };
 
 #[test]
@@ -94,6 +96,73 @@ fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
     })
     .join()
     .unwrap();
+}
+
+/// Runs `body` on a thread of its own, which may become a worker for ever.
+fn in_time<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
+    let (send, receive) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let result = body();
+        _ = send.send(());
+        result
+    });
+    // A body that panics has dropped the sender.
+    let hangs = receive.recv_timeout(LONG) == Err(mpsc::RecvTimeoutError::Timeout);
+    assert!(!hangs, "it hangs");
+    thread.join().unwrap()
+}
+
+/// Whether the pool had ended when `call` was made, which otherwise must return.
+fn is_refused<R>(call: impl FnOnce() -> R) -> bool {
+    catch_unwind(AssertUnwindSafe(call)).is_err_and(|payload| {
+        let text = payload.downcast::<&str>().unwrap();
+        assert_eq!(*text, "the thread pool was dropped, and its workers have ended");
+        true
+    })
+}
+
+/// A call that waits for other workers finds them there, or is refused.
+#[test]
+fn what_a_thread_that_a_pool_uses_calls_while_another_drops_the_pool_ends() {
+    let calls: [fn(); 8] = [
+        || assert_eq!(broadcast(|context| context.index()), [0, 1, 2]),
+        || assert_eq!(interrupt(|| join(|| 1, || 2)), (1, 2)),
+        || assert_eq!(spawn(|| 1).join().unwrap(), 1),
+        || assert_eq!(spawn_at(Priority::High, || 1).join().unwrap(), 1),
+        || {
+            spawn_broadcast(|_| ());
+            // This thread's part, without which the pool would not end.
+            yield_now();
+        },
+        || scope(|s| s.spawn_broadcast(|s, _| s.spawn(|_| ()))),
+        || scope_fifo(|s| s.spawn_broadcast(|s, _| s.spawn_fifo(|_| ()))),
+        || in_place_scope(|s| (0..9).for_each(|_| s.spawn(|s| s.spawn(|_| ())))),
+    ];
+    for round in 0..if cfg!(miri) { 1 } else { 20 } {
+        for (kind, call) in calls.into_iter().enumerate() {
+            let waiting = [Waiting::Random, Waiting::Sleep][round % 2];
+            in_time(move || {
+                let ended = Arc::new(AtomicBool::new(false));
+                let has_ended = Arc::clone(&ended);
+                let builder = ThreadPool::builder().threads(3).waiting(waiting);
+                let pool = builder.use_current_thread().build().unwrap();
+                call();
+                let dropper = thread::spawn(move || {
+                    drop(pool);
+                    has_ended.store(true, Ordering::SeqCst);
+                });
+                let mut refused = false;
+                // A scope without broadcasts is never refused: this thread can run all of it.
+                while !refused && (kind != 7 || !ended.load(Ordering::SeqCst)) {
+                    refused = is_refused(call);
+                }
+                assert_eq!(refused, kind != 7);
+                // What it says once it says for ever.
+                assert_eq!(is_refused(call), kind != 7);
+                dropper.join().unwrap();
+            });
+        }
+    }
 }
 
 /// Whatever should have happened before it is over never will.

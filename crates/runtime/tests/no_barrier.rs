@@ -5,10 +5,16 @@
 
 #![cfg(any(miri, target_os = "linux"))]
 
+#[cfg(not(miri))]
+use std::sync::Mutex;
+#[cfg(not(miri))]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 
 use poach_memory::{Machine, Memory};
+#[cfg(not(miri))]
+use poach_runtime::in_place_scope;
 use poach_runtime::{ThreadPool, blocking, join, scope, spawn_detached};
 
 #[cfg(not(miri))]
@@ -120,5 +126,37 @@ fn the_worker_runs_what_a_caller_spawns_within() {
                 join(|| blocking(|| meeting.wait()), || meeting.wait());
             });
         }
+    });
+}
+
+/// A task of a scope has pushed another, on a worker that has nothing left to stay for. (Miri would find that the thread's worker is never freed.)
+#[test]
+#[cfg(not(miri))]
+fn a_worker_leaves_nothing_in_its_queue_when_its_pool_ends() {
+    alone::alone("a_worker_leaves_nothing_in_its_queue_when_its_pool_ends", || {
+        filtered::filter(filtered::Answer::Refused);
+        let (tell, has_run) = mpsc::channel();
+        let has_run = Mutex::new(has_run);
+        let pool = ThreadPool::builder()
+            .threads(2)
+            .use_current_thread()
+            .on_exit(move |_| has_run.lock().unwrap().recv().unwrap())
+            .build()
+            .unwrap();
+        let begun = AtomicBool::new(false);
+        let pool = Mutex::new(Some(pool));
+        in_place_scope(|s| {
+            s.spawn(|s| {
+                begun.store(true, Ordering::SeqCst);
+                // On the other worker, which does not wait for itself.
+                drop(pool.lock().unwrap().take());
+                s.spawn(|_| tell.send(()).unwrap());
+            });
+            while !begun.load(Ordering::SeqCst) {
+                // A push answers the request of a thief.
+                s.spawn(|_| ());
+                thread::yield_now();
+            }
+        });
     });
 }

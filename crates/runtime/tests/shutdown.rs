@@ -2,11 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use poach_runtime::{JoinHandle, Priority, ThreadPool, broadcast, join, scope, spawn, spawn_at};
+use poach_runtime::{
+    JoinHandle, Priority, ThreadPool, broadcast, in_place_scope, interrupt, join, scope,
+    scope_fifo, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo,
+};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -223,3 +228,43 @@ fn a_shutdown_waits_whatever_a_drop_would_do() {
         assert_eq!(ended.load(Ordering::SeqCst), 2);
     }
 }
+
+/// What needs the other workers, or would be left to nobody, is refused in an exit handler. What the worker can do alone it does.
+#[test]
+fn an_exit_handler_is_refused_what_waits_for_workers() {
+    let (send, answers) = mpsc::channel();
+    let pool = ThreadPool::builder()
+        .threads(2)
+        .on_exit(move |_| {
+            let refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
+            let all = [
+                refused(&|| scope(|s| s.spawn_broadcast(|_, _| ()))),
+                refused(&|| scope_fifo(|s| s.spawn_broadcast(|_, _| ()))),
+                refused(&|| in_place_scope(|s| s.spawn_broadcast(|_, _| ()))),
+                refused(&|| drop(broadcast(|_| ()))),
+                refused(&|| spawn_broadcast(|_| ())),
+                refused(&|| interrupt(|| ())),
+                refused(&|| drop(spawn(|| ()))),
+                refused(&|| drop(spawn_at(Priority::Normal, || ()))),
+                refused(&|| drop(spawn_fifo(|| ()))),
+                refused(&|| spawn_detached(|| ())),
+                refused(&|| spawn_detached_fifo(|| ())),
+            ];
+            let (a, b) = join(|| 1, || 2);
+            let mut c = 0;
+            scope(|s| s.spawn(|_| c = 4));
+            send.send((all, a + b + c)).unwrap();
+        })
+        .build()
+        .unwrap();
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        drop(pool);
+        done.send(()).unwrap();
+    });
+    assert_eq!(ended.recv_timeout(LONG), Ok(()), "dropping the pool hangs");
+    assert_eq!(answers.iter().collect::<Vec<_>>(), [([true; 11], 7); 2]);
+}
+
+/// Whatever should have happened before it is over never will.
+const LONG: Duration = Duration::from_secs(60);

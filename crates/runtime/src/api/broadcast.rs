@@ -82,10 +82,26 @@ where
     F: Fn(&S, BroadcastContext<'_>) + Send + Sync + 'scope,
 {
     let task = Arc::new(task);
-    for index in 0..scope.base().tally.registry().threads {
+    spawn_each(scope, |_| {
         let task = Arc::clone(&task);
-        let run = move |scope: &S| BroadcastContext::with(|context| task(scope, context));
-        Tally::spawn(scope, run, Destination::To(index));
+        move |scope: &S| BroadcastContext::with(|context| task(scope, context))
+    });
+}
+
+/// Spawns a task of `make` for each worker into the scope. The tasks keep the pool open, since no other worker could run them.
+fn spawn_each<'scope, S, F>(scope: &S, make: impl Fn(usize) -> F)
+where
+    S: ScopeKind<'scope> + 'scope,
+    F: FnOnce(&S) + Send + 'scope,
+{
+    let open = scope.base().tally.registry().keep_open();
+    for index in 0..open.registry().threads {
+        let (task, keeps) = (make(index), open.clone());
+        let run = move |scope: &S| {
+            let _open = keeps;
+            task(scope);
+        };
+        Tally::spawn(scope, run, Destination::To(index, &open));
     }
 }
 
@@ -105,7 +121,8 @@ where
 ///
 /// # Panics
 ///
-/// With the payload of one of the calls that panicked, once all have ended.
+/// With the payload of one of the calls that panicked, once all have ended. If the pool has ended: on a thread that it was made to
+/// [use](crate::Builder::use_current_thread), after it was dropped, and in an exit handler.
 #[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
     Local::with(|local| match local {
@@ -134,17 +151,15 @@ pub(crate) fn broadcast_in<R: Send>(
     registry: &Arc<Registry>,
     f: impl Fn(BroadcastContext<'_>) -> R + Sync,
 ) -> Vec<R> {
-    registry.check_usable();
     let results: Vec<_> = (0..registry.threads).map(|_| Mutex::new(None)).collect();
     scope::in_place_in(registry, |scope| {
-        for (index, result) in results.iter().enumerate() {
-            let f = &f;
-            let run = move |_: &_| {
+        spawn_each(scope, |index| {
+            let (f, result) = (&f, &results[index]);
+            move |_: &_| {
                 let answer = BroadcastContext::with(f);
                 *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-            };
-            Tally::spawn(scope, run, Destination::To(index));
-        }
+            }
+        });
     });
     let answer = |result: Mutex<Option<R>>| {
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -157,20 +172,19 @@ pub(crate) fn spawn_broadcast_in(
     registry: &Arc<Registry>,
     f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 ) {
-    registry.check_usable();
+    let open = registry.keep_open();
     let f = Arc::new(f);
     for index in 0..registry.threads {
-        let f = Arc::clone(&f);
-        let detached = registry.detach();
+        let (f, keeps) = (Arc::clone(&f), open.clone());
         let task = Task::detached(move || {
-            let registry = detached.registry();
+            let registry = keeps.registry();
             if !registry.is_dropping() {
                 registry.handlers.told(|| BroadcastContext::with(|context| f(context)));
             }
             // This may be the last one.
             registry.handlers.told(|| drop(f));
         });
-        registry.post(index, task);
+        open.post(index, task);
     }
     registry.handlers.told(|| drop(f));
 }

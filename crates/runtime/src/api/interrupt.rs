@@ -36,9 +36,8 @@
 //! The last one to leave a frame leaves it to the registry that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
 //! them anew took most of the time of a short one.
 //!
-//! Nobody who is called can have left: a pool's workers end only when no detached task is left (see
-//! `registry`), and the interrupt is called by such a task, or by one that something with a borrow of
-//! the pool waits for. A spare worker comes and goes under the lock that the roll call takes.
+//! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare worker comes and goes under the lock that
+//! the roll call takes.
 
 use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,7 +52,7 @@ use crate::pool::allocate::{PoolConfig, TaskStacks, allocate};
 use crate::pool::build_error::BuildError;
 use crate::pool::global;
 use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::{Frame, Registry, Spawns};
+use crate::scheduler::registry::{Frame, OpenPool, Registry, Spawns};
 use crate::scheduler::victim_order::Plan;
 
 /// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
@@ -99,7 +98,8 @@ use crate::scheduler::victim_order::Plan;
 ///
 /// # Panics
 ///
-/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory.
+/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory. As [`broadcast`](crate::broadcast()), if the pool
+/// has ended.
 pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     Local::with(|local| match local {
         Some(local) => interrupt_on(local, f),
@@ -123,7 +123,7 @@ pub(crate) fn interrupt_from<R: Send>(
     local: Option<&Local>,
     f: impl FnOnce() -> R + Send,
 ) -> R {
-    registry.check_usable();
+    let open = registry.keep_open();
     let signal = Signal::new(local);
     let shared = Shared::new(|| interrupt(f));
     let told = signal.clone();
@@ -131,7 +131,7 @@ pub(crate) fn interrupt_from<R: Send>(
         move || told.set(),
         |task| {
             // The last one: the first may be a thread that has other things to do.
-            registry.call(registry.threads - 1, task);
+            open.call(registry.threads - 1, task);
             signal.wait(local);
         },
     );
@@ -143,13 +143,13 @@ pub(crate) fn interrupt_from<R: Send>(
 
 fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
     let registry = &local.registry;
-    registry.check_usable();
+    let open = registry.keep_open();
     let frame = loop {
         let mut made = None;
         let begun = registry.spares.begin_interrupt(|spares| {
             made = Some(
                 Interruption::new(registry)
-                    .inspect(|frame| frame.call_all(registry, local.index, spares)),
+                    .inspect(|frame| frame.call_all(&open, local.index, spares)),
             );
         });
         match made {
@@ -227,10 +227,11 @@ impl Interruption {
     /// The roll call, under the lock of the spares.
     fn call_all(
         self: &Arc<Self>,
-        parent: &Registry,
+        open: &OpenPool,
         caller: usize,
         spares: &mut dyn Iterator<Item = usize>,
     ) {
+        let parent = open.registry();
         let spares = spares.map(|slot| parent.threads + slot);
         let guests = parent.sleep.close_places().map(|place| parent.first_guest() + place);
         let called: Vec<_> = (0..parent.threads)
@@ -242,7 +243,7 @@ impl Interruption {
         self.missing.store(called.len() as u64, Ordering::Relaxed);
         for index in called {
             let frame = Arc::clone(self);
-            parent.call(index, Task::detached(move || frame.answer(index, caller)));
+            open.call(index, Task::detached(move || frame.answer(index, caller)));
         }
     }
 

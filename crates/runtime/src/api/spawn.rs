@@ -7,7 +7,7 @@ use crate::api::handle::packet::{InOrder, Packet, TaskContext};
 use crate::job::current::Local;
 use crate::job::task::{Ended, Fresh};
 use crate::pool::global;
-use crate::scheduler::registry::{Detached, Priority, Registry};
+use crate::scheduler::registry::{OpenPool, Priority, Registry};
 use crate::scheduler::sleep::Caller;
 
 /// Starts a task in the background and returns its handle at once. `f` runs on one of the own threads of the calling worker's pool, or, if the
@@ -89,7 +89,7 @@ pub fn spawn_at<R: Send + 'static>(
 ///
 /// # Panics
 ///
-/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped.
+/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped and its workers have ended.
 pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
     in_current(|registry| spawn_detached_in(registry, f));
 }
@@ -175,14 +175,13 @@ pub(crate) fn spawn_detached_fifo_in(pool: &Arc<Registry>, f: impl FnOnce() + Se
 /// Makes a task of `f` that has no handle.
 #[inline(always)]
 fn let_go(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static, destination: Destination) {
-    pool.check_usable();
     Local::with(|local| {
         let local = local.filter(|local| local.registry.serves(pool));
         // As in `hand_out`.
         let registry = local.map_or(pool, |local| &local.registry);
-        let detached = registry.detach();
+        let open = registry.keep_open();
         let task = Fresh::detached(move || {
-            let registry = detached.registry();
+            let registry = open.registry();
             let starts = !registry.is_dropping();
             registry.handlers.told(|| if starts { f() } else { drop(f) });
         });
@@ -194,16 +193,15 @@ fn let_go(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static, destination: 
 #[inline(always)]
 fn hand_out<R: Send + 'static, H: TaskContext>(
     pool: &Arc<Registry>,
-    context: impl FnOnce(Detached) -> H,
+    context: impl FnOnce(OpenPool) -> H,
     f: impl FnOnce() -> R + Send + 'static,
     destination: Destination,
 ) -> JoinHandle<R> {
-    pool.check_usable();
     Local::with(|local| {
         let local = local.filter(|local| local.registry.serves(pool));
         // A worker that has been interrupted spawns for what it was interrupted for.
         let registry = local.map_or(pool, |local| &local.registry);
-        let (packet, promise) = Packet::new(context(registry.detach()), f);
+        let (packet, promise) = Packet::new(context(registry.keep_open()), f);
         destination.take(registry, local, Fresh::detached(move || drop(promise.run())));
         JoinHandle::new(packet)
     })

@@ -31,7 +31,7 @@ use super::task::{Ended, Fresh};
 use super::unwind::{catch, dispose};
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::Registry;
+use crate::scheduler::registry::{OpenPool, Registry};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 type SharedWord = <Machine as Memory>::Word;
@@ -75,8 +75,8 @@ pub(crate) enum Destination<'s> {
     Own,
     /// There, behind what the worker has spawned before: a queue for each worker.
     InOrder(&'s [Arc<Fifo>]),
-    /// To the worker of this index.
-    To(usize),
+    /// To the worker of this index, which the pool has.
+    To(usize, &'s OpenPool),
 }
 
 /// A scope in any of its forms.
@@ -194,7 +194,7 @@ impl Tally {
                     Destination::InOrder(fifos) => {
                         local.spawn(fifos[local.index].ticket(task.task()));
                     }
-                    Destination::To(index) => self.registry.post(index, task.task()),
+                    Destination::To(index, pool) => pool.post(index, task.task()),
                 }
             }
             _ => {
@@ -202,7 +202,7 @@ impl Tally {
                 self.pending.add(None);
                 match destination {
                     Destination::Own | Destination::InOrder(_) => self.registry.inject(task.task()),
-                    Destination::To(index) => self.registry.post(index, task.task()),
+                    Destination::To(index, pool) => pool.post(index, task.task()),
                 }
             }
         }

@@ -289,7 +289,8 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Called on each worker, with its index, when the worker ends. A spawn in it panics.
+    /// Called on each worker, with its index, when the worker ends. The pool has no other workers for certain then: a spawn, a broadcast and an interrupt in it
+    /// panic, and joins and scopes run on this thread.
     #[doc(alias = "exit_handler")]
     pub fn on_exit(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.exit = Some(Box::new(handler));

@@ -143,7 +143,7 @@ impl ThreadPool {
 
     fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
         // Once the task is lent out there is no way back.
-        self.registry.check_usable();
+        self.registry.fork_guard.check();
         let signal = Signal::new(local);
         let shared = Shared::new(f);
         let told = signal.clone();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `search`, `unrestricted` | the one loop of a worker, and what it looks for where it takes any work; generic, for threads and for simulated processors |
 //! | `worker` | a thread as a worker: running work, waiting |
-//! | `registry` | what the workers of a pool share, and when they end |
+//! | `registry`, `termination` | what the workers of a pool share, and when they end |
 //! | `waiting` | what a worker may run while it waits |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `lookout`, `steal_backoff`, `clock` | how long an idle worker looks for work; when a thief rests; by which clock |
@@ -28,6 +28,7 @@ pub(crate) mod search;
 pub(crate) mod sleep;
 pub(crate) mod spares;
 pub(crate) mod steal_backoff;
+mod termination;
 pub(crate) mod unrestricted;
 pub(crate) mod victim_order;
 pub(crate) mod waiting;

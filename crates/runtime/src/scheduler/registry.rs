@@ -1,16 +1,4 @@
-//! What the workers of one pool share: their deques, the inboxes, and who sleeps.
-//!
-//! # When the workers end
-//!
-//! Tasks are structured (of a join, a scope, a broadcast: somebody waits for them, inside the pool or
-//! with a borrow of it) or detached (of a spawn: nobody need). Once a registry is closing and no
-//! detached task is left, nothing of it runs and nothing can come any more; only then do its workers
-//! end, all of them: a detached task that runs while its pool is being dropped still finds everybody
-//! there, for a broadcast say.
-//!
-//! The last task's end and the closing may come at once. Each stores its word, fences, and looks at
-//! the other's; the later of the two fences sees both words, and wakes everybody. The workers' own
-//! looks are line S5 of sleep/README.md.
+//! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers end: [`Termination`].
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -27,6 +15,7 @@ use crate::scheduler::inbox::Inbox;
 use crate::scheduler::sleep::Caller;
 use crate::scheduler::sleep::guests::Places;
 use crate::scheduler::spares::Spares;
+use crate::scheduler::termination::Termination;
 use crate::scheduler::victim_order::VictimOrder;
 use crate::scheduler::waiting::{DeepWaits, Waiting};
 
@@ -133,13 +122,11 @@ pub(crate) struct Registry {
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
     high: Inbox,
     normal: Inbox,
-    closing: <Machine as Memory>::Word,
     /// How many of them are places of guests.
     guests: usize,
     /// Set if tasks that have not started when the pool closes are to be dropped.
     dropping: <Machine as Memory>::Word,
-    /// How many detached tasks have not ended.
-    detached: CachePadded<<Machine as Memory>::Word>,
+    termination: CachePadded<Termination>,
     /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside each other" in `waiting`.
     awaitable: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
@@ -166,9 +153,8 @@ impl Registry {
             wake_policy: parts.wake_policy,
             high: Inbox::new(),
             normal: Inbox::new(),
-            closing: Word::new(0),
             dropping: Word::new(0),
-            detached: CachePadded::new(Word::new(0)),
+            termination: CachePadded::new(Termination::new()),
             awaitable: CachePadded::new(Word::new(0)),
             handlers: parts.handlers,
             spares: Spares::new(spares),
@@ -200,16 +186,15 @@ impl Registry {
     pub(crate) fn keep_frame(mut frame: Frame) {
         let complete = frame.owners.iter().all(Option::is_some);
         let Some(registry) = Arc::get_mut(&mut frame.registry) else { return };
-        // Relaxed, here and below: nobody else has it.
-        let counts = [&*registry.detached, &*registry.awaitable, &registry.dropping];
+        // Relaxed: nobody else has it.
+        let counts = [&*registry.awaitable, &registry.dropping];
         let counts = counts.map(|count| count.load(Ordering::Relaxed));
         let left = registry.has_injected()
             || registry.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
             || !registry.sleep.is_deserted();
-        if !complete || left || counts != [0; 3] {
+        if !complete || left || counts != [0; 2] || !registry.termination.reopen() {
             return;
         }
-        registry.closing.store(0, Ordering::Relaxed);
         registry.spares = Spares::new(registry.first_guest() - registry.threads);
         // Kept frames do not keep the registry that keeps them.
         let Some(parent) = registry.parent.take() else { return };
@@ -223,7 +208,7 @@ impl Registry {
     ///
     /// # Panics
     ///
-    /// In a process forked since the pool was made; so does `post`.
+    /// In a process forked since the pool was made.
     pub(crate) fn inject(&self, task: Task) {
         self.inject_at(Priority::Normal, task, Caller::GoesOn);
     }
@@ -235,20 +220,6 @@ impl Registry {
             Priority::High => self.high.put(task),
         }
         self.sleep.wake_one(caller);
-    }
-
-    /// Hands a task to one worker, for when it has none of its own.
-    pub(crate) fn post(&self, worker: usize, task: Task) {
-        self.fork_guard.check();
-        self.workers[worker].mail.put(task);
-        self.sleep.wake(worker);
-    }
-
-    /// Hands a task to one worker, for its next look at anything.
-    pub(crate) fn call(&self, worker: usize, task: Task) {
-        self.fork_guard.check();
-        self.workers[worker].calls.put(task);
-        self.sleep.wake(worker);
     }
 
     /// The oldest injected task of this priority.
@@ -385,15 +356,18 @@ impl Registry {
         any
     }
 
-    /// Tells the workers to end once no detached task is left.
+    /// Tells the workers to end once nothing keeps the pool open any more.
     pub(crate) fn close(&self) {
-        // Release: the workers see what the closing thread did before. It is a P1.
-        self.closing.fetch_or(1, Ordering::Release);
-        self.sleep.wake_all();
-        // Fences come before: see "When the workers end".
-        if self.is_finished() {
-            self.spares.dismiss();
+        if self.termination.close() {
+            self.end_workers();
         }
+    }
+
+    #[cold]
+    fn end_workers(&self) {
+        // The change of the word that precedes it is a P1.
+        self.sleep.wake_all();
+        self.spares.dismiss();
     }
 
     /// Closes, and lets no detached task start any more.
@@ -403,12 +377,6 @@ impl Registry {
         self.close();
     }
 
-    #[inline]
-    pub(crate) fn is_closing(&self) -> bool {
-        // Acquire: pairs with `close`.
-        self.closing.load(Ordering::Acquire) != 0
-    }
-
     /// Whether detached tasks are dropped rather than started.
     #[inline]
     pub(crate) fn is_dropping(&self) -> bool {
@@ -416,30 +384,24 @@ impl Registry {
         self.dropping.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether nothing is left to do for ever.
+    /// Whether the workers are to end: line S5.
     #[inline]
-    pub(crate) fn is_finished(&self) -> bool {
-        // Acquire: a thread that sees the last detached task ended sees what they all did; pairs with the
-        // drop of `Detached`.
-        self.is_closing() && self.detached.load(Ordering::Acquire) == 0
+    pub(crate) fn has_ended(&self) -> bool {
+        self.termination.has_ended()
     }
 
+    /// Keeps all workers of the pool there until the value is dropped: for a detached task, until that has ended, and for a call that waits
+    /// for particular workers.
+    ///
     /// # Panics
     ///
-    /// If the pool has no workers any more: in a process forked since it was made, or on the thread that
-    /// it was made to use, after it was dropped there.
+    /// If the pool has no workers any more: in a process forked since it was made, or after it was dropped, on a thread that it was made to
+    /// use or in an exit handler.
     #[inline]
-    pub(crate) fn check_usable(&self) {
+    pub(crate) fn keep_open(self: &Arc<Self>) -> OpenPool {
         self.fork_guard.check();
-        assert!(!self.is_finished(), "the thread pool was dropped, and its workers have ended");
-    }
-
-    /// Counts a detached task, until the guard is dropped.
-    pub(crate) fn detach(self: &Arc<Self>) -> Detached {
-        // Relaxed: the count cannot reach zero for the workers to end before it: the caller is a
-        // detached task itself, or keeps the pool from closing.
-        self.detached.fetch_add(1, Ordering::Relaxed);
-        Detached(Arc::clone(self))
+        assert!(self.termination.hold(), "the thread pool was dropped, and its workers have ended");
+        OpenPool(Arc::clone(self))
     }
 
     /// A task is under way that anybody may yet wait for, until the value is dropped.
@@ -466,25 +428,44 @@ impl Drop for Awaitable {
     }
 }
 
-/// A detached task that has not ended.
-pub(crate) struct Detached(Arc<Registry>);
+/// A pool that its workers do not leave while the value lives.
+pub(crate) struct OpenPool(Arc<Registry>);
 
-impl Detached {
+impl OpenPool {
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.0
     }
+
+    /// Hands a task to one worker, for when it has none of its own.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made; so does `call`.
+    pub(crate) fn post(&self, worker: usize, task: Task) {
+        self.0.fork_guard.check();
+        self.0.workers[worker].mail.put(task);
+        self.0.sleep.wake(worker);
+    }
+
+    /// Hands a task to one worker, for its next look at anything.
+    pub(crate) fn call(&self, worker: usize, task: Task) {
+        self.0.fork_guard.check();
+        self.0.workers[worker].calls.put(task);
+        self.0.sleep.wake(worker);
+    }
 }
 
-impl Drop for Detached {
+impl Clone for OpenPool {
+    fn clone(&self) -> OpenPool {
+        self.0.termination.hold_again();
+        OpenPool(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for OpenPool {
     fn drop(&mut self) {
-        // AcqRel: a thread that sees that none is left sees what the tasks did. It is a P1.
-        if self.0.detached.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // See "When the workers end".
-            Machine::full();
-            if self.0.is_closing() {
-                self.0.sleep.wake_all();
-                self.0.spares.dismiss();
-            }
+        if self.0.termination.release() {
+            self.0.end_workers();
         }
     }
 }

@@ -184,9 +184,10 @@ impl Local {
         any
     }
 
-    /// Works until the pool has closed and nothing is left to do.
+    /// Works until the pool has ended and nothing is left to do here: what this worker has pushed for a scope of a thread that the pool
+    /// uses, nobody else may ever take.
     pub(crate) fn main_loop(&self) {
-        let finished = || self.registry.is_finished();
+        let finished = || self.registry.has_ended() && self.spawns.is_empty();
         self.work_until(&finished, &|| None, || self.token(), Unrestricted::idle());
     }
 

@@ -24,7 +24,7 @@ use crate::job::scoped::Held;
 use crate::job::unwind::catch;
 use crate::pool::handlers::Handlers;
 use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::{Awaitable, Detached, Registry};
+use crate::scheduler::registry::{Awaitable, OpenPool, Registry};
 
 pub(crate) type Outcome<R> = Result<R, JoinError>;
 
@@ -39,15 +39,15 @@ pub(crate) trait TaskContext: Send + 'static {
 }
 
 /// A pool, which waits for it.
-impl TaskContext for Detached {
+impl TaskContext for OpenPool {
     #[inline(always)]
     fn registry(&self) -> &Arc<Registry> {
-        Detached::registry(self)
+        OpenPool::registry(self)
     }
 }
 
 /// A task of a pool that has a turn.
-pub(crate) struct InOrder(pub(crate) Detached);
+pub(crate) struct InOrder(pub(crate) OpenPool);
 
 impl TaskContext for InOrder {
     const IN_ORDER: bool = true;
