@@ -8,8 +8,12 @@ mod rig;
 use std::fs;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
-use poach_scan::report::{Extent, Look, Units, text};
-use poach_scan::{Control, Engine, Options, Scan, scan};
+use poach_scan::diff;
+use poach_scan::document::read;
+use poach_scan::duplicates::{Copy, Group};
+use poach_scan::report::{Extent, Look, Measure, Units, clusters, text, width};
+use poach_scan::survey::{self, Report, Settings, Survey, Told};
+use poach_scan::{Control, Engine, Node, Options, Scan, scan};
 use unicode_width::UnicodeWidthStr;
 
 const PLAIN: Look =
@@ -63,7 +67,10 @@ fn no_line_is_wider_than_the_terminal() {
     for width in [0, 40, 59, 60, 80, 200] {
         let lines = shown(&scan, Extent::default(), Look { width, ..PLAIN });
         for line in &lines {
-            assert!(line.width() <= width.max(40), "{} columns, not {width}: {line}", line.width());
+            assert!(line.width() <= width, "{} columns, not {width}: {line}", line.width());
+        }
+        if width == 0 {
+            continue;
         }
         // What lies deep is still told by its name and the end of the path to it.
         let deep = line(&lines, "level-59/");
@@ -182,4 +189,118 @@ fn a_link_that_is_not_followed_is_said_to_be_one() {
     std::os::unix::fs::symlink("/usr", &link).expect("a link");
     let lines = shown(&everything(&[link]), Extent::default(), Look { width: usize::MAX, ..PLAIN });
     line(&lines, "link is a symbolic link; -D scans what it points to");
+}
+
+/// What names may hold and hardly any two terminals show alike: marks, selectors, skins, flags, syllables of several letters, wide and
+/// half-wide characters, signs that turn the line, tabs, bytes that no text has.
+const ODD: [&[u8]; 24] = [
+    b"a",
+    b" ",
+    b"long-name.tar.gz",
+    "é".as_bytes(),
+    "e\u{301}".as_bytes(),
+    "⚠\u{fe0f} ".as_bytes(),
+    "👍🏽".as_bytes(),
+    "🇩🇪".as_bytes(),
+    "🇩".as_bytes(),
+    "👩\u{200d}👩\u{200d}👧".as_bytes(),
+    "日本".as_bytes(),
+    "ｶﾞ".as_bytes(),
+    "क्ष्म".as_bytes(),
+    "ᄀ".as_bytes(),
+    "ᅡ".as_bytes(),
+    "لا".as_bytes(),
+    "\u{301}".as_bytes(),
+    "\u{fe0f}".as_bytes(),
+    "\u{200b}".as_bytes(),
+    "\u{202e}".as_bytes(),
+    "1\u{fe0f}\u{20e3}".as_bytes(),
+    "\u{600}".as_bytes(),
+    b"\t\n\x1b[31m",
+    b"\xff\xc3",
+];
+
+/// A scan of files and directories with odd names, and with one that was cut to more columns than asked.
+fn of_odd_names(random: &mut fastrand::Rng, entries: usize) -> Scan {
+    let mut names = vec![["⚠\u{fe0f} ", &"n".repeat(70)].concat().into_bytes()];
+    for number in 0..entries {
+        let pieces = (0..random.usize(1..12)).flat_map(|_| ODD[random.usize(..ODD.len())]);
+        names.push(pieces.copied().chain(number.to_string().bytes()).collect());
+    }
+    let mut document =
+        br#"[1,2,{"progname":"ncdu","timestamp":1700000000},[{"name":"/root"}"#.to_vec();
+    let mut open = 0;
+    for (number, name) in names.iter().enumerate() {
+        let directory = number % 7 == 6;
+        document.extend_from_slice(if directory { b",[" } else { b"," });
+        document.extend_from_slice(b"{\"name\":\"");
+        for &byte in name {
+            match byte {
+                0..=0x1f => document.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                _ => document.push(byte),
+            }
+        }
+        let size = (number as u64) << (number % 50);
+        document.extend_from_slice(
+            format!("\",\"asize\":{size},\"dsize\":{size},\"mtime\":1699999999}}").as_bytes(),
+        );
+        open += usize::from(directory);
+    }
+    document.extend(vec![b']'; open + 2]);
+    read(&document[..]).expect("a document")
+}
+
+/// A line without the escape codes of its colours.
+fn without_codes(line: &str) -> String {
+    let parts = line.split("\x1b[").enumerate();
+    parts
+        .map(
+            |(number, part)| {
+                if number == 0 { part } else { part.split_once('m').expect("a colour").1 }
+            },
+        )
+        .collect()
+}
+
+#[test]
+fn no_view_is_wider_than_asked_whatever_the_names_and_none_panics() {
+    let settings = Settings { now: 1_700_000_000, ..Settings::default() };
+    for seed in 0..2 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (scan, other) = (of_odd_names(&mut random, 14), of_odd_names(&mut random, 14));
+        let survey = Survey::new(&Report::ALL, settings.clone());
+        let sections = survey.finish(&scan, survey.collect(&scan)).expect("threads");
+        let difference = diff::diff(&scan, &other, Measure::Disk);
+        let copy = |node: Node<'_>| Copy { path: node.path(), disk_bytes: node.disk_bytes() / 3 };
+        let root = scan.tree.roots().next().expect("it has one");
+        let copies = root.files().map(copy).collect();
+        let group = Group { apparent_bytes: 1 << 40, freed_bytes: 1 << 41, copies };
+        let views = |look: Look| -> Vec<u8> {
+            let (extent, mut out) = (Extent::default(), Vec::new());
+            text(&scan, &extent, look, &mut out).expect("a vector takes it");
+            survey::text(&sections, look, &mut out).expect("a vector takes it");
+            let mut told = survey::Text::new(look);
+            told.write(Told::Group(&group), &mut out).expect("a vector takes it");
+            diff::text(&difference, &extent, look, &mut out).expect("a vector takes it");
+            out
+        };
+        for columns in 0..=200 {
+            let look = match columns % 3 {
+                0 => PLAIN,
+                1 => Look { full_paths: true, ..PLAIN },
+                _ => Look { colour: true, units: Units::Plain, ..PLAIN },
+            };
+            let out = views(Look { width: columns, ..look });
+            for line in String::from_utf8(out).expect("UTF-8").lines() {
+                let line = &without_codes(line);
+                let sum: usize = clusters(line).map(|(_, columns)| columns).sum();
+                assert_eq!(width(line), sum);
+                assert!(
+                    width(line) <= columns && line.width() <= columns,
+                    "seed {seed}: {} columns, not {columns}: {line:?}",
+                    width(line)
+                );
+            }
+        }
+    }
 }

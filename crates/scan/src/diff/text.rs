@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::UnicodeWidthStr as _;
 
 use super::{Change, Diff, Difference, Sum};
 use crate::Kind;
-use crate::report::{Extent, Look, Measure, count, cut, escape};
+use crate::report::{Extent, Fit, Look, Measure, count, cut, escape, width};
 
 const MORE: Style = AnsiColor::Red.on_default();
 const LESS: Style = AnsiColor::Green.on_default();
@@ -30,13 +29,8 @@ pub fn text(diff: &Diff<'_>, extent: &Extent, look: Look, out: &mut impl Write) 
     text_to(diff, extent, look, out)
 }
 
-fn text_to(
-    diff: &Diff<'_>,
-    extent: &Extent,
-    look: Look,
-    mut out: &mut dyn Write,
-) -> io::Result<()> {
-    let out = &mut out;
+fn text_to(diff: &Diff<'_>, extent: &Extent, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Fit::new(out, look.width);
     let paint = Paint(look);
     let shown = diff.largest(extent.depth, extent.top);
     if !diff.differences.is_empty() {
@@ -111,7 +105,7 @@ fn row(
     let slash =
         if node.kind() == Kind::Directory && !node.name().ends_with(b"/") { "/" } else { "" };
     let label = paint.with(FAINT, &format!("{change:<7}"));
-    let name = cut(&escape(&path), room.saturating_sub(indent.width() + slash.len()).max(1));
+    let name = cut(&escape(&path), room.saturating_sub(width(&indent) + slash.len()).max(1));
     writeln!(out, "{delta}  {now}{label}  {indent}{name}{slash}")
 }
 

@@ -8,13 +8,16 @@ use std::collections::BinaryHeap;
 
 use crate::{Kind, Node, Scan};
 
+mod columns;
 mod escape;
 mod text;
 mod units;
 
+pub(crate) use columns::Fit;
+pub use columns::{clusters, cut, width};
 pub use escape::escape;
 pub(crate) use escape::is_unfit;
-pub use text::{Look, cut, text};
+pub use text::{Look, text};
 pub use units::{Units, bytes, count};
 
 /// What the largest directories are the largest by.

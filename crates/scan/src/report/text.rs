@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use super::{Extent, Measure, Units, count};
+use super::{Extent, Fit, Measure, Units, count};
 use crate::Scan;
+use anstyle::{AnsiColor, Style};
 
 mod totals;
 mod tree;
@@ -14,7 +12,8 @@ mod tree;
 /// What the text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Columns. A line is cut to fit, down to 40; [`usize::MAX`] cuts none.
+    /// Columns. Every line is cut to fit, in its names as far as there is a choice: on less than 40 columns, at its end;
+    /// [`usize::MAX`] cuts none.
     pub width: usize,
     /// Lines, if there is a limit: where [`Extent::top`] says nothing, as many entries are shown as fit.
     pub height: Option<usize>,
@@ -46,7 +45,7 @@ const DIRECTORY: Style = AnsiColor::Blue.on_default().bold();
 const LABEL: Style = Style::new().bold();
 const AMISS: Style = AnsiColor::Red.on_default().bold();
 
-/// The fewest columns that a line is cut to.
+/// The fewest columns that lines are laid out for.
 const NARROWEST: usize = 40;
 
 impl Look {
@@ -92,8 +91,8 @@ pub fn text(scan: &Scan, extent: &Extent, look: Look, out: &mut impl Write) -> i
     text_to(scan, extent, look, out)
 }
 
-fn text_to(scan: &Scan, extent: &Extent, look: Look, mut out: &mut dyn Write) -> io::Result<()> {
-    let out = &mut out;
+fn text_to(scan: &Scan, extent: &Extent, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Fit::new(out, look.width);
     let mut summary = Vec::new();
     totals::write(scan, look, &mut summary)?;
     let below = summary.split(|&byte| byte == b'\n').count() - 1;
@@ -101,41 +100,9 @@ fn text_to(scan: &Scan, extent: &Extent, look: Look, mut out: &mut dyn Write) ->
     out.write_all(&summary)
 }
 
-/// A text in at most so many columns: what is cut is cut from the middle, as both ends tell more.
-pub fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    if columns == 0 {
-        return String::new();
-    }
-    let (head, tail) = ((columns - 1) / 2, (columns - 1) - (columns - 1) / 2);
-    let start = fitting(&mut text.chars(), head);
-    let end = fitting(&mut text.chars().rev(), tail);
-    start.into_iter().chain(['…']).chain(end.into_iter().rev()).collect()
-}
-
-fn fitting(characters: &mut dyn Iterator<Item = char>, columns: usize) -> Vec<char> {
-    let mut used = 0;
-    let fits = |character: &char| {
-        used += character.width().unwrap_or(0);
-        used <= columns
-    };
-    characters.take_while(fits).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_name_keeps_both_ends_and_fits() {
-        assert_eq!(cut("short", 8), "short");
-        assert_eq!(cut("a-very-long-name.tar.gz", 11), "a-ver…ar.gz");
-        assert!(cut("日本語日本語日本語", 8).width() <= 8);
-        assert_eq!(cut("name", 0), "");
-        assert_eq!(cut("name", 1), "…");
-    }
 
     #[test]
     fn no_colour_means_no_escape_code() {

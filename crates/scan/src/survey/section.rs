@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap as _, SerializeStruct as _, Serializer};
-use unicode_width::UnicodeWidthStr;
 
 use super::{Report, Told};
 use crate::document::{Lines, lossless};
 use crate::duplicates;
-use crate::report::{Look, count, escape};
+use crate::report::{self, Fit, Look, count, cut, escape};
 
 /// A finished report.
 #[derive(Clone, Debug)]
@@ -128,8 +127,8 @@ pub fn text(sections: &[Section], look: Look, out: &mut impl Write) -> io::Resul
     text_to(sections, look, out)
 }
 
-fn text_to(sections: &[Section], look: Look, mut out: &mut dyn Write) -> io::Result<()> {
-    let out = &mut out;
+fn text_to(sections: &[Section], look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Fit::new(out, look.width);
     for section in sections {
         section.write(look, out)?;
     }
@@ -159,9 +158,9 @@ impl Text {
         self.write_to(told, out)
     }
 
-    fn write_to(&mut self, told: Told<'_>, mut out: &mut dyn Write) -> io::Result<()> {
-        let out = &mut out;
+    fn write_to(&mut self, told: Told<'_>, out: &mut dyn Write) -> io::Result<()> {
         let look = self.look;
+        let out = &mut Fit::new(out, look.width);
         match told {
             Told::Section(section) if section.report != Report::Duplicates => {
                 return section.write(look, out);
@@ -225,7 +224,7 @@ impl Section {
         const GAP: usize = 2;
         const NARROWEST: usize = 4;
         let width = |(at, column): (usize, &Column)| {
-            let cells = shown.iter().map(|row| row[at].width());
+            let cells = shown.iter().map(|row| report::width(&row[at]));
             cells.max().unwrap_or(0).max(column.title.len())
         };
         let mut widths: Vec<usize> = self.columns.iter().enumerate().map(width).collect();
@@ -244,8 +243,8 @@ impl Section {
     fn line(&self, cells: &[Cow<'_, str>], widths: &[usize]) -> String {
         let mut line = String::new();
         for ((cell, &width), column) in cells.iter().zip(widths).zip(self.columns) {
-            let cell = crate::report::cut(cell, width);
-            let gap = " ".repeat(width - cell.width());
+            let cell = cut(cell, width);
+            let gap = " ".repeat(width - report::width(&cell));
             line.extend(if column.left { ["  ", &cell, &gap] } else { ["  ", &gap, &cell] });
         }
         line.truncate(line.trim_end().len());
@@ -350,7 +349,10 @@ mod tests {
         let out = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[1..4], ["largest-files", "   on disk  path", "       1 B  a"]);
-        assert!(lines.iter().all(|line| line.width() <= 40) && lines[4].contains('…'), "{out}");
+        assert!(
+            lines.iter().all(|line| report::width(line) <= 40) && lines[4].contains('…'),
+            "{out}"
+        );
         assert_eq!(lines[5], "  3 more");
     }
 }

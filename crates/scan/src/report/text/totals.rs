@@ -2,12 +2,10 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
-use unicode_width::UnicodeWidthStr;
-
-use super::{AMISS, FAINT, LABEL, Look, cut};
-use crate::report::{count, escape};
+use super::{AMISS, FAINT, LABEL, Look};
+use crate::report::{count, cut, escape, width};
 use crate::{Kind, Scan};
+use anstyle::Style;
 
 /// The columns of the labels.
 const LABELS: usize = 12;
@@ -47,12 +45,12 @@ impl Field {
         let mut used = 0;
         for (style, word) in &self.words {
             let word = cut(word, room);
-            if used > 0 && used + 1 + word.width() > room {
+            if used > 0 && used + 1 + width(&word) > room {
                 write!(out, "\n{} ", label(""))?;
                 used = 0;
             }
             write!(out, " {}", look.paint(*style, &word))?;
-            used += word.width() + 1;
+            used += width(&word) + 1;
         }
         writeln!(out)
     }

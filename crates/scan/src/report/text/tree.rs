@@ -6,10 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unicode_width::UnicodeWidthStr;
-
-use super::{AMISS, BAR, DIRECTORY, FAINT, FIGURE, Look, cut};
-use crate::report::{Extent, Hidden, Measure, Row, count, escape, rows};
+use super::{AMISS, BAR, DIRECTORY, FAINT, FIGURE, Look};
+use crate::report::{Extent, Hidden, Measure, Row, count, cut, escape, rows, width};
 use crate::{Kind, Scan};
 
 /// The most levels whose lines are drawn.
@@ -198,15 +196,15 @@ impl<'r, 't> Painter<'r, 't> {
         let look = self.look;
         let branch = self.branch(runs, row.depth, last);
         let (note, style) = note(row);
-        let noted = if note.is_empty() { 0 } else { note.width() + 1 };
-        let room = self.room().saturating_sub(branch.width() + noted).max(4);
+        let noted = if note.is_empty() { 0 } else { width(note) + 1 };
+        let room = self.room().saturating_sub(width(&branch) + noted).max(4);
         let mark = mark(row);
-        let room = room - mark.width();
+        let room = room - width(mark);
         let (name, prefix) = if look.full_paths {
             (cut(&escape(&row.node.path()), room), String::new())
         } else {
             let name = cut(&escape(row.node.name()), room);
-            let prefix = self.prefix(row, room.saturating_sub(name.width()));
+            let prefix = self.prefix(row, room.saturating_sub(width(&name)));
             (name, prefix)
         };
         let name = match row.node.kind() {
@@ -225,7 +223,7 @@ impl<'r, 't> Painter<'r, 't> {
         let (mut used, mut above) = (0, row.parent);
         while let Some(parent) = above.map(|at| &self.rows[at]).filter(|it| it.depth >= drawn) {
             let name = escape(parent.node.name());
-            used += name.width() + 1;
+            used += width(&name) + 1;
             if used + 2 > columns {
                 // What is left out has room for its sign, unless there is hardly room for anything.
                 names.push("…".into());
@@ -236,7 +234,7 @@ impl<'r, 't> Painter<'r, 't> {
         }
         let parts = names.iter().rev().flat_map(|name| name.chars().chain([SEPARATOR]));
         let whole: String = parts.collect();
-        if whole.width() > columns { String::new() } else { whole }
+        if width(&whole) > columns { String::new() } else { whole }
     }
 }
 
@@ -297,7 +295,7 @@ mod tests {
     fn a_bar_fills_its_columns_whatever_the_share() {
         let look = Look { width: 80, ..Look::default() };
         for (share, above) in [(0.0, 0.0), (0.001, 1.0), (0.5, 0.7), (1.0, 1.0), (0.33, 0.33)] {
-            assert_eq!(bar(share, above, look).width(), bar_columns(look), "{share} of {above}");
+            assert_eq!(width(&bar(share, above, look)), bar_columns(look), "{share} of {above}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use poach_scan::Control;
-use poach_scan::report::{bytes, count, cut, escape};
+use poach_scan::report::{self, bytes, count, cut, escape};
 
 use super::estimate::estimate;
 
@@ -100,7 +100,7 @@ fn line(
     if let Some(compared) = progress.compared {
         let (compared, most) = (bytes(compared), bytes(progress.to_compare));
         let line = format!("  {spinner} compared {compared} of at most {most}{stopping}");
-        return line.chars().take(width).collect();
+        return cut(&line, width);
     }
     let rate = progress.entries as f64 / elapsed.as_secs_f64().max(1e-3);
     let part = expected.map_or_else(String::new, |expected| {
@@ -113,9 +113,9 @@ fn line(
         bytes(progress.bytes),
         count(rate as u64),
     );
-    let used = line.chars().count();
+    let used = report::width(&line);
     if used + 10 > width {
-        return line.chars().take(width).collect();
+        return cut(&line, width);
     }
     format!("{line}  {}", cut(&escape(&control.path()), width - used - 2))
 }
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn a_line_fits_and_says_what_part_there_is() {
         let control = Control::new();
-        for width in [0, 1, 20, 40, 80] {
+        for width in 0..=200 {
             let line = line(&control, Duration::from_secs(1), width, Some(0), width);
-            assert!(line.chars().count() <= width, "{line}");
+            assert!(report::width(&line) <= width, "{line}");
         }
         assert!(line(&control, Duration::from_secs(1), 0, Some(7), 80).contains("0/s, 0%"));
         assert!(!line(&control, Duration::from_secs(1), 0, None, 80).contains('%'));

@@ -21,7 +21,7 @@ pub(super) struct View {
     /// Show sizes in powers of 1024, in powers of 1000, or in bytes.
     #[arg(long, value_enum, value_name = "UNITS", default_value_t = Show::Binary)]
     units: Show,
-    /// Cut lines to so many columns, 40 at least [default: the terminal's; none into a pipe].
+    /// Cut lines to so many columns [default: the terminal's; none into a pipe].
     #[arg(long, value_name = "COLUMNS")]
     pub(super) width: Option<usize>,
     /// Leave out what is smaller, of the text and of documents, but count it: bytes, or a number with K, M, G or T; with

@@ -1,8 +1,9 @@
 //! What the terminal is to show, as cells, and the writing of those cells that it does not show yet.
 //!
-//! A cell holds one character with its combining marks. A character of two columns stands in the first of its two cells; the
-//! second is empty. Every cell that is covered or uncovered by such a character differs from what was there before, so cells can be
-//! compared one by one.
+//! A cell holds what [`clusters`] tells as one. A cluster of two columns or three stands in the first of its cells; the others are
+//! empty. Every cell that is covered or uncovered by such a cluster differs from what was there before, so cells can be compared
+//! one by one. Only a line with a cluster about whose columns terminals do not agree is written whole, over blanks, once anything
+//! in it has changed: such a cluster may cover less than its cells, or more.
 
 use std::io::{self, Write};
 
@@ -10,7 +11,7 @@ use crossterm::cursor::MoveTo;
 use crossterm::queue;
 use crossterm::style::{Attribute, Color, Print, SetAttribute, SetForegroundColor};
 use crossterm::terminal::{Clear, ClearType};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use poach_scan::report::clusters;
 
 /// How a cell looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,9 +89,22 @@ impl Area {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cell {
-    /// Empty where the character of the cell before takes two columns.
+    /// Empty where the cluster of a cell before takes this one, too.
     text: String,
     style: Style,
+}
+
+impl Cell {
+    /// Whether terminals agree on how many columns it takes: it is one character, and none that they know by different versions
+    /// of Unicode.
+    fn is_sure(&self) -> bool {
+        let mut characters = self.text.chars();
+        match (characters.next(), characters.next()) {
+            (None, _) => true,
+            (Some(only), None) => only.is_ascii() || ('─'..='█').contains(&only) || only == '░',
+            _ => false,
+        }
+    }
 }
 
 /// The cells of a terminal, line by line.
@@ -127,23 +141,19 @@ impl Canvas {
 
     /// Writes a text from a cell on, up to the column `end`. Returns the column after it.
     ///
-    /// Control characters are left out. A character of two columns ends the text where one column is left.
+    /// Control characters are left out. A cluster for which there are not enough columns ends the text.
     pub(super) fn put(&mut self, mut x: u16, y: u16, end: u16, text: &str, style: Style) -> u16 {
         let mut last = None;
-        for character in text.chars() {
-            let Some(columns) = character.width() else { continue };
-            if let Some(at) = last
-                && let Some(before) = self.at(at, y)
-            {
-                let together = format!("{}{character}", before.text);
-                // A mark, or a part of a sequence that is shown as one character.
-                if columns == 0 || together.width() == before.text.width() {
-                    before.text = together;
-                    continue;
-                }
+        for (cluster, columns) in clusters(text) {
+            if cluster.chars().any(char::is_control) {
+                continue;
             }
             let columns = columns as u16;
             if columns == 0 {
+                // A mark without a letter, if this is not the beginning.
+                if let Some(cell) = last.and_then(|x| self.at(x, y)) {
+                    cell.text.push_str(cluster);
+                }
                 continue;
             }
             if x.saturating_add(columns) > end.min(self.width) {
@@ -151,9 +161,9 @@ impl Canvas {
             }
             self.split_wide(x, y);
             self.split_wide(x + columns, y);
-            for (number, column) in (x..x + columns).enumerate() {
+            for column in x..x + columns {
                 if let Some(cell) = self.at(column, y) {
-                    let text = if number == 0 { character.to_string() } else { String::new() };
+                    let text = if column == x { cluster.to_owned() } else { String::new() };
                     *cell = Cell { text, style };
                 }
             }
@@ -163,13 +173,20 @@ impl Canvas {
         x
     }
 
-    /// Puts blanks in the place of a character of two columns whose second cell this is.
+    /// Puts blanks in the place of a cluster of several columns, if this is one of its cells but not the first.
     fn split_wide(&mut self, x: u16, y: u16) {
-        if x > 0 && self.at(x, y).is_some_and(|cell| cell.text.is_empty()) {
-            for column in [x - 1, x] {
-                if let Some(cell) = self.at(column, y) {
-                    " ".clone_into(&mut cell.text);
-                }
+        let is_empty =
+            |canvas: &mut Canvas, x| canvas.at(x, y).is_some_and(|it| it.text.is_empty());
+        if !is_empty(self, x) {
+            return;
+        }
+        let first = (0..x).rev().find(|&x| !is_empty(self, x)).unwrap_or(x);
+        for column in first..self.width {
+            if column > x && !is_empty(self, column) {
+                break;
+            }
+            if let Some(cell) = self.at(column, y) {
+                " ".clone_into(&mut cell.text);
             }
         }
     }
@@ -192,25 +209,39 @@ impl Canvas {
 
     /// Writes what a terminal that shows `before` needs in order to show this. Both have the same size.
     pub(super) fn write_over(&self, before: &Canvas, to: &mut impl Write) -> io::Result<()> {
+        let width = usize::from(self.width).max(1);
         let (mut place, mut style) = (None, None);
-        for (index, (cell, shown)) in self.cells.iter().zip(&before.cells).enumerate() {
-            if cell == shown || cell.text.is_empty() {
-                continue;
+        for (y, (line, shown)) in
+            self.cells.chunks(width).zip(before.cells.chunks(width)).enumerate()
+        {
+            let unsure = line.iter().chain(shown).any(|cell| !cell.is_sure());
+            let whole = unsure && line != shown;
+            if whole {
+                queue!(to, MoveTo(0, y as u16), SetAttribute(Attribute::Reset))?;
+                queue!(to, Clear(ClearType::UntilNewLine))?;
+                (place, style) = (None, Some(Style::PLAIN));
             }
-            let width = usize::from(self.width);
-            let (x, y) = ((index % width) as u16, (index / width) as u16);
-            if place != Some((x, y)) {
-                queue!(to, MoveTo(x, y))?;
+            for (x, (cell, shown)) in line.iter().zip(shown).enumerate() {
+                if cell == shown && !whole || cell.text.is_empty() {
+                    continue;
+                }
+                if place != Some((x, y)) {
+                    queue!(to, MoveTo(x as u16, y as u16))?;
+                }
+                if style != Some(cell.style) {
+                    cell.style.write(to)?;
+                    style = Some(cell.style);
+                }
+                // What a terminal shows in fewer columns than these has blanks of its style behind it.
+                let cells = line[x + 1..].iter().take_while(|cell| cell.text.is_empty()).count();
+                if !cell.is_sure() && cells > 0 {
+                    queue!(to, Print(" ".repeat(cells + 1)), MoveTo(x as u16, y as u16))?;
+                }
+                queue!(to, Print(&cell.text))?;
+                // Where the cursor stands after the last column is no terminal's to agree on, either.
+                let next = x + 1 < width && cell.is_sure() && cells == 0;
+                place = next.then_some((x + 1, y));
             }
-            if style != Some(cell.style) {
-                cell.style.write(to)?;
-                style = Some(cell.style);
-            }
-            queue!(to, Print(&cell.text))?;
-            // Terminals do not agree on how wide anything else is, nor on where the cursor stands after the last column.
-            let sure =
-                cell.text.chars().all(|c| c.is_ascii() || ('─'..='█').contains(&c) || c == '░');
-            place = (sure && x + 1 < self.width).then_some((x + 1, y));
         }
         if style.is_some() {
             queue!(to, SetAttribute(Attribute::Reset))?;
@@ -352,6 +383,12 @@ mod tests {
             "───███░░",
             "xxxxxxxxxxxxxxxx",
             "世世世世世世世",
+            // Two columns of the canvas, which this terminal shows in one and in four.
+            "⚠\u{fe0f}x",
+            "x👍🏽y",
+            "🇩🇪",
+            "क्ष्म",
+            "ᄀᄀᄀ",
         ];
         let styles = [
             Style::PLAIN,
@@ -372,8 +409,11 @@ mod tests {
         for round in 0..500 {
             let puts: Vec<_> = (0..random(8))
                 .map(|_| {
-                    let (x, y) = (random(14) as u16, random(5) as u16);
-                    (x, y, texts[random(texts.len())], styles[random(styles.len())])
+                    let text = texts[random(texts.len())];
+                    // This terminal goes on in the next line with what it takes for wider than is left of a line.
+                    let places = if text.contains('🏽') { 8 } else { 14 };
+                    let (x, y) = (random(places) as u16, random(5) as u16);
+                    (x, y, text, styles[random(styles.len())])
                 })
                 .collect();
             let draw = |canvas: &mut Canvas| {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 use crossterm::{cursor, execute};
 use poach_scan::Control;
@@ -69,7 +70,13 @@ pub(super) struct Screen {
 fn restore() {
     // Relaxed: as above. Once, as a panic does it before the unwinding does.
     if OPEN.swap(false, Ordering::Relaxed) {
-        let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+        let _ = execute!(
+            io::stdout(),
+            DisableMouseCapture,
+            EnableLineWrap,
+            LeaveAlternateScreen,
+            cursor::Show
+        );
         let _ = disable_raw_mode();
     }
 }
@@ -91,7 +98,14 @@ impl Screen {
             restore();
             before(panic);
         }));
-        execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, cursor::Hide)?;
+        // What a terminal takes for wider than the canvas does is not to go on in the next line.
+        execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            DisableLineWrap,
+            EnableMouseCapture,
+            cursor::Hide
+        )?;
         Ok(screen)
     }
 

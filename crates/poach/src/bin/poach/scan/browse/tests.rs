@@ -120,6 +120,59 @@ fn it_fits_any_terminal_and_shows_no_control_character() {
 }
 
 #[test]
+fn a_name_of_any_clusters_keeps_its_row_and_is_shown_whole_where_it_fits() {
+    let long = ["⚠\u{fe0f} ", &"n".repeat(70)].concat();
+    let names = [
+        &long,
+        "日本語".repeat(30).as_str(),
+        "👍🏽🇩🇪🇩",
+        "e\u{301}\u{202e}\t",
+        "क्ष्म",
+        "ᄀᄀᄀ",
+        "\u{fe0f}x",
+    ]
+    .map(str::to_owned);
+    let rows = names.iter().zip((1..9).rev()).map(|(name, size)| {
+        let name = name.replace('\t', "\\t");
+        format!(r#",{{"name":"{name}","asize":{size}000,"dsize":{size}000,"mtime":1}}"#)
+    });
+    let export = format!(
+        r#"[1,2,{{"progname":"ncdu","timestamp":1700000000}},[{{"name":"/⚠\ufe0f"}}{}]]"#,
+        rows.collect::<String>()
+    );
+    let scan = poach_scan::document::read(export.as_bytes()).expect("an export");
+    let mut browser = Browser::new(scan, Measure::Disk, Order::Size, false);
+    browser.message = long.repeat(3);
+    let width = poach_scan::report::width;
+    let draw = |browser: &mut Browser, columns: usize, what: &str| {
+        for line in shown(browser, columns as u16, 12) {
+            assert!(width(&line) <= columns, "{what}: {columns}: {line:?}");
+        }
+    };
+    let draw_all = |browser: &mut Browser, what: &str| {
+        (0..=200).for_each(|columns| draw(browser, columns, what));
+    };
+    draw_all(&mut browser, "a message");
+    assert!(shown(&mut browser, 101, 12).iter().any(|line| line.ends_with(&long)));
+    assert!(!shown(&mut browser, 100, 12).iter().any(|line| line.ends_with(&long)));
+    browser.message.clear();
+    browser.mode = Mode::Search;
+    long.chars().for_each(|character| browser.search.push(character));
+    draw_all(&mut browser, "a search");
+    (browser.mode, browser.progress) = (Mode::Browse, long.repeat(3));
+    browser.search.clear();
+    draw_all(&mut browser, "a walk");
+    for (tab, report) in Report::ALL.into_iter().enumerate() {
+        browser.tab = tab + 1;
+        with_report(&mut browser, report);
+        (tab..=200).step_by(16).for_each(|columns| draw(&mut browser, columns, report.name()));
+    }
+    let lines = names.to_vec();
+    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0 });
+    draw_all(&mut browser, "a question");
+}
+
+#[test]
 fn several_paths_are_a_list_and_another_scan_keeps_the_place() {
     let tree = grown();
     let (a, b) = (tree.path().join("large"), tree.path().join("z"));

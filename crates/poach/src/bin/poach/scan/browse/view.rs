@@ -5,9 +5,8 @@ use std::path::MAIN_SEPARATOR_STR;
 use crossterm::style::Color;
 use poach_scan::Kind;
 use poach_scan::listing::Row;
-use poach_scan::report::{Look, Measure, Order, count, cut, escape};
+use poach_scan::report::{self, Look, Measure, Order, count, cut, escape};
 use poach_scan::survey::Report;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::act::Act;
 use super::canvas::{Area, Canvas, Span, Style};
@@ -192,7 +191,7 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
         Kind::Symlink => "@",
         Kind::Other => "=",
     };
-    let used: usize = spans.iter().map(|(text, _)| text.width()).sum();
+    let used: usize = spans.iter().map(|(text, _)| report::width(text)).sum();
     let name = cut(&escape(&row.name), usize::from(width).saturating_sub(used + sign.len()));
     let style = match row {
         Row { chosen: true, .. } => CHOSEN,
