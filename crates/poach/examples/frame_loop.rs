@@ -28,7 +28,7 @@ pub(crate) fn main() {
     let mut frame = 0;
     while frame < 60 || loaded.is_none() {
         frame += 1;
-        // The body of `run`, `join` and `scope` stays on this thread, always, with its thread-local variables; the loop's
+        // The body of `run`, `join` and `scope` stays on this thread, one of few that call, with its thread-local variables; the loop's
         // iterations may run on others. `install` would run all of it on the pool's threads.
         frames.run(|_| {
             assert!(HAS_WINDOW.get());

@@ -31,6 +31,9 @@ fn too_many_are_refused() {
     assert!(matches!(error, BuildError::Threads(own) if own == MAX_THREADS + 1), "{error}");
     let error = ThreadPool::builder().threads(1).spares(usize::MAX).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(_)), "{error}");
+    // With spare ones alone there would be no worker.
+    let error = ThreadPool::builder().threads(0).spares(3).build().unwrap_err();
+    assert!(matches!(error, BuildError::Threads(0)), "{error}");
 }
 
 #[test]

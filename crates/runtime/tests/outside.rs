@@ -4,11 +4,12 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use poach_runtime::{ThreadPool, current_thread_index, join};
+use poach_runtime::{BuildError, Builder, ThreadPool, current_thread_index, join};
 
 /// Calls of each kind: those that went astray did so in one of a few.
 const CALLS: usize = if cfg!(miri) { 10 } else { 500 };
@@ -140,6 +141,60 @@ fn more_callers_than_there_are_places_are_handed_over() {
     assert_eq!(indices.len(), CALLERS, "each has a place of its own: {answers:?}");
 }
 
+/// Of the calls that 16 threads make at once: how many ran on another thread than the caller, and how many of those on none of the pool's.
+fn astray(builder: Builder<'_>) -> (usize, usize) {
+    const CALLERS: usize = 16;
+    const EACH: usize = if cfg!(miri) { 3 } else { 100 };
+    let pool = builder.threads(2).on_start(|index| OWN.set(index + 1)).build().unwrap();
+    let (elsewhere, strangers) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let together = Barrier::new(CALLERS);
+    thread::scope(|threads| {
+        for _ in 0..CALLERS {
+            threads.spawn(|| {
+                let here = thread::current().id();
+                let body = || {
+                    // So that many are inside at once.
+                    thread::yield_now();
+                    if thread::current().id() != here {
+                        elsewhere.fetch_add(1, Ordering::Relaxed);
+                        strangers.fetch_add(usize::from(OWN.get() == 0), Ordering::Relaxed);
+                    }
+                };
+                together.wait();
+                for round in 0..EACH {
+                    match round % 4 {
+                        0 => _ = pool.join(body, || ()),
+                        1 => pool.scope(|_| body()),
+                        2 => pool.run(|_| body()),
+                        _ => _ = pool.join_context(|_| body(), |_| ()),
+                    }
+                }
+            });
+        }
+    });
+    (elsewhere.into_inner(), strangers.into_inner())
+}
+
+#[test]
+fn as_many_callers_as_the_builder_says_stay_on_their_threads() {
+    assert_eq!(astray(ThreadPool::builder().callers(16)), (0, 0));
+    let all = if cfg!(miri) { 48 } else { 1600 };
+    assert_eq!(astray(ThreadPool::builder().callers(0)), (all, 0));
+    // How many of these run elsewhere nobody knows.
+    assert_eq!(astray(ThreadPool::builder()).1, 0);
+    assert_eq!(astray(ThreadPool::builder().callers(1)).1, 0);
+}
+
+#[test]
+fn places_for_more_callers_than_a_pool_can_have_are_refused() {
+    assert_eq!(ThreadPool::builder().threads(1).callers(20).build().unwrap().index_limit(), 21);
+    for callers in [21, usize::MAX] {
+        let error = ThreadPool::builder().threads(1).callers(callers).build().unwrap_err();
+        assert!(matches!(error, BuildError::Callers(number) if number == callers), "{error}");
+        assert!(error.to_string().ends_with("use 0 to 20"), "{error}");
+    }
+}
+
 #[test]
 fn a_guest_waits_for_what_was_stolen_and_its_tasks_are_helped_with() {
     let pool = pool(2);
@@ -206,4 +261,26 @@ fn an_interrupt_stops_guests_and_lets_none_in() {
     for guest in guests {
         guest.join().unwrap();
     }
+}
+
+#[test]
+fn a_call_that_begins_during_an_interrupt_waits_and_stays_on_its_thread() {
+    let pool = pool(2);
+    let (send, calls) = mpsc::channel();
+    thread::scope(|threads| {
+        let pool = &pool;
+        let caller = pool.interrupt(move || {
+            let caller = threads.spawn(move || {
+                let here = thread::current().id();
+                send.send(()).unwrap();
+                pool.run(|_| thread::current().id() == here)
+            });
+            calls.recv().unwrap();
+            // Time enough to come to the place, mostly.
+            thread::sleep(Duration::from_millis(20));
+            assert!(!caller.is_finished());
+            caller
+        });
+        assert!(caller.join().unwrap());
+    });
 }

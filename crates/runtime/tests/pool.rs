@@ -21,23 +21,30 @@ fn a_pool_without_a_thread_is_refused() {
 }
 
 #[test]
-#[cfg(not(miri))] // which allocates for every worker
-fn more_threads_than_a_pool_has_are_as_many_as_it_has() {
+fn more_threads_than_a_pool_can_have_are_refused() {
     for threads in [MAX_THREADS + 1, usize::MAX] {
-        let mut wanted = 0;
-        let pool = ThreadPool::builder()
-            .threads(threads)
-            .task_stack(16)
-            .spawn_handler(|_| {
-                wanted += 1;
-                Ok(())
-            })
-            .build()
-            .unwrap();
-        assert_eq!(pool.threads(), MAX_THREADS);
-        drop(pool);
-        assert_eq!(wanted, MAX_THREADS);
+        let started = AtomicUsize::new(0);
+        let builder = ThreadPool::builder().threads(threads).task_stack(16).spawn_handler(|_| {
+            started.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        });
+        let error = builder.build().unwrap_err();
+        assert!(matches!(error, BuildError::Threads(number) if number == threads), "{error}");
+        assert!(error.to_string().ends_with("use 1 to 1024, spare ones included"), "{error}");
+        assert_eq!(started.into_inner(), 0);
     }
+}
+
+#[test]
+#[cfg(not(miri))] // which allocates for every worker
+fn as_many_threads_as_a_pool_can_have_are_started() {
+    let mut wanted = 0;
+    let builder = ThreadPool::builder().threads(MAX_THREADS).task_stack(16).spawn_handler(|_| {
+        wanted += 1;
+        Ok(())
+    });
+    assert_eq!(builder.build().unwrap().threads(), MAX_THREADS);
+    assert_eq!(wanted, MAX_THREADS);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub fn current_num_threads() -> usize {
 /// This worker's index in its pool, from 0; `None` on a thread that is no worker.
 ///
 /// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works for one in [`blocking`](crate::blocking()) has a
-/// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers_work`](crate::Builder::callers_work)). All are below
+/// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers`](crate::Builder::callers)). All are below
 /// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
 pub fn current_thread_index() -> Option<usize> {
     Local::with(|local| local.map(|local| local.index))

@@ -58,7 +58,7 @@ use crate::scheduler::victim_order::Plan;
 /// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
 ///
 /// No other task of the pool runs before `f` has ended. All workers take part in the forks and spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside
-/// that works for the pool ([`Builder::callers_work`](crate::Builder::callers_work)) is stopped too. On a thread that is no worker, the global pool is
+/// that works for the pool ([`Builder::callers`](crate::Builder::callers)) is stopped too. On a thread that is no worker, the global pool is
 /// interrupted, and one of its workers runs `f`.
 ///
 /// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's tasks; the end of a task of a scope;

@@ -9,11 +9,11 @@ use crate::pool::{ThreadPool, global};
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// `a` always runs on the calling thread. `b` runs there after it, unless a worker of the pool has stolen it meanwhile. What the caller
+/// On a worker `a` always runs on the calling thread. `b` runs there after it, unless another worker of the pool has stolen it meanwhile. What the caller
 /// does until a thief has finished `b` is up to the pool's [`Waiting`](crate::Waiting).
 ///
 /// The pool is that of the calling worker. On a thread that is no worker it is the global one, for which the thread works until the join ends (see
-/// [`Builder::callers_work`](crate::Builder::callers_work)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
+/// [`Builder::callers`](crate::Builder::callers)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
 /// variable.
 ///
 /// ```
@@ -208,9 +208,9 @@ where
     join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != caller)))
 }
 
-/// Calls `f`, on the calling thread, with a [`Worker`] for it: the entry to the fast [`Worker::join`].
+/// Calls `f` with a [`Worker`] for its thread: the entry to the fast [`Worker::join`].
 ///
-/// On a worker's thread it is that worker. Any other thread becomes a worker of the global pool until `f` returns, as by
+/// On a worker's thread it is that worker. Any other thread becomes a worker of the global pool until `f` returns, or hands `f` over, as by
 /// [`ThreadPool::run`](crate::ThreadPool::run).
 ///
 /// ```

@@ -22,7 +22,7 @@ const PART: usize = 8;
 ///
 /// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
 /// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
-/// of a pool works for the global pool until the loop ends (see [`Builder::callers_work`](crate::Builder::callers_work)). What a worker does while it waits for
+/// of a pool works for the global pool until the loop ends (see [`Builder::callers`](crate::Builder::callers)). What a worker does while it waits for
 /// a part that was stolen is up to its pool's [`Waiting`](crate::Waiting).
 ///
 /// ```

@@ -32,8 +32,8 @@ pub struct ScopeFifo<'scope> {
 
 /// Opens a scope, runs `f` in it, and returns `f`'s result once all tasks spawned in it have ended.
 ///
-/// `f` runs on the calling thread. A thread that is no worker becomes one of the global pool until the scope ends, and runs
-/// tasks of the scope too (see [`Builder::callers_work`](crate::Builder::callers_work)).
+/// On a worker `f` runs on the calling thread. A thread that is no worker becomes one of the global pool until the scope ends, and runs
+/// tasks of the scope too (see [`Builder::callers`](crate::Builder::callers)).
 ///
 /// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller and with every [`Waiting`](crate::Waiting). Such a task
 /// may want a lock that the caller holds. A thread from outside runs only tasks that it has spawned itself.

@@ -8,6 +8,7 @@ use std::thread;
 
 use super::current::Local;
 use crate::scheduler::registry::{Registry, Spawns};
+use crate::scheduler::sleep::guests::NoPlace;
 
 /// The places of a pool's guests.
 pub(crate) struct Guests(Box<[Local]>);
@@ -27,7 +28,8 @@ impl Guests {
         Guests(owners.into_iter().enumerate().map(local).collect())
     }
 
-    /// Calls `f` on this thread, which is no worker, as a worker; gives it back if all places are taken, or there are none.
+    /// Calls `f` on this thread, which is no worker, as a worker, after an interrupt that is under way; gives it back if all places are taken, or
+    /// there are none.
     ///
     /// # Panics
     ///
@@ -50,8 +52,12 @@ impl Guests {
             }
         }
         registry.fork_guard.check();
-        let Some(place) = registry.sleep.enter() else {
-            return Err(f);
+        let place = loop {
+            match registry.sleep.enter() {
+                Ok(place) => break place,
+                Err(NoPlace::Closed) if !self.0.is_empty() => registry.spares.wait_for_interrupt(),
+                Err(_) => return Err(f),
+            }
         };
         let visit = Visit(&self.0[place], registry, place);
         Ok(visit.0.visit(f))

@@ -245,7 +245,7 @@ impl Pool {
 
     /// `ThreadPool::enter`, of a guest.
     fn call(&self, task: What) -> Option<u64> {
-        let place = self.sleep.enter()?;
+        let place = self.sleep.enter().ok()?;
         let me = self.workers + place;
         self.begin(me);
         // SAFETY: this thread has the place of the stack's owner, and keeps the pool that holds it.

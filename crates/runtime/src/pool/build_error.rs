@@ -7,9 +7,10 @@ use std::io;
 use poach_deque::CapacityError;
 use poach_deque::split::StackError;
 
+use crate::scheduler::sleep::guests;
 use crate::topology::TopologyError;
 
-/// A pool never has more workers than this.
+/// A pool never has more workers than this, spare ones included.
 pub const MAX_THREADS: usize = 1024;
 
 /// Why a pool could not be made.
@@ -18,6 +19,8 @@ pub const MAX_THREADS: usize = 1024;
 pub enum BuildError {
     /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
     Threads(usize),
+    /// Places for more [callers](crate::Builder::callers) than a pool can have.
+    Callers(usize),
     /// The environment variable for the number of threads holds something else.
     Environment {
         /// Its name.
@@ -64,7 +67,10 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildError::Threads(threads) => {
-                write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}")
+                write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}, spare ones included")
+            }
+            BuildError::Callers(callers) => {
+                write!(f, "a pool cannot have places for {callers} callers: use 0 to {}", guests::MOST)
             }
             BuildError::Environment { variable, value } => {
                 write!(f, "{variable}={} is not a number of threads: use 1 to {MAX_THREADS}", value.display())
@@ -109,6 +115,7 @@ impl std::error::Error for BuildError {
             BuildError::Topology(error) => Some(error),
             BuildError::SpawnQueue(error) => Some(error),
             BuildError::Threads(_)
+            | BuildError::Callers(_)
             | BuildError::Environment { .. }
             | BuildError::Name { .. }
             | BuildError::Start { .. }

@@ -15,12 +15,13 @@ use crate::job::current::Local;
 use crate::job::guests::Guests;
 use crate::scheduler::affinity;
 use crate::scheduler::registry::{SpawnOrder, WaitPolicy};
+use crate::scheduler::sleep::guests;
 use crate::scheduler::victim_order::{Plan, Victims};
 use crate::scheduler::waiting::{NESTING, Waiting};
 use crate::topology::{Placement, Topology};
 
-/// Threads from outside that may work for a pool at the same time in places of their own.
-const GUESTS: usize = 4;
+/// Threads from outside that may work for a pool at the same time, unless the builder says otherwise.
+const CALLERS: usize = 4;
 
 /// Starts a worker's thread.
 pub(crate) type Spawner<'h> = Box<dyn FnMut(ThreadBuilder) -> io::Result<()> + 'h>;
@@ -40,7 +41,7 @@ pub struct Builder<'h> {
     pin: Placement,
     victims: Option<Victims>,
     topology: Option<Topology>,
-    callers_work: Option<bool>,
+    callers: Option<usize>,
     wait_policy: WaitPolicy,
     handlers: Handlers,
     pub(crate) spares: usize,
@@ -61,10 +62,10 @@ impl fmt::Debug for Builder<'_> {
 }
 
 impl<'h> Builder<'h> {
-    /// The number of workers. A number above [`MAX_THREADS`] is reduced to it, and zero is an error of [`build`](Builder::build).
+    /// The number of workers, from 1 to [`MAX_THREADS`]. Any other number is an error of [`build`](Builder::build).
     ///
-    /// By default it is the number in the environment variable `POACH_THREADS`; anything but a number from 1 on is an error of `build`. If the variable is
-    /// unset or empty, it is as many threads as the system says can run in parallel. Nothing else in Poach reads the variable.
+    /// By default it is the number in the environment variable `POACH_THREADS`, for which the same holds. If the variable is
+    /// unset or empty, it is as many threads as the system says can run in parallel, or `MAX_THREADS` if these are more. Nothing else in Poach reads the variable.
     #[doc(alias = "num_threads")]
     #[doc(alias = "worker_threads")]
     pub fn threads(mut self, threads: usize) -> Self {
@@ -173,25 +174,54 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Whether a thread from outside the pool works for it during its own calls: by default yes, unless the workers are
-    /// [pinned](Builder::pin). It decides which thread runs what:
+    /// How many threads from outside the pool can work for it at the same time, during their own calls: at most 20, by default four, or none if the
+    /// workers are [pinned](Builder::pin). It decides which thread runs what:
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
-    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops ([`par_for`](crate::par_for()) and the others) | the calling thread, always: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. With `callers_work(false)` all of it runs on the pool's own threads |
+    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops ([`par_for`](crate::par_for()) and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
     /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
+    /// | [`in_place_scope`](ThreadPool::in_place_scope), [`in_place_scope_fifo`](ThreadPool::in_place_scope_fifo) | the calling thread, always; the scope's tasks run on the pool's own threads |
+    ///
+    /// So a server whose 16 request threads rely on thread-local variables (a tracing span, say) in these calls needs `callers(16)`. Each place takes address space
+    /// for a task stack, and workers that look for work look into it, too.
     ///
     /// While it works for the pool, the calling thread has an [index](crate::current_thread_index) above those of the pool's own workers. It takes no
-    /// tasks of others, except forks of workers that have stolen from it. Up to four threads can work for a pool at the same time; the calls of
-    /// further threads are handed to the pool's own.
+    /// tasks of others, except forks of workers that have stolen from it. A call that begins during an [interrupt](crate::interrupt()) waits until that has ended.
     ///
     /// One idle worker of the pool stands aside for each such thread, so that no more threads work than the
     /// pool has workers. A busy worker goes on, and a worker that is just looking for work may run one task before it stands aside. In a pool of
     /// *one* worker that worker takes nothing from a caller that works, so that the tasks of the caller's scope run on the caller, one after the
     /// other, in the pool's [order](Builder::spawn_order). It takes tasks only while the caller sleeps in a wait or [blocks](crate::blocking()).
-    pub fn callers_work(mut self, yes: bool) -> Self {
-        self.callers_work = Some(yes);
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// use std::sync::Barrier;
+    /// use std::thread;
+    ///
+    /// let pool = poach::ThreadPool::builder().threads(2).callers(6).build()?;
+    /// let all_inside = Barrier::new(6);
+    /// thread::scope(|s| {
+    ///     for _ in 0..6 {
+    ///         s.spawn(|| {
+    ///             let here = thread::current().id();
+    ///             pool.scope(|_| {
+    ///                 all_inside.wait();
+    ///                 assert_eq!(thread::current().id(), here);
+    ///             });
+    ///         });
+    ///     }
+    /// });
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    pub fn callers(mut self, most: usize) -> Self {
+        self.callers = Some(most);
         self
+    }
+
+    /// Whether threads from outside the pool work for it: four at the same time, or [none](Builder::callers).
+    pub fn callers_work(self, yes: bool) -> Self {
+        self.callers(if yes { CALLERS } else { 0 })
     }
 
     /// What a worker does while it waits, for the second half of a join above all: by default
@@ -256,7 +286,7 @@ impl<'h> Builder<'h> {
     ///
     /// [`build`](Builder::build) waits until it has ended on all workers. If it panics, the [panic handler](Builder::on_panic) is called, and `build`
     /// returns [`BuildError::Start`], so that no pool has workers that are not initialised; [`wait_for_start`](Builder::wait_for_start) changes that. It is not called on a thread from outside that [works for the
-    /// pool](Builder::callers_work).
+    /// pool](Builder::callers).
     #[doc(alias = "start_handler")]
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
@@ -329,16 +359,18 @@ impl<'h> Builder<'h> {
             Some(threads) => threads,
             None => environment::threads()?,
         };
-        let threads = threads.min(MAX_THREADS);
-        let own = threads.saturating_add(self.spares);
-        if threads == 0 || own > MAX_THREADS {
+        let own = if threads == 0 { 0 } else { threads.saturating_add(self.spares) };
+        if !(1..=MAX_THREADS).contains(&own) {
             return Err(BuildError::Threads(own));
         }
         if self.use_current_thread && Local::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
-        let callers_work = self.callers_work.unwrap_or(self.pin == Placement::Anywhere);
-        let guests = if callers_work { GUESTS } else { 0 };
+        let anywhere = self.pin == Placement::Anywhere;
+        let guests = self.callers.unwrap_or(if anywhere { CALLERS } else { 0 });
+        if guests > guests::MOST {
+            return Err(BuildError::Callers(guests));
+        }
         let slots = own + guests;
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
@@ -427,7 +459,7 @@ impl ThreadPool {
             pin: Placement::Anywhere,
             victims: None,
             topology: None,
-            callers_work: None,
+            callers: None,
             wait_policy: WaitPolicy {
                 waiting: Waiting::default(),
                 nesting: NESTING,

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use super::build_error::BuildError;
+use super::build_error::{BuildError, MAX_THREADS};
 
 const THREADS: &str = "POACH_THREADS";
 
@@ -23,10 +23,10 @@ fn threads_from(variable: Option<OsString>) -> Result<usize, BuildError> {
     match variable {
         Some(value) if !value.is_empty() => {
             let number = value.to_str().and_then(|number| number.parse().ok());
-            let number = number.filter(|&number: &usize| number != 0);
+            let number = number.filter(|number| (1..=MAX_THREADS).contains(number));
             number.ok_or(BuildError::Environment { variable: THREADS, value })
         }
-        _ => Ok(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
+        _ => Ok(thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)),
     }
 }
 
@@ -46,11 +46,13 @@ mod tests {
 
     #[test]
     fn the_environment_says_how_many_threads_if_it_says_anything() {
-        assert!(matches!(threads_from(Some("3".into())), Ok(3)));
-        for unset in [None, Some(OsString::new())] {
-            assert!(matches!(threads_from(unset), Ok(1..)));
+        for number in [3, MAX_THREADS] {
+            assert_eq!(threads_from(Some(number.to_string().into())).unwrap(), number);
         }
-        for wrong in ["0", "-1", "two", " 2", "99999999999999999999999"] {
+        for unset in [None, Some(OsString::new())] {
+            assert!(matches!(threads_from(unset), Ok(1..=MAX_THREADS)));
+        }
+        for wrong in ["0", "-1", "two", " 2", "1025", "99999999999999999999999"] {
             let error = threads_from(Some(wrong.into())).unwrap_err();
             let BuildError::Environment { variable, value } = &error else {
                 panic!("{error}");

@@ -1,7 +1,7 @@
 //! The functions of the crate as methods of a pool: the same, in that pool.
 //!
 //! On one of the pool's own workers each is the plain function. Which thread runs what is called on a thread that is no worker:
-//! [`Builder::callers_work`](crate::Builder::callers_work).
+//! [`Builder::callers`](crate::Builder::callers).
 
 use std::sync::Arc;
 use std::thread;
@@ -19,7 +19,7 @@ use crate::scheduler::registry::{Priority, Registry};
 
 impl ThreadPool {
     /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
-    /// unless the pool was [built otherwise](crate::Builder::callers_work).
+    /// if the pool has a [place for another caller](crate::Builder::callers).
     ///
     /// # Panics
     ///
@@ -35,7 +35,7 @@ impl ThreadPool {
     }
 
     /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs there,
-    /// unless the pool was [built otherwise](crate::Builder::callers_work).
+    /// if the pool has a [place for another caller](crate::Builder::callers).
     ///
     /// # Panics
     ///
@@ -52,7 +52,7 @@ impl ThreadPool {
     }
 
     /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,
-    /// unless the pool was [built otherwise](crate::Builder::callers_work).
+    /// if the pool has a [place for another caller](crate::Builder::callers).
     ///
     /// # Panics
     ///
@@ -66,7 +66,7 @@ impl ThreadPool {
     }
 
     /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs there,
-    /// unless the pool was [built otherwise](crate::Builder::callers_work).
+    /// if the pool has a [place for another caller](crate::Builder::callers).
     ///
     /// # Panics
     ///

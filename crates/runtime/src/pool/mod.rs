@@ -78,7 +78,7 @@ impl ThreadPool {
     }
 
     /// The length of an array that has an element for each [index](crate::current_thread_index) in this pool: [`threads`](ThreadPool::threads), and one
-    /// more for each [spare](Builder::spares) worker and each [thread from outside](Builder::callers_work) that can work for the pool at the same time.
+    /// more for each [spare](Builder::spares) worker and each [thread from outside](Builder::callers) that can work for the pool at the same time.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -101,7 +101,7 @@ impl ThreadPool {
     ///
     /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's. On one of this pool's own threads this is a plain call. On any
     /// other thread `f` is handed over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run), [`join`](ThreadPool::join),
-    /// [`scope`](ThreadPool::scope) and the loops stay on the calling thread instead: see [`Builder::callers_work`].
+    /// [`scope`](ThreadPool::scope) and the loops stay on the calling thread instead: see [`Builder::callers`].
     ///
     /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller. One of them may want a lock that the caller holds. To hold a
     /// lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
@@ -119,7 +119,8 @@ impl ThreadPool {
 
     /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result.
     ///
-    /// A thread that is no worker works for this pool until `f` returns; see [`Builder::callers_work`] for the exceptions. On a worker of this pool this is
+    /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place for another caller](Builder::callers); otherwise it hands `f` over, as
+    /// [`install`](ThreadPool::install) does. On a worker of this pool this is
     /// a plain call. A worker of another pool hands `f` over, as [`install`](ThreadPool::install) does.
     ///
     /// # Panics

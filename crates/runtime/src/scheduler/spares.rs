@@ -105,6 +105,16 @@ impl Spares {
 
     pub(crate) fn end_interrupt(&self) {
         self.lock().interrupted = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until no interrupt is under way. For a thread that is no worker, and that no interrupt waits for.
+    #[cold]
+    pub(crate) fn wait_for_interrupt(&self) {
+        let mut state = self.lock();
+        while state.interrupted {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {

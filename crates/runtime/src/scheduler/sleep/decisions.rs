@@ -348,16 +348,17 @@ fn all_others_are_asleep_or_away_or_one_is_awake() {
 fn guests_come_while_places_are_free_and_open() {
     let sleep = pool(1, 2);
     assert_eq!(sleep.free_places(), 2);
-    assert_eq!((sleep.enter(), sleep.enter(), sleep.enter()), (Some(0), Some(1), None));
+    assert_eq!((sleep.enter(), sleep.enter()), (Ok(0), Ok(1)));
+    assert_eq!(sleep.enter(), Err(guests::NoPlace::Taken));
     assert_eq!((sleep.free_places(), sleep.is_guest_awake(0)), (0, true));
     assert!(sleep.leave(0, || unreachable!("nothing was left")));
     assert_eq!((sleep.free_places(), sleep.is_guest_awake(0)), (1, false));
     assert_eq!(sleep.close_places().collect::<Vec<_>>(), [1]);
-    assert_eq!(sleep.enter(), None);
+    assert_eq!(sleep.enter(), Err(guests::NoPlace::Closed));
     assert!(!sleep.leave(1, || unreachable!("it stays")));
     assert_eq!(sleep.free_places(), 1);
     sleep.open_places();
-    assert_eq!(sleep.enter(), Some(0));
+    assert_eq!(sleep.enter(), Ok(0));
     assert!(sleep.leave(0, || ()) && sleep.leave(1, || ()) && sleep.is_deserted());
 }
 

@@ -17,7 +17,7 @@ use super::idle::SLEEPERS;
 use super::{Parking, Sleep};
 
 /// The most places.
-pub(super) const MOST: usize = 20;
+pub(crate) const MOST: usize = 20;
 /// A bit for each.
 const PLACES: u64 = (1 << MOST) - 1;
 
@@ -36,6 +36,14 @@ const fn awake(place: usize) -> u64 {
 
 const fn claimed(place: usize) -> u64 {
     1 << (2 * MOST + place)
+}
+
+/// Why no guest comes in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    Taken,
+    /// Until an interrupt has ended.
+    Closed,
 }
 
 /// Some of the places.
@@ -66,17 +74,20 @@ impl<M: Memory, S> Drop for Claimed<'_, M, S> {
 // Relaxed, where nothing else is said: as in the parent.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Takes a place, if one is free. G1.
-    pub(crate) fn enter(&self) -> Option<usize> {
+    pub(crate) fn enter(&self) -> Result<usize, NoPlace> {
         let mut seen = self.guests.load(Ordering::Relaxed);
         loop {
+            if seen & CLOSED != 0 {
+                return Err(NoPlace::Closed);
+            }
             let place = (!seen).trailing_zeros() as usize;
-            if place >= self.places || seen & CLOSED != 0 {
-                return None;
+            if place >= self.places {
+                return Err(NoPlace::Taken);
             }
             let new = seen | taken(place) | awake(place);
             // Acquire: pairs with the release in `leave`, and with the read of `is_another_awake`.
             match self.guests.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(place),
+                Ok(_) => return Ok(place),
                 Err(now) => seen = now,
             }
         }

@@ -208,7 +208,7 @@ fn guests(stays: bool) {
         let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
         let act = || private.with_mut(|_| ());
         let visit = move || {
-            if let Some(place) = sleep.enter() {
+            if let Ok(place) = sleep.enter() {
                 act();
                 assert!(sleep.leave(place, || ()));
                 if stays {
@@ -242,7 +242,7 @@ fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
             Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
         let closed: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
         let guest = thread::spawn(move || {
-            if let Some(place) = sleep.enter() {
+            if let Ok(place) = sleep.enter() {
                 let inside = closed.load(Ordering::Relaxed) == 2;
                 assert!(!inside, "nobody is in when it has been said that nobody is");
                 if !sleep.leave(place, || ()) {
@@ -307,7 +307,7 @@ const KEPT: Aside = Aside { after_s3: true, g4: true };
 impl Pool<Loom> {
     /// Comes as a guest, makes a task visible to thieves if it is to, and leaves the task to the worker.
     fn visit(&self, produces: bool, lines: Aside) {
-        let Some(place) = self.sleep.enter() else {
+        let Ok(place) = self.sleep.enter() else {
             // It is handed over.
             if produces {
                 self.produce(1);

@@ -149,7 +149,7 @@ fn a_guest_has_what_was_done_while_the_places_were_closed() {
             private.act();
             sleep.open_places();
         });
-        if sleep.enter().is_some() {
+        if sleep.enter().is_ok() {
             private.act();
         }
         interrupter.join().unwrap();
