@@ -7,6 +7,7 @@
 //! **Order.** Entries are appended while their directory is read; a directory with very many
 //! directories hands them on in portions, so that other workers need not wait for its end.
 
+use std::ffi::CStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ mod family;
 mod findings;
 mod known;
 mod run;
+mod unread;
 mod worker_count;
 
 use family::Task;
@@ -54,6 +56,8 @@ pub(crate) struct Walk<'a, S: Sys, V> {
     roots: &'a [RootDirectory],
     root_files: &'a [RootFile],
     known: &'a Known,
+    /// The absolute paths of each root, if the choice asks for them.
+    absolute: Vec<Vec<Vec<u8>>>,
     /// How many bytes of the tree each worker may keep.
     share: Option<u64>,
     /// To be visited when nothing else is open.
@@ -156,6 +160,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         start: Start<'a>,
     ) -> Self {
         let Start { directories, files, known } = start;
+        let wants_absolute = options.choice.as_ref().is_some_and(|choice| choice.wants_absolute());
+        let wanted = if wants_absolute { directories } else { &[] };
         Walk {
             sys,
             visitor,
@@ -166,6 +172,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             roots: directories,
             root_files: files,
             known,
+            absolute: wanted.iter().map(|root| choice::absolute(&root.path)).collect(),
             share: options.memory.map(|memory| memory / worker_count.most() as u64),
             deferred: Mutex::default(),
             put_back: Mutex::default(),
@@ -344,6 +351,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             if choice.is_some_and(Choice::selects) { (0, 0) } else { (meta.apparent, meta.disk) };
         let ((mut apparent, mut disk), mut leaves) = (own, 0_u32);
         let path_length = path.len();
+        let above = self.absolute.get(task.root()).map_or(&[][..], |above| &**above);
         let mut until_look = BATCH;
         let depth = task.depth() + 1;
         names.clear();
@@ -365,7 +373,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 if choice.wants_paths() {
                     path.extend_from_slice(entry.name().to_bytes());
                 }
-                if !admits(choice, rules.as_deref(), entry, path) {
+                if !admits(choice, rules.as_deref(), entry.name(), entry.kind(), (path, above)) {
                     return ControlFlow::Continue(());
                 }
             }
@@ -385,6 +393,13 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                     }
                 },
             };
+            let kind = meta.map_or(Kind::Directory, |meta| meta.kind);
+            if let Some(choice) = choice
+                && entry.kind() != Some(kind)
+                && !admits(choice, rules.as_deref(), entry.name(), Some(kind), (path, above))
+            {
+                return ControlFlow::Continue(());
+            }
             let Some(meta) = meta else {
                 if children.len() == PORTION {
                     let again = self.sys.duplicate(&directory).ok();
@@ -397,7 +412,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 return ControlFlow::Continue(());
             };
             if let Some(choice) = choice
-                && !(choice.may_count(entry.name(), path, Some(meta.kind)) && choice.counts(&meta))
+                && !choice.counts(&meta)
             {
                 return ControlFlow::Continue(());
             }
@@ -453,9 +468,14 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if task.is_root() {
             return false;
         }
-        let mounted = meta.device != self.roots[task.root()].device;
         choice.exclude_caches && choice::is_cache(self.sys, directory)
-            || choice.exclude_pseudo && mounted && self.sys.is_pseudo(directory)
+            || choice.exclude_pseudo && self.is_mounted(task, meta) && self.sys.is_pseudo(directory)
+    }
+
+    /// Whether a directory lies on another file system than the root.
+    #[inline]
+    fn is_mounted(&self, task: &Task<'a, S>, meta: &Meta) -> bool {
+        meta.device != self.roots[task.root()].device
     }
 
     /// Makes the path of a directory, if it is wanted, and the rules that hold in it.
@@ -480,7 +500,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
     /// Whether a directory lies on another file system, and is to be left out for it.
     #[inline]
     fn is_elsewhere(&self, task: &Task<'a, S>, meta: &Meta) -> bool {
-        self.options.one_file_system && meta.device != self.roots[task.root()].device
+        self.options.one_file_system && self.is_mounted(task, meta)
     }
 
     /// Who reads a directory, where several paths may lead to it; notes which of the files given by path it holds.
@@ -505,68 +525,25 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         }
         claim
     }
-
-    /// Sets a task aside if only handles were lacking; else counts what its parent knows of it.
-    #[cold]
-    fn unopened(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>, error: io::Error) {
-        if self.sys.exhausted(&error) && !self.handles.is_alone() {
-            let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
-            return deferred.push(task.set_aside());
-        }
-        let meta = match task.place() {
-            Some((family, name)) => {
-                family.with(self.sys, |root| self.open_root(root), |it| self.sys.meta_in(it, name))
-            }
-            None => self.sys.meta(&self.roots[task.root()].path, true),
-        };
-        if let Ok(meta) = meta {
-            self.count_unread(worker, task, &self.wanted(meta));
-        }
-        let path = self.path_of_summed(task, b"");
-        worker.found.fail(task, "cannot open the directory", error, path);
-    }
-
-    /// Counts a directory of which only its own size is known.
-    #[cold]
-    fn count_unread(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>, meta: &Meta) {
-        if meta.kind != Kind::Directory || self.is_elsewhere(task, meta) {
-            return;
-        }
-        let found = &mut worker.found;
-        let parent = task.parent();
-        let choice = self.options.choice.as_deref();
-        let sized = choice.is_none_or(|choice| !choice.selects());
-        let listing = if task.is_summed() {
-            let (apparent, disk) = if sized { (meta.apparent, meta.disk) } else { (0, 0) };
-            found.sum_up(parent, Summed { apparent, disk, entries: 1 });
-            found.without_entry += 1;
-            parent
-        } else {
-            found.arena.list(task.entry(), parent, meta)
-        };
-        if task.is_root() {
-            found.listings.push((task.root(), listing));
-        }
-        if sized && !task.is_summed() {
-            let listing = found.arena.listing();
-            (listing.apparent, listing.disk) = (meta.apparent, meta.disk);
-        }
-        if choice.is_none_or(Choice::counts_directories) {
-            found.totals.directories += 1;
-            self.tell(&mut worker.part, task, listing, meta);
-        }
-    }
 }
 
-/// Whether an entry is there and, if it is known to be no directory, may count.
+/// Whether an entry is there and, if it is known to be no directory, may count, by what is known of its kind.
 #[cold]
-fn admits(choice: &Choice, rules: Option<&Rules>, entry: &impl Found, path: &[u8]) -> bool {
-    let directory = entry.kind() == Some(Kind::Directory);
-    !choice.excludes(entry.name(), path)
-        && !rules.is_some_and(|rules| rules.exclude(path, directory))
-        && (directory
-            || entry.kind().is_none()
-            || choice.may_count(entry.name(), path, entry.kind()))
+fn admits(
+    choice: &Choice,
+    rules: Option<&Rules>,
+    name: &CStr,
+    kind: Option<Kind>,
+    (path, above): (&[u8], &[Vec<u8>]),
+) -> bool {
+    let ignored = |rules: &Rules| match kind {
+        Some(kind) => rules.exclude(path, kind == Kind::Directory),
+        None => rules.exclude(path, false) && rules.exclude(path, true),
+    };
+    !choice.excludes(name, path, above)
+        && !rules.is_some_and(ignored)
+        && kind
+            .is_none_or(|kind| kind == Kind::Directory || choice.may_count(name, path, above, kind))
 }
 
 #[cold]

@@ -170,6 +170,100 @@ fn ignore_files_exclude_by_gits_rules() {
 }
 
 #[test]
+fn ignore_files_are_bytes_and_a_byte_order_mark_is_none_of_them() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for name in [&b"foo"[..], b"bar", b"caf\xe9", b"caf\xc3\xa9", b"x\xff1", b"kept\xff"] {
+        let written = fs::write(tree.path().join(rig::path_of(name)), "");
+        assert!(written.is_ok() || cfg!(windows), "such a system has Unicode alone for names");
+    }
+    let rules = b"\xef\xbb\xbffoo\r\ncaf\xe9\nx?[0-9]\n*\xff\n!kept\xff\n";
+    fs::write(tree.path().join(".gitignore"), rules).expect("a file");
+    let choice = Choice { ignore_files: true, ..Choice::default() };
+    let options =
+        Options { keep_files: true, choice: Some(Arc::new(choice)), ..Options::default() };
+    for way in rig::ways() {
+        let scan = way.scan(&[tree.path().into()], &options);
+        let root = scan.tree.roots().next().expect("a root");
+        let names: BTreeSet<&[u8]> = root.files().map(|file| file.name()).collect();
+        let there = [&b".gitignore"[..], b"bar", b"caf\xc3\xa9", b"kept\xff"];
+        let there = there.into_iter().filter(|name| cfg!(unix) || name.is_ascii());
+        assert!(!names.contains(&b"foo"[..]) && !names.contains(&b"caf\xe9"[..]), "{names:?}");
+        assert!(there.into_iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(!cfg!(unix) || names.len() == 4, "{names:?}");
+    }
+}
+
+#[test]
+fn an_absolute_path_is_of_one_root() {
+    let tree = grown();
+    fs::create_dir(tree.path().join("a/cache")).expect("a directory");
+    let roots = [tree.path().to_owned(), tree.path().join("cache")];
+    let glob = format!("{}/cache/inner/", tree.path().display());
+    let exclude = patterns(&[&glob, "./nothing", "**/c//"]);
+    let choice = Choice { exclude: exclude.clone(), ..Choice::default() };
+    let (found, _) = chosen(&roots[0], &choice);
+    has(&found, &["cache", "a/cache"], &["cache/inner", "a/b/c"]);
+    let (found, _) = chosen(&roots[1], &choice);
+    has(&found, &["CACHEDIR.TAG"], &["inner"]);
+    let unmatched: Vec<&[u8]> = exclude.unmatched().collect();
+    assert_eq!(unmatched, [b"./nothing"]);
+    let bytes = Patterns::of_bytes(&[b"\xff", b"../x"], &[]).expect("patterns");
+    assert_eq!(bytes.impossible().collect::<Vec<_>>(), [b"../x"]);
+}
+
+#[test]
+fn where_directories_name_no_types_every_filter_finds_the_same() {
+    let tree = grown();
+    let rules = "target/\n!b/\na/b\n*.txt\n/link/\n";
+    fs::write(tree.path().join(".gitignore"), rules).expect("a file");
+    let nothing = |_: rig::Deed, _: &CStr| None;
+    for choice in [
+        Choice { ignore_files: true, ..Choice::default() },
+        Choice { exclude: patterns(&["b", "./target"]), ..Choice::default() },
+        Choice { include: patterns(&["*.rs", "target"]), ..Choice::default() },
+        Choice { kinds: vec![Kind::Directory], ..Choice::default() },
+        Choice { kinds: vec![Kind::Symlink], ..Choice::default() },
+        Choice { at_least: Some(5), ignore_files: true, ..Choice::default() },
+        Choice { exclude_caches: true, ..Choice::default() },
+    ] {
+        let (expected, _) = chosen(tree.path(), &choice);
+        for without_sizes in [false, true] {
+            let options = Options {
+                keep_files: true,
+                choice: Some(Arc::new(choice.clone())),
+                without_sizes: without_sizes && choice.at_least.is_none(),
+                ..Options::default()
+            };
+            let rigged = rig::Rigged { typeless: true, ..rig::Rigged::new(&nothing) };
+            let scan = scan_on(&rigged, &[tree.path().into()], &options, &Control::new());
+            assert_eq!(names(&scan.expect("a scan"), tree.path()), expected, "{choice:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_left_out_need_not_be_readable() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    fs::create_dir(tree.path().join("mounted")).expect("a directory");
+    let closed = |deed, name: &CStr| {
+        let refused = deed == rig::Deed::Open && name == c"mounted";
+        refused.then(|| std::io::ErrorKind::PermissionDenied.into())
+    };
+    let mounts = vec![(tree.path().join("mounted"), "/proc".into())];
+    let rigged = rig::Rigged { mounts, ..rig::Rigged::new(&closed) };
+    let errors = |one_file_system, exclude_pseudo| {
+        let choice = Some(Arc::new(Choice { exclude_pseudo, ..Choice::default() }));
+        let options = Options { one_file_system, choice, ..Options::default() };
+        let scan = scan_on(&rigged, &[tree.path().into()], &options, &Control::new());
+        let scan = scan.expect("a scan");
+        (scan.errors.len(), scan.totals.directories)
+    };
+    assert_eq!(errors(false, false), (1, 2));
+    assert_eq!((errors(true, false), errors(false, true)), ((0, 1), (0, 1)));
+}
+
+#[test]
 fn caches_are_known_by_their_tag() {
     let tree = grown();
     let (found, _) = chosen(tree.path(), &Choice { exclude_caches: true, ..Choice::default() });

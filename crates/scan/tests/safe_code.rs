@@ -114,6 +114,10 @@ impl Sys for Liar {
     fn data_after(&self, _: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
         self.maybe(Some(offset..self.lie()))
     }
+    fn is_pseudo_in(&self, _: &u32, _: &CStr) -> bool {
+        false
+    }
+
     fn is_pseudo(&self, _: &u32) -> bool {
         self.lie().is_multiple_of(5)
     }

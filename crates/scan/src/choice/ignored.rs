@@ -1,11 +1,12 @@
-//! What the ignore files of a directory and of those above it exclude, by git's rules (the crate `ignore`).
+//! What the ignore files of a directory and of those above it exclude, by git's rules (the crate `gix-ignore`): bytes are
+//! compared, whatever they mean, and a byte order mark at a file's beginning is none of its first line.
 
 use std::sync::Arc;
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use gix_ignore::glob::Pattern;
+use gix_ignore::glob::pattern::Case;
+use gix_ignore::glob::wildmatch::Mode;
 
-use super::as_path;
 use crate::sys::Sys;
 
 /// More than any ignore file has; what goes beyond is not read.
@@ -15,7 +16,8 @@ const LONGEST: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Rules {
     above: Option<Arc<Rules>>,
-    own: Gitignore,
+    /// The later has the last word.
+    own: Vec<Pattern>,
     /// How much of a path below the root leads to the directory.
     prefix: usize,
 }
@@ -28,34 +30,31 @@ impl Rules {
         path: &[u8],
         above: Option<&Arc<Rules>>,
     ) -> Option<Arc<Rules>> {
-        let mut builder = GitignoreBuilder::new("");
-        let mut any = false;
-        // The later file has the last word.
+        let mut own = Vec::new();
         for name in [c".gitignore", c".ignore"] {
             let Ok(text) = sys.read_file(directory, name, LONGEST) else { continue };
-            for line in String::from_utf8_lossy(&text).lines() {
-                // A line that is no pattern excludes nothing, as in git.
-                any |= builder.add_line(None, line).is_ok();
-            }
+            own.extend(gix_ignore::parse(&text, false).map(|(pattern, ..)| pattern));
         }
         let above = above.cloned();
-        if !any {
+        if own.is_empty() {
             return above;
         }
-        match builder.build() {
-            Ok(own) => Some(Arc::new(Rules { above, own, prefix: path.len() })),
-            Err(_) => above,
-        }
+        Some(Arc::new(Rules { above, own, prefix: path.len() }))
     }
 
     /// Whether an entry, by its path below the root, is not there: the nearest directory that says anything decides.
     pub(crate) fn exclude(&self, path: &[u8], directory: bool) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {
-            match here.own.matched(as_path(&path[here.prefix..]), directory) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => rules = here.above.as_deref(),
+            let path = &path[here.prefix..];
+            let name = path.iter().rposition(|&byte| byte == b'/').map(|slash| slash + 1);
+            let matches = |pattern: &&Pattern| {
+                let (case, mode) = (Case::Sensitive, Mode::NO_MATCH_SLASH_LITERAL);
+                pattern.matches_repo_relative_path(path.into(), name, Some(directory), case, mode)
+            };
+            match here.own.iter().rfind(matches) {
+                Some(pattern) => return !pattern.is_negative(),
+                None => rules = here.above.as_deref(),
             }
         }
         false

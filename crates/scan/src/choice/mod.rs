@@ -5,7 +5,6 @@
 //! walked all the same, and with a selection they have no size of their own. The given paths themselves are always scanned.
 
 use std::ffi::CStr;
-use std::path::Path;
 
 use crate::Kind;
 use crate::sys::Meta;
@@ -16,6 +15,7 @@ mod patterns;
 
 pub(crate) use caches::is_cache;
 pub(crate) use ignored::Rules;
+pub(crate) use patterns::absolute;
 pub use patterns::{PatternError, Patterns};
 
 /// Which entries count. The default is all of them.
@@ -62,36 +62,34 @@ impl Choice {
         self.ignore_files || self.exclude.wants_paths() || self.include.wants_paths()
     }
 
-    /// Whether an entry, by its name and its path below the root, is not there.
-    pub(crate) fn excludes(&self, name: &CStr, path: &[u8]) -> bool {
-        self.exclude.matches(name.to_bytes(), path)
+    /// Whether it asks for the [`absolute`] paths of the roots.
+    pub(crate) fn wants_absolute(&self) -> bool {
+        self.exclude.wants_absolute() || self.include.wants_absolute()
+    }
+
+    /// Whether an entry, by its name, its path below the root, and what is above that, is not there.
+    pub(crate) fn excludes(&self, name: &CStr, path: &[u8], above: &[Vec<u8>]) -> bool {
+        self.exclude.matches(name.to_bytes(), path, above)
     }
 
     /// Whether something that is no directory may count, by what is known without asking for more.
-    pub(crate) fn may_count(&self, name: &CStr, path: &[u8], kind: Option<Kind>) -> bool {
-        let included = self.include.is_empty() || self.include.matches(name.to_bytes(), path);
-        included && kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(&kind))
+    pub(crate) fn may_count(
+        &self,
+        name: &CStr,
+        path: &[u8],
+        above: &[Vec<u8>],
+        kind: Kind,
+    ) -> bool {
+        let included =
+            || self.include.is_empty() || self.include.matches(name.to_bytes(), path, above);
+        included() && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
 
     /// Whether something that is no directory counts, that [may](Self::may_count).
     pub(crate) fn counts(&self, meta: &Meta) -> bool {
-        (self.kinds.is_empty() || self.kinds.contains(&meta.kind))
-            && self.at_least.is_none_or(|least| meta.apparent >= least)
+        self.at_least.is_none_or(|least| meta.apparent >= least)
             && self.at_most.is_none_or(|most| meta.apparent <= most)
             && self.since.is_none_or(|since| meta.modified >= since)
             && self.before.is_none_or(|before| meta.modified < before)
     }
-}
-
-/// Bytes of a name or path as a path.
-#[cfg(unix)]
-fn as_path(bytes: &[u8]) -> std::borrow::Cow<'_, Path> {
-    use std::os::unix::ffi::OsStrExt as _;
-    Path::new(std::ffi::OsStr::from_bytes(bytes)).into()
-}
-
-/// Bytes of a name or path as a path; what is no UTF-8 is none of a pattern's characters.
-#[cfg(not(unix))]
-fn as_path(bytes: &[u8]) -> std::borrow::Cow<'_, Path> {
-    std::path::PathBuf::from(String::from_utf8_lossy(bytes).into_owned()).into()
 }

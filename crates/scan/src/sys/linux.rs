@@ -192,6 +192,13 @@ impl Sys for Linux {
         kind.is_ok_and(|kind| PSEUDO.contains(&kind))
     }
 
+    fn is_pseudo_in(&self, parent: &OwnedFd, name: &CStr) -> bool {
+        // A path alone may be opened where the directory may not be read.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = retry_on_intr(|| rustix::fs::openat(parent, name, flags, Mode::empty()));
+        directory.is_ok_and(|directory| self.is_pseudo(&directory))
+    }
+
     fn mounted_twice(&self) -> Vec<PathBuf> {
         std::fs::read("/proc/self/mountinfo").map_or_else(|_| Vec::new(), |it| mounts::twice(&it))
     }

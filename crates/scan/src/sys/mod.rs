@@ -252,6 +252,12 @@ pub trait Sys: Sync {
         false
     }
 
+    /// [`is_pseudo`](Self::is_pseudo) of the directory `name` of a directory, which need not be readable.
+    fn is_pseudo_in(&self, parent: &Self::Directory, name: &CStr) -> bool {
+        let _ = (parent, name);
+        false
+    }
+
     /// Directories at which a part of a file system is mounted that can be reached by another path,
     /// too (bind mounts). Empty where the system does not say.
     fn mounted_twice(&self) -> Vec<PathBuf> {

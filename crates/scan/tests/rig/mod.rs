@@ -220,13 +220,16 @@ pub(crate) struct Rigged<'h, S> {
     pub(crate) handles: usize,
     /// Mount points, told apart by their last name, and the directories that are seen there.
     pub(crate) mounts: Vec<(PathBuf, PathBuf)>,
+    /// Whether directories name no types of entries, as on some file systems.
+    pub(crate) typeless: bool,
     /// What the calling thread has spent, if that is to be told.
     pub(crate) spent: Option<&'h (dyn Fn() -> Spent + Sync)>,
 }
 
 impl<'h> Rigged<'h, Direct> {
     pub(crate) fn new(hook: &'h Hook<'h>) -> Self {
-        Rigged { sys: Direct, hook, handles: 1000, mounts: Vec::new(), spent: None }
+        let mounts = Vec::new();
+        Rigged { sys: Direct, hook, handles: 1000, mounts, typeless: false, spent: None }
     }
 
     pub(crate) fn scan(&self, paths: &[PathBuf], engine: Engine) -> Scan {
@@ -238,6 +241,7 @@ impl<'h> Rigged<'h, Direct> {
 pub(crate) struct RiggedFound<'a> {
     inner: &'a dyn Found,
     hook: &'a Hook<'a>,
+    typeless: bool,
 }
 
 impl Found for RiggedFound<'_> {
@@ -246,11 +250,21 @@ impl Found for RiggedFound<'_> {
     }
 
     fn kind(&self) -> Option<Kind> {
-        self.inner.kind()
+        self.inner.kind().filter(|_| !self.typeless)
     }
 
     fn meta(&self) -> io::Result<Meta> {
         (self.hook)(Deed::Meta, self.name()).map_or_else(|| self.inner.meta(), Err)
+    }
+}
+
+impl<S> Rigged<'_, S> {
+    /// What is seen at the mount point of a name.
+    fn mounted(&self, name: &CStr) -> Option<&Path> {
+        let is_named = |point: &Path| {
+            point.file_name().is_some_and(|last| last.as_encoded_bytes() == name.to_bytes())
+        };
+        self.mounts.iter().find(|(point, _)| is_named(point)).map(|(_, seen)| &**seen)
     }
 }
 
@@ -306,10 +320,8 @@ impl<S: Sys> Sys for Rigged<'_, S> {
     fn open(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Self::Directory> {
         match (self.hook)(Deed::Open, name) {
             Some(error) => Err(error),
-            None => match self.mounts.iter().find(|(point, _)| {
-                point.file_name().is_some_and(|last| last.as_encoded_bytes() == name.to_bytes())
-            }) {
-                Some((_, seen)) => Ok((self.sys.open_path(seen)?, name.into())),
+            None => match self.mounted(name) {
+                Some(seen) => Ok((self.sys.open_path(seen)?, name.into())),
                 None => Ok((self.sys.open(&parent.0, name)?, name.into())),
             },
         }
@@ -329,8 +341,16 @@ impl<S: Sys> Sys for Rigged<'_, S> {
     fn meta_in(&self, parent: &Self::Directory, name: &CStr) -> io::Result<Meta> {
         match (self.hook)(Deed::Meta, name) {
             Some(error) => Err(error),
-            None => self.sys.meta_in(&parent.0, name),
+            None => match self.mounted(name) {
+                Some(seen) => self.sys.meta(seen, false),
+                None => self.sys.meta_in(&parent.0, name),
+            },
         }
+    }
+
+    fn is_pseudo_in(&self, _: &Self::Directory, name: &CStr) -> bool {
+        let seen = self.mounted(name).map(|seen| self.sys.open_path(seen));
+        seen.is_some_and(|seen| seen.is_ok_and(|directory| self.sys.is_pseudo(&directory)))
     }
 
     fn read(
@@ -340,7 +360,7 @@ impl<S: Sys> Sys for Rigged<'_, S> {
         each: &mut impl FnMut(&RiggedFound<'_>) -> ControlFlow<()>,
     ) -> io::Result<()> {
         self.sys.read(&directory.0, buffer, &mut |found| {
-            each(&RiggedFound { inner: found, hook: self.hook })
+            each(&RiggedFound { inner: found, hook: self.hook, typeless: self.typeless })
         })?;
         (self.hook)(Deed::Read, &directory.1).map_or(Ok(()), Err)
     }
