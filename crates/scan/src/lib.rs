@@ -72,7 +72,7 @@ pub struct Options {
     pub follow_paths: bool,
     /// Whether the tree is to hold every file, and not only the directories.
     pub keep_files: bool,
-    /// Whether the tree is to hold times, modes and owners of what it holds: 16 bytes more an entry.
+    /// Whether the tree is to hold times, modes and owners of what it holds: 18 bytes more an entry.
     pub keep_facts: bool,
     /// Whether to ask for no sizes, but for names and kinds alone, which directories hold themselves: the fastest way to count.
     /// Sizes, times and owners are 0 then, and each name of a file that has several counts.

@@ -261,6 +261,131 @@ fn what_ncdu_says_of_an_entry_is_understood() {
     assert!(portrait(&scan).contains_key(&native(b"/root/raw \xff\xc3(")));
 }
 
+/// One rule for every time that 64 bits hold, through each format and back.
+#[test]
+fn a_time_is_the_same_in_every_format() {
+    let mut random = fastrand::Rng::with_seed(8);
+    let edges = [0, 1, -1, i64::MIN, i64::MAX, i64::MIN + 1, 1 << 47, -(1 << 47), 1 << 62];
+    let times: Vec<i64> =
+        edges.into_iter().chain((0..500).map(|_| random.i64(..) >> random.u32(..64))).collect();
+    let items: Vec<String> = times
+        .iter()
+        .enumerate()
+        .map(|(at, time)| {
+            // As it is, or as ncdu writes it.
+            let shown = if at % 2 == 0 { time.to_string() } else { (*time as u64).to_string() };
+            format!(",{{\"name\":\"{at}\",\"mtime\":{shown}}}")
+        })
+        .collect();
+    let export =
+        format!("\u{feff}[1,2,{{\"timestamp\":-1.5}},[{{\"name\":\"r\"}}{}]]", items.concat());
+    let modified = |scan: &Scan| -> Vec<i64> {
+        let root = scan.tree.roots().next().expect("a root");
+        let mut found: Vec<(usize, i64)> = root
+            .files()
+            .map(|file| {
+                let at =
+                    std::str::from_utf8(file.name()).expect("a number").parse().expect("a number");
+                (at, file.facts().expect("they were kept").modified())
+            })
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, time)| time).collect()
+    };
+    let scan = read(export.as_bytes()).expect("an export");
+    assert_eq!(modified(&scan), times);
+    for format in [Format::Ncdu, Format::Snapshot] {
+        let again = read(&written(format, &scan, &Extent::default())[..]).expect("a document");
+        assert_eq!(modified(&again), times, "{format:?}");
+    }
+    let told = |rows: Vec<(String, i64)>| {
+        let at = |name: &str| {
+            name.rsplit(['/', '\\']).next().and_then(|name| name.parse::<usize>().ok())
+        };
+        let mut rows: Vec<_> =
+            rows.into_iter().filter_map(|(name, time)| Some((at(&name)?, time))).collect();
+        rows.sort_unstable();
+        assert_eq!(rows.into_iter().map(|(_, time)| time).collect::<Vec<_>>(), times);
+    };
+    let row = |row: &Value, name: &str| {
+        let name = row[name].as_str().expect("a name").to_owned();
+        (name, row["modified"].as_i64().expect("a number"))
+    };
+    let json: Value =
+        serde_json::from_slice(&written(Format::Json, &scan, &Extent::default())).expect("JSON");
+    told(json["tree"].as_array().expect("a tree").iter().map(|it| row(it, "name")).collect());
+    let ndjson =
+        String::from_utf8(written(Format::Ndjson, &scan, &Extent::default())).expect("UTF-8");
+    let lines = ndjson.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    told(lines.filter(|it| it["type"] == "entry").map(|it| row(&it, "path")).collect());
+    let csv = String::from_utf8(written(Format::Csv, &scan, &Extent::default())).expect("UTF-8");
+    let cells = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    told(cells.map(|it| (it[0].to_owned(), it[9].parse().expect("a number"))).collect());
+
+    // What others write: fractions, and numbers beyond all times.
+    let others = r#"[1,2,{},[{"name":"r"},{"name":"0","mtime":-0.5},{"name":"1","mtime":1.9e3},
+        {"name":"2","mtime":1e300},{"name":"3","mtime":-99999999999999999999}]]"#;
+    let scan = read(others.as_bytes()).expect("an export");
+    assert_eq!(modified(&scan), [-1, 1900, i64::MAX, i64::MIN]);
+}
+
+/// Documents that are small and deep: read in time and memory that grow with what they hold, or refused.
+#[test]
+fn a_bomb_is_refused_or_takes_what_it_holds() {
+    const DEPTH: usize = 100_000;
+    let export = |item: &dyn Fn(usize) -> String| {
+        let levels: String = (0..DEPTH).map(item).collect();
+        format!("[1,2,{{}}{levels}{}]", "]".repeat(DEPTH))
+    };
+    // The path of each failure is as long as the failure is deep.
+    let unread = export(&|at| format!(",[{{\"name\":\"{}\",\"read_error\":true}}", at % 10));
+    let error = read(unread.as_bytes()).expect_err("it is a bomb").to_string();
+    assert!(error.contains("their paths") && error.contains("at byte "), "{error}");
+    // And so is each name of a file that has several.
+    let linked = export(&|at| {
+        let names = [0, 1].map(|name| {
+            let inode = (at + name * DEPTH / 2) % DEPTH;
+            format!(",{{\"name\":\"{name}\",\"asize\":1,\"ino\":{inode},\"hlnkc\":true}}")
+        });
+        format!(",[{{\"name\":\"d\"}}{}", names.concat())
+    });
+    let scan = read(linked.as_bytes()).expect("an export");
+    assert_eq!((scan.totals.files, scan.totals.apparent_bytes), (2 * DEPTH as u64, DEPTH as u64));
+    let again = written(Format::Snapshot, &scan, &Extent::default());
+    assert_eq!(read(&again[..]).expect("a snapshot").totals, scan.totals);
+    let long = format!("[1,2,{{}},[{{\"name\":\"r\"}},{{\"name\":\"{}\"}}]]", "n".repeat(1 << 16));
+    assert!(read(long.as_bytes()).expect_err("no system has it").to_string().contains("65,535"));
+}
+
+#[test]
+fn no_cell_of_csv_is_a_formula() {
+    for name in ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\u{ff1d}1", "\\t=1", "\\r=1"] {
+        let export =
+            format!("[1,2,{{}},[{{\"name\":\"{name}\"}},{{\"name\":\"x\",\"read_error\":true}}]]");
+        let mut scan = read(export.as_bytes()).expect("an export");
+        scan.errors[0].message = "=1\nfake".to_owned();
+        let csv =
+            String::from_utf8(written(Format::Csv, &scan, &Extent::default())).expect("UTF-8");
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 3, "{csv}");
+        for line in &lines[1..] {
+            let first = line.trim_start_matches('"').chars().next();
+            assert!(matches!(first, Some('\'' | '\\')), "{line}");
+        }
+        assert!(
+            lines[1].contains(
+                &name
+                    .replace("\\t", "\t")
+                    .replace("\\r", "\r")
+                    .bytes()
+                    .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+            ),
+            "{csv}"
+        );
+        assert!(lines[2].contains(r",'=1\nfake,"), "{csv}");
+    }
+}
+
 #[test]
 fn a_document_that_was_cut_or_changed_is_refused() {
     let (_tree, scan) = grown();

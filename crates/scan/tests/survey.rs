@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use poach_scan::duplicates::Made;
 use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Cell, Column, Report, Section, Settings, Survey, json, text};
 use poach_scan::{Control, Engine, Options, scan_with};
@@ -195,7 +196,7 @@ fn all_reports_share_a_walk_and_are_written_as_text_and_as_json() {
         assert_eq!(distinct.len(), section.columns.len());
     }
     let mut out = Vec::new();
-    json(&sections, &mut out).expect("a vector can be written to");
+    json(&sections, &Made::default(), &mut out).expect("a vector can be written to");
     let document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
     let plain = |it: char| it == '\n' || !it.is_control() && it != '\u{202e}';
     assert!(std::str::from_utf8(&out).expect("JSON is UTF-8").chars().all(plain));

@@ -132,6 +132,17 @@ fn sums(diff: &Diff<'_>, paint: Paint, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out)?;
     }
+    for (name, scan, what) in [("old", diff.old, "new"), ("new", diff.new, "gone")] {
+        if scan.interrupted {
+            let text = format!("was interrupted: what it had not read yet counts as {what}");
+            writeln!(
+                out,
+                "{}  {}",
+                paint.with(FAINT, &format!("{name:>12}")),
+                paint.with(MORE, &text)
+            )?;
+        }
+    }
     let total = |scan: &crate::Scan| match measure {
         Measure::Disk => scan.totals.disk_bytes,
         Measure::Apparent => scan.totals.apparent_bytes,

@@ -12,8 +12,12 @@
 //! shown on a terminal ([`escape`]), and `path_hex` has its bytes, two hexadecimal digits each. Where
 //! `path_hex` is empty `path` is exact.
 //!
+//! **No cell is a formula**: a path or an error that a spreadsheet would take for one, by its first character, has a `'` before
+//! it, and `path_hex` has the path.
+//!
 //! An entry of which nothing could be learnt has no record: it is in [`Scan::errors`] alone.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::entries::{Entries, Order};
@@ -46,6 +50,16 @@ pub fn csv(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()>
     csv_to(scan, extent, out)
 }
 
+/// Whether a spreadsheet takes a cell for a formula: by its first character, that of full width included.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])
+}
+
+/// A cell that is no formula.
+fn plain(cell: Cow<'_, str>) -> Cow<'_, str> {
+    if is_formula(&cell) { format!("'{cell}").into() } else { cell }
+}
+
 fn csv_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<()> {
     let out = &mut out;
     let mut out = ::csv::Writer::from_writer(out);
@@ -55,7 +69,7 @@ fn csv_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<(
         let node = entry.node;
         let exact = std::str::from_utf8(entries.path())
             .ok()
-            .filter(|path| !path.chars().any(|it| it != '\\' && is_unfit(it)));
+            .filter(|path| !path.chars().any(|it| it != '\\' && is_unfit(it)) && !is_formula(path));
         let kind = match node.kind() {
             Kind::Directory => "directory",
             Kind::File => "file",
@@ -66,14 +80,14 @@ fn csv_to(scan: &Scan, extent: &Extent, mut out: &mut dyn Write) -> io::Result<(
             [entry.depth as u64, node.apparent_bytes(), node.disk_bytes(), node.entries()];
         match exact {
             Some(path) => out.write_field(path)?,
-            None => out.write_field(&*escape(entries.path()))?,
+            None => out.write_field(&*plain(escape(entries.path())))?,
         }
         out.write_field(kind)?;
         for number in numbers {
             out.write_field(number.to_string())?;
         }
         out.write_field(if node.counts_elsewhere() { "true" } else { "false" })?;
-        out.write_field(entry.error.unwrap_or_default())?;
+        out.write_field(&*plain(escape(entry.error.unwrap_or_default().as_bytes())))?;
         out.write_field(if exact.is_some() { String::new() } else { hex(entries.path()) })?;
         let facts = node.facts();
         let facts =

@@ -32,6 +32,11 @@ fn read_from(document: &mut dyn Read) -> Result<Scan, ImportError> {
 }
 
 fn read_plain(mut document: impl BufRead) -> Result<Scan, ImportError> {
+    /// Some programs write it before a text.
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    if document.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        document.consume(BYTE_ORDER_MARK.len());
+    }
     let start = document.fill_buf()?;
     let begins = |magic: &[u8]| start.starts_with(magic);
     match start.iter().find(|byte| !byte.is_ascii_whitespace()) {

@@ -150,14 +150,14 @@ impl<'a> Path<'a> {
 
 /// A failure.
 #[derive(Serialize)]
-pub(super) struct Error<'a> {
+pub(crate) struct Error<'a> {
     #[serde(flatten)]
     path: Path<'a>,
     message: &'a str,
 }
 
 impl<'a> Error<'a> {
-    pub(super) fn new(failure: &'a crate::Failure) -> Error<'a> {
+    pub(crate) fn new(failure: &'a crate::Failure) -> Error<'a> {
         Error { path: Path::new(&failure.path), message: &failure.message }
     }
 }

@@ -40,7 +40,7 @@ pub use csv::csv;
 pub use html::html;
 pub use import::read;
 pub use input::ImportError;
-pub(crate) use json::Path;
+pub(crate) use json::{Error, Path};
 pub use json::{SCHEMA, json};
 pub use ncdu::ncdu;
 pub use ndjson::ndjson;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use serde::ser::{Serialize, SerializeMap as _, SerializeStruct as _, Serializer};
 
 use super::{Report, Told};
-use crate::document::{Lines, lossless};
-use crate::duplicates;
+use crate::document::{Error, Lines, lossless};
+use crate::duplicates::{self, Made};
 use crate::report::{self, Fit, Look, count, cut, escape};
 
 /// A finished report.
@@ -256,17 +256,18 @@ impl Section {
 const SCHEMA: u32 = 1;
 
 /// Writes reports as one JSON document, and a newline:
-/// `{"schema": 1, "reports": {"largest-files": {"rows": [{"disk_bytes": 1, ..}], "left_out": 0}, ..}}`.
-/// A path that is not UTF-8 has its bytes beside it, in hexadecimal, as `path_hex`.
+/// `{"schema": 1, "interrupted": false, "errors": [{"path": "a", "message": "why"}], "reports": {"largest-files": {"rows": [{"disk_bytes": 1, ..}], "left_out": 0}, ..}}`.
+/// A path that is not UTF-8 has its bytes beside it, in hexadecimal, as `path_hex`. `made` has all errors, of the walk and of the
+/// comparison, and says whether either was interrupted.
 ///
 /// # Errors
 ///
 /// The writer's own.
-pub fn json(sections: &[Section], out: &mut impl Write) -> io::Result<()> {
-    json_to(sections, out)
+pub fn json(sections: &[Section], made: &Made, out: &mut impl Write) -> io::Result<()> {
+    json_to(sections, made, out)
 }
 
-fn json_to(sections: &[Section], mut out: &mut dyn Write) -> io::Result<()> {
+fn json_to(sections: &[Section], made: &Made, mut out: &mut dyn Write) -> io::Result<()> {
     struct Reports<'a>(&'a [Section]);
     impl Serialize for Reports<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -276,10 +277,17 @@ fn json_to(sections: &[Section], mut out: &mut dyn Write) -> io::Result<()> {
     #[derive(serde::Serialize)]
     struct Document<'a> {
         schema: u32,
+        interrupted: bool,
+        errors: Vec<Error<'a>>,
         reports: Reports<'a>,
     }
     let out = &mut out;
-    let document = Document { schema: SCHEMA, reports: Reports(sections) };
+    let document = Document {
+        schema: SCHEMA,
+        interrupted: made.interrupted,
+        errors: made.errors.iter().map(Error::new).collect(),
+        reports: Reports(sections),
+    };
     // Down to the rows of a report, a line each.
     let mut json = serde_json::Serializer::with_formatter(&mut *out, Lines::apart(4));
     document.serialize(&mut json)?;

@@ -1,8 +1,6 @@
 //! From what the workers wrote to a [`Tree`] that is linked and summed up.
 
-use std::cmp::Ordering;
-use std::ffi::CStr;
-
+use super::order::PathOrder;
 use super::{
     ABSENT, Arena, Bases, Directory, Entry, Facts, Id, Listing, Place, SPENT, SUMMED, Tree, UNREAD,
 };
@@ -172,12 +170,10 @@ pub(crate) fn build(
 /// A root may be found more than once (bind mounts): the path that comes first takes it. It may be
 /// found, through others, within itself: then the last link of that chain is left out.
 fn graft(tree: &mut Tree, roots: &[Root], aliases: &mut [Alias]) -> Vec<bool> {
+    let mut order = PathOrder::default();
     aliases.sort_by(|a, b| {
-        compare(
-            tree,
-            (a.entry, tree.bases.directory(a.parent)),
-            (b.entry, tree.bases.directory(b.parent)),
-        )
+        let place = |alias: &Alias| (alias.entry, tree.bases.directory(alias.parent));
+        order.compare(tree, place(a), place(b))
     });
     let mut outermost = vec![true; roots.len()];
     for alias in aliases {
@@ -211,13 +207,14 @@ pub(super) fn settle(
     links: &mut [HardLink],
     mut bear: impl FnMut(&mut Tree, u32, Sum),
 ) {
+    let mut order = PathOrder::default();
     links.sort_unstable_by_key(|link| (link.device, link.inode));
     for names in links.chunk_by(|a, b| (a.device, a.inode) == (b.device, b.inode)) {
         let bearer = names
             .iter()
             .min_by(|a, b| {
                 let place = |link: &HardLink| (link.entry, tree.bases.directory(link.parent));
-                compare(tree, place(a), place(b))
+                order.compare(tree, place(a), place(b))
             })
             .expect("a chunk is never empty");
         for link in names {
@@ -294,24 +291,4 @@ fn sum_up(tree: &mut Tree) {
             }
         }
     }
-}
-
-/// Compares two paths name by name, each given by its entry and the directory above it.
-fn compare(tree: &Tree, a: (Id, u32), b: (Id, u32)) -> Ordering {
-    if a.1 == b.1 {
-        return tree.name(a.0).cmp(tree.name(b.0));
-    }
-    let (a, b) = (names(tree, a), names(tree, b));
-    a.iter().rev().cmp(b.iter().rev())
-}
-
-/// The names of a path, the last one first.
-fn names(tree: &Tree, (entry, parent): (Id, u32)) -> Vec<&CStr> {
-    let mut names = vec![tree.name(entry)];
-    let mut above = parent;
-    while above != ABSENT {
-        names.push(tree.name(tree.directories[above as usize].entry));
-        above = tree.directories[above as usize].parent;
-    }
-    names
 }

@@ -8,12 +8,21 @@ use super::{Arena, Entry, Facts, HardLink, Id, Listing, Root, build};
 use crate::sys::{Kind, Meta};
 use crate::{Failure, Options, Scan, Totals};
 
+/// The longest name of an entry that is no given path. Systems have names of some hundred bytes, and they are compared.
+const LONGEST_NAME: usize = u16::MAX as usize;
+
+/// So many bytes the paths of failures may take. Beyond, they are in proportion to the entries: each is a whole path, so in a
+/// deep tree a document of some kilobytes would take gigabytes otherwise.
+const FREE_PATHS: u64 = 64 << 20;
+
 /// Takes entries in, and gives the scan that they make.
 #[derive(Debug)]
 pub(crate) struct Importer {
     arena: Arena,
     links: Vec<HardLink>,
     failures: Vec<(Id, Id, Box<str>)>,
+    /// How long the paths of the failures are, together.
+    failed_paths: u64,
     totals: Totals,
     open: Vec<Open>,
     waiting: Vec<Entry>,
@@ -32,6 +41,8 @@ struct Open {
     /// Where its own entries begin.
     waiting: usize,
     notes: usize,
+    /// How long its path is, with a separator at its end.
+    path: u64,
 }
 
 #[derive(Debug)]
@@ -66,8 +77,9 @@ impl Importer {
             arena: Arena::new(0, false),
             links: Vec::new(),
             failures: Vec::new(),
+            failed_paths: 0,
             totals: Totals::default(),
-            open: vec![Open { listing: usize::MAX, waiting: 0, notes: 0 }],
+            open: vec![Open { listing: usize::MAX, waiting: 0, notes: 0, path: 0 }],
             waiting: Vec::new(),
             facts: Vec::new(),
             has_facts: false,
@@ -90,7 +102,21 @@ impl Importer {
         if name.contains(&0) {
             return Err("a name holds a NUL byte");
         }
-        let parent = self.open.last().expect("the first is never closed").listing;
+        let &Open { listing: parent, path, .. } =
+            self.open.last().expect("the first is never closed");
+        if self.depth() > 0 && name.len() > LONGEST_NAME {
+            return Err("a name is longer than 65,535 bytes");
+        }
+        let path = path + name.len() as u64 + 1;
+        if error.is_some() {
+            self.failed_paths += path;
+            let taken = self.arena.names.len() as u64 + 64 * self.totals.entries();
+            if self.failed_paths > FREE_PATHS + 16 * taken {
+                return Err(
+                    "its errors lie so deep that their paths are far longer than the document",
+                );
+            }
+        }
         let index = self.waiting.len();
         let at = self.arena.names.len() as u64;
         self.arena.names.extend_from_slice(name);
@@ -118,7 +144,7 @@ impl Importer {
                 apparent,
                 disk,
             });
-            self.open.push(Open { listing, waiting: index + 1, notes: self.notes.len() });
+            self.open.push(Open { listing, waiting: index + 1, notes: self.notes.len(), path });
             return Ok(());
         }
         if let Some((device, inode)) = link {
@@ -156,7 +182,7 @@ impl Importer {
 
     /// Gives the entries of the last directory their places: its listing, the first of them, and how many.
     fn settle(&mut self) -> (usize, usize, u32) {
-        let Open { listing, waiting, notes } = self.open.pop().expect("as the caller says");
+        let Open { listing, waiting, notes, .. } = self.open.pop().expect("as the caller says");
         let first = self.arena.entries.len();
         let parent = if listing == usize::MAX { Id::NONE } else { Id::new(0, listing) };
         for (index, note) in self.notes.drain(notes..) {

@@ -36,22 +36,24 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Seconds since 1970, which ncdu may write with a fraction.
-#[derive(Clone, Copy, Debug)]
+/// Seconds since 1970. ncdu writes a time before that as the 64 bits that it has, without a sign; other programs write a sign,
+/// or a fraction.
+#[derive(Clone, Copy, Debug, Default)]
 struct Seconds(i64);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Seconds, D::Error> {
         let number = serde_json::Number::deserialize(from)?;
-        let whole = number.as_i64().or(number.as_f64().map(|seconds| seconds.floor() as i64));
-        Ok(Seconds(whole.unwrap_or(0)))
+        let whole = number.as_i64().or(number.as_u64().map(|bits| bits as i64));
+        let seconds = whole.or(number.as_f64().map(|seconds| seconds.floor() as i64));
+        Ok(Seconds(seconds.unwrap_or(0)))
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Metadata {
-    timestamp: u64,
+    timestamp: Seconds,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,7 +113,7 @@ pub(in crate::document) fn read(document: impl BufRead) -> Result<Scan, ImportEr
     if let Some(byte) = reader.peek()? {
         return Err(reader.damaged(format!("{:?} follows its end", byte as char)));
     }
-    scan.taken = metadata.timestamp;
+    scan.taken = u64::try_from(metadata.timestamp.0).unwrap_or(0);
     Ok(scan)
 }
 

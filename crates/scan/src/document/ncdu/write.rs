@@ -68,7 +68,8 @@ fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     if let Some(facts) = entry.node.facts() {
         let (owner, group, mode) = (facts.owner(), facts.group(), facts.mode());
-        let modified = facts.modified();
+        // ncdu knows no sign: it writes and reads the 64 bits as they are.
+        let modified = facts.modified() as u64;
         write!(out, ",\"uid\":{owner},\"gid\":{group},\"mode\":{mode},\"mtime\":{modified}")?;
     } else if entry.node.kind() == Kind::Symlink {
         write!(out, ",\"mode\":{SYMLINK}")?;

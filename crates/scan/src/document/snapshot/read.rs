@@ -69,10 +69,10 @@ fn head(from: &mut Fields<impl Read>) -> Result<Scan, ImportError> {
         ..Scan::default()
     };
     for _ in 0..from.number()? {
-        scan.repeated.push(path(from.string()?));
+        scan.repeated.push(path(from.path()?));
     }
     for _ in 0..from.number()? {
-        let path = from.string()?;
+        let path = from.path()?;
         let message = String::from_utf8_lossy(&from.string()?).into_owned();
         scan.errors.push(Failure { path, message });
     }
@@ -155,6 +155,15 @@ impl<R: Read> Fields<R> {
             }
         }
         Err(damaged(self.0.at, "a number is longer than 64 bits"))
+    }
+
+    /// A string that is not empty: lists of nothing at all would take far more memory than a document has bytes.
+    fn path(&mut self) -> Result<Vec<u8>, ImportError> {
+        let path = self.string()?;
+        if path.is_empty() {
+            return Err(damaged(self.0.at, "a path is empty"));
+        }
+        Ok(path)
     }
 
     fn string(&mut self) -> Result<Vec<u8>, ImportError> {
