@@ -137,9 +137,13 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     let missing = run(poach(&["scan", "--config", "no/such"]).arg(tree.path()));
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("no/such"), "{}", text(&missing.stderr));
-    fs::write(&file, b"--all \xff").expect("a file");
+    fs::write(&file, b"--engine \xff").expect("a file");
     let bytes = run(poach(&["scan", "--config"]).arg(&file));
     assert!(text(&bytes.stderr).contains("UTF-8"), "{}", text(&bytes.stderr));
+    // A name is bytes, and a byte order mark is none of the first line.
+    fs::write(&file, b"\xef\xbb\xbf# mine\r\n-X $'caf\xe9'\r\n-X 'a*'\r\n--json").expect("a file");
+    let bytes = run(poach(&["scan", "--config"]).arg(&file).arg(tree.path()));
+    assert_eq!(bytes.status.code(), Some(0), "{}", text(&bytes.stderr));
     let variable = run(poach(&["scan"]).env("POACH_SCAN_OPTIONS", "--nothing"));
     assert!(text(&variable.stderr).contains("POACH_SCAN_OPTIONS: "), "{}", text(&variable.stderr));
 }

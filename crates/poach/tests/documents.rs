@@ -346,6 +346,82 @@ fn times_modes_and_owners_are_there_when_asked_for() {
 }
 
 #[test]
+fn a_part_says_so_and_replaces_nothing_unless_it_is_asked_to() {
+    let tree = grown();
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let [part, file, other] = ["part", "file", "other"].map(|name| place.path().join(name));
+    let options = poach_scan::Options { keep_files: true, ..Default::default() };
+    let scanned = poach_scan::scan(&[tree.path().into()], &options, &poach_scan::Control::new());
+    let mut scanned = scanned.expect("threads can be had");
+    scanned.interrupted = true;
+    let mut snapshot = Vec::new();
+    poach_scan::document::snapshot(&scanned, &mut snapshot).expect("a vector can be written to");
+    fs::write(&part, snapshot).expect("a file");
+    let run = |words: &[&OsStr]| {
+        let mut command = Command::new(POACH);
+        command.args(["scan", "-a"]).args(words).output().expect("the program starts")
+    };
+    let import = ["--import".as_ref(), part.as_os_str()];
+    for format in ["text", "json", "ndjson", "csv", "ncdu", "snapshot", "html"] {
+        let write = |words: &[&str], file: &Path| {
+            let words = words.iter().map(OsStr::new);
+            let to = ["--format".as_ref(), format.as_ref(), "-o".as_ref(), file.as_os_str()];
+            let output = run(&import.into_iter().chain(to).chain(words).collect::<Vec<_>>());
+            assert_eq!(output.status.code(), Some(1), "{format}");
+            text(&output.stderr).to_owned()
+        };
+        fs::write(&file, b"old").expect("a file");
+        let said = write(&[], &file);
+        assert_eq!(fs::read(&file).expect("it is there"), b"old", "{format}");
+        assert!(said.contains("file is kept as it was") && said.contains("--partial"), "{said}");
+        let said = write(&["--partial"], &file);
+        assert!(fs::read(&file).expect("it is there").len() > 100, "{format}: {said}");
+        // A file that was not there takes nothing away; and what has no word for it has one beside it.
+        let _ = fs::remove_file(&other);
+        let said = write(&[], &other);
+        assert!(other.exists() && !said.contains("kept"), "{format}: {said}");
+        let whole = fs::read(&other).expect("it is there");
+        let in_it = String::from_utf8_lossy(&whole).contains("interrupted");
+        assert!(in_it || said.contains("interrupted"), "{format}: {said}");
+    }
+    let here = tree.path().as_os_str();
+    let diff =
+        |old: &OsStr, new: &OsStr| text(&run(&["--diff".as_ref(), old, new]).stdout).to_owned();
+    let old = diff(part.as_os_str(), here);
+    assert!(old.contains("old  was interrupted: what it had not read yet counts as new"), "{old}");
+    let new = diff(here, part.as_os_str());
+    assert!(new.contains("new  was interrupted: what it had not read yet counts as gone"), "{new}");
+}
+
+#[test]
+fn an_error_names_the_file_that_was_to_be_written() {
+    let tree = grown();
+    let file = tree.path().join("none/document");
+    let output = scan(&["--json", "-o", file.to_str().expect("UTF-8")], tree.path());
+    assert_eq!(output.status.code(), Some(1));
+    let said = format!(
+        "poach scan: could not write {}: No such file or directory (os error 2)\n",
+        file.display()
+    );
+    assert_eq!(text(&output.stderr), said);
+}
+
+#[test]
+fn a_side_that_is_a_link_is_the_directory_behind_it() {
+    let tree = grown();
+    let link = tree.path().join("current");
+    symlink("a", &link).expect("a link");
+    let output = Command::new(POACH)
+        .args(["scan", "--json", "--diff"])
+        .arg(&link)
+        .arg(tree.path().join("a"))
+        .output();
+    let document = json(&output.expect("the program starts").stdout);
+    assert_eq!(document["differences"].as_array().map(Vec::len), Some(0), "{document}");
+    assert_eq!(document["old"]["totals"]["directories"], 9);
+}
+
+#[test]
 fn arguments_that_contradict_each_other_are_2() {
     let cases: [&[&str]; 9] = [
         &["--stats", "--format", "ndjson"],
@@ -405,4 +481,26 @@ fn ncdu_and_we_open_each_others_exports() {
     let scanned = Command::new("ncdu").arg("-0xo").arg(&file).arg(tree.path()).status();
     assert!(scanned.expect("it is installed").success());
     assert_eq!(imported(), expected);
+
+    // Times of any age, from us through ncdu and back: it keeps them as 64 bits without a sign.
+    let times = [0, 1, -1, i64::MIN, i64::MAX, 1 << 62, -(1 << 62), -315_619_200, 1 << 47];
+    let items = times.map(|time| format!(",{{\"name\":\"{time}\",\"mtime\":{time}}}"));
+    let export = format!("[1,2,{{}},[{{\"name\":\"/r\"}}{}]]", items.concat());
+    fs::write(&file, export).expect("a file");
+    let output =
+        Command::new(POACH).args(["scan", "--format", "ncdu", "--import"]).arg(&file).output();
+    let ours = output.expect("the program starts").stdout;
+    let between = place.path().join("between");
+    fs::write(&between, &ours).expect("a file");
+    let ncdu = Command::new("ncdu").args(["-e", "-o"]).arg(&file).arg("-f").arg(&between).output();
+    let ncdu = ncdu.expect("it is installed");
+    assert!(ncdu.stdout.is_empty() && ncdu.status.success(), "{}", text(&ncdu.stdout));
+    let output = Command::new(POACH).args(["scan", "--json", "-a", "--import"]).arg(&file).output();
+    let document = json(&output.expect("the program starts").stdout);
+    let rows = document["tree"].as_array().expect("a tree");
+    assert_eq!(rows.len(), 1 + times.len());
+    for row in &rows[1..] {
+        let time = row["modified"].as_i64().expect("a number");
+        assert_eq!(row["name"], time.to_string());
+    }
 }

@@ -425,3 +425,74 @@ fn paths_come_from_a_file_too() {
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("--files0-from"), "{}", text(&missing.stderr));
 }
+
+#[test]
+fn a_pattern_that_does_nothing_is_named_and_the_others_mean_what_they_say() {
+    let tree = grown();
+    let files = |output: &Output| json(output)["totals"]["files"].as_u64();
+    let absolute = tree.path().join("large");
+    let absolute = absolute.to_str().expect("a plain path");
+    for glob in [absolute, &format!("{absolute}/"), "./large", "large//", "//large", "./large/."] {
+        let output = poach(&["--json", "-X", glob], tree.path());
+        assert_eq!((files(&output), text(&output.stderr)), (Some(1), ""), "{glob}");
+    }
+    let output = poach(&["--json", "-X", "none", "-X", "../small", "-I", "file"], tree.path());
+    assert_eq!((files(&output), output.status.code()), (Some(2), Some(0)));
+    assert_eq!(
+        text(&output.stderr),
+        "poach scan: --exclude: no path below PATH can match '../small'\n\
+         poach scan: --exclude: nothing below PATH matches 'none'\n"
+    );
+    let list = tree.path().join("list");
+    let odd = tree.path().join(std::ffi::OsStr::from_bytes(b"small/caf\xe9"));
+    fs::write(&odd, b"12").expect("a file");
+    fs::write(&list, b"\xef\xbb\xbf# mine\r\n/large\r\n\r\ncaf\xe9\nlist\nb\nc\nd\ne\nf\ng\n")
+        .expect("a file");
+    let list = list.to_str().expect("a plain path");
+    let output = poach(&["--json", "--exclude-from", list], tree.path());
+    assert_eq!(files(&output), Some(1));
+    assert_eq!(
+        text(&output.stderr),
+        "poach scan: --exclude: nothing below PATH matches 'b', 'c', 'd', 'e', 'f', and 1 more\n"
+    );
+    // A default is no demand.
+    let defaults = |words: &[&str]| {
+        let mut command = Command::new(POACH);
+        command.env("POACH_SCAN_OPTIONS", "-X none -X list").args(["scan", "--json"]).args(words);
+        command.arg(tree.path()).output().expect("it starts")
+    };
+    assert_eq!(text(&defaults(&[]).stderr), "");
+    assert!(text(&defaults(&["-X", "typed"]).stderr).ends_with("matches 'typed'\n"));
+    let missing = poach(&["--exclude-from", "no/such"], tree.path());
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("--exclude-from: could not read no/such"));
+}
+
+#[test]
+fn many_errors_are_grouped_and_a_document_has_them_all() {
+    let tree = grown();
+    let paths: Vec<_> =
+        (0..30).map(|number| tree.path().join(format!("none-{number:02}"))).collect();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(POACH);
+        command.arg("scan").args(words).args(&paths).output().expect("it starts")
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!(
+        lines[2].ends_with("none-02: cannot find the path: No such file or directory (os error 2)")
+    );
+    let others = [
+        "27 more: cannot find the path: No such file or directory (os error 2)",
+        "a document (--json) lists every error",
+    ];
+    assert_eq!(lines[3..], others.map(|line| format!("poach scan: {line}")));
+    assert!(output.stdout.is_empty(), "there is nothing to show: {}", text(&output.stdout));
+    for words in [&["--json"][..], &["--json", "--report", "duplicates"]] {
+        let document = json(&run(words));
+        assert_eq!(document["errors"].as_array().map(Vec::len), Some(30), "{words:?}");
+        assert_eq!(document["interrupted"], false);
+    }
+    assert!(run(&["--report", "summary"]).stdout.is_empty());
+}

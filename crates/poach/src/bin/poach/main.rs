@@ -86,7 +86,11 @@ fn with_defaults() -> anyhow::Result<Arguments> {
         // The program's name and the verb's come before the verb's own words.
         Verb::Scan(scan) => {
             scan.heeded()?;
-            Ok(parse(&scan.config.apply(&Arguments::command(), &line, 2)?))
+            let mut all = parse(&scan.config.apply(&Arguments::command(), &line, 2)?);
+            if let Verb::Scan(all) = &mut all.verb {
+                all.tell_defaults(scan);
+            }
+            Ok(all)
         }
         _ => Ok(arguments),
     }

@@ -1,5 +1,6 @@
 //! What every verb does with the terminal and its files: print, write, complain, end.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -23,6 +24,11 @@ pub(crate) const INTERRUPTED: i32 = 130;
 /// If stdout cannot be written to for another reason: a full disk, say.
 pub(crate) fn print(text: &[u8]) -> Result<()> {
     Target::Stdout.write(|out| out.write_all(text))
+}
+
+/// A path on one line of a terminal.
+pub(crate) fn shown(path: &Path) -> Cow<'_, str> {
+    escape(path.as_os_str().as_encoded_bytes())
 }
 
 /// Says on stderr what is amiss. Where stderr is closed there is nobody to tell.
@@ -93,9 +99,14 @@ impl<'a> Target<'a> {
                 }
             }
             Target::File(path) => {
-                replace(path, write).with_context(|| format!("could not write {}", path.display()))
+                replace(path, write).with_context(|| format!("could not write {}", shown(path)))
             }
         }
+    }
+
+    /// Whether it is a file that is there, and would be replaced.
+    pub(crate) fn replaces(self) -> bool {
+        matches!(self, Target::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
     }
 }
 
@@ -133,20 +144,22 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".poach-");
-    if let Ok(existing) = fs::metadata(&target) {
-        builder.permissions(existing.permissions());
-    } else {
-        as_new(&mut builder);
-    }
+    // A file that was not there gets the permissions of a new one, which are the user's to restrict (umask).
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
     let file = {
         let mut unfinished = unfinished();
-        let file = builder.tempfile_in(directory).map_err(without_path)?;
+        // Opened here, as an error of `tempfile_in` names the file beside the one that is written.
+        let file = tempfile::Builder::new()
+            .prefix(".poach-")
+            .make_in(directory, |path| options.open(path))?;
         *unfinished = Some(file.path().to_owned());
         file
     };
     let written = (|| {
+        if let Ok(existing) = fs::metadata(&target) {
+            file.as_file().set_permissions(existing.permissions())?;
+        }
         let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
         write(&mut out)?;
         out.flush()?;
@@ -156,23 +169,3 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     *unfinished() = None;
     written
 }
-
-/// The system's error alone: the file beside the one that is written, which it names, is nothing that the user knows.
-fn without_path(error: io::Error) -> io::Error {
-    let own =
-        error.get_ref().and_then(|it| it.source()).and_then(<dyn std::error::Error>::downcast_ref);
-    match own.and_then(io::Error::raw_os_error) {
-        Some(number) => io::Error::from_raw_os_error(number),
-        None => error,
-    }
-}
-
-/// A file that was not there gets the permissions of a new one, which are the user's to restrict (umask).
-#[cfg(unix)]
-fn as_new(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt as _;
-    builder.permissions(fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn as_new(_: &mut tempfile::Builder<'_, '_>) {}

@@ -10,22 +10,27 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use poach_scan::Kind;
 use poach_scan::choice::{Choice, Patterns};
+use poach_scan::report::escape;
 
 use super::reports::age;
+use crate::output::{complain, shown};
 
 /// The flags of a choice.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Choosing")]
 pub(super) struct Choosing {
-    /// Leave out what matches: a name, or with a slash in it a path below PATH. A directory is not read then.
+    /// Leave out what matches: a name, or with a slash in it a path below PATH or an absolute path. A directory is not read then.
     #[arg(long, short = 'X', value_name = "GLOB")]
-    exclude: Vec<String>,
+    exclude: Vec<OsString>,
+    /// Leave out what the globs in FILE match, too: one a line, `#` begins a comment; `-` is stdin.
+    #[arg(long, value_name = "FILE")]
+    exclude_from: Vec<PathBuf>,
     /// Leave out what has a path below PATH in which this is found.
     #[arg(long, value_name = "REGEX")]
     exclude_regex: Vec<String>,
     /// Count only files, links and others that match.
     #[arg(long, short = 'I', value_name = "GLOB")]
-    include: Vec<String>,
+    include: Vec<OsString>,
     /// Count only files, links and others in whose path below PATH this is found.
     #[arg(long, value_name = "REGEX")]
     include_regex: Vec<String>,
@@ -38,12 +43,13 @@ pub(super) struct Choosing {
     /// Count only what is at most so long.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_length: Option<u64>,
-    /// Count only what was changed within this time: seconds, or a number with s, m, h, d, w or y.
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    newer: Option<Duration>,
-    /// Count only what was not changed within this time.
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    older: Option<Duration>,
+    /// Count only what was changed within this time (seconds, or a number with s, m, h, d, w or y), or at or after a date, as
+    /// 2026-01-31, 2026-01-31T12:00, with Z or +02:00; without, it is local time.
+    #[arg(long, value_name = "AGE|DATE", value_parser = when)]
+    newer: Option<When>,
+    /// Count only what was not changed within this time, or before a date.
+    #[arg(long, value_name = "AGE|DATE", value_parser = when)]
+    older: Option<When>,
     /// Leave out what .gitignore and .ignore files in PATH and below exclude.
     #[arg(long)]
     ignore_files: bool,
@@ -56,6 +62,18 @@ pub(super) struct Choosing {
     /// Scan the paths in FILE, too, each ended by a NUL; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     pub(super) files0_from: Option<PathBuf>,
+    /// How many of these come from a file of options or the environment: they stand first.
+    #[arg(skip)]
+    defaults: Defaults,
+}
+
+#[derive(Debug, Default)]
+struct Defaults {
+    exclude: usize,
+    exclude_from: usize,
+    exclude_regex: usize,
+    include: usize,
+    include_regex: usize,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -68,6 +86,28 @@ enum KindName {
     Symlink,
     #[value(name = "o", alias = "other")]
     Other,
+}
+
+/// A time: so long ago, or in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Ago(Duration),
+    At(i64),
+}
+
+/// An age, or a date. A date without a zone is of the system's.
+fn when(text: &str) -> Result<When, String> {
+    if !text.contains('-') {
+        return age(text).map(When::Ago);
+    }
+    let local = || text.parse::<jiff::civil::DateTime>()?.to_zoned(jiff::tz::TimeZone::system());
+    let zoned = || text.parse::<jiff::Zoned>().or_else(|_| local());
+    let timestamp = text.parse::<jiff::Timestamp>().or_else(|_| zoned().map(|it| it.timestamp()));
+    // A second that has begun is that second.
+    let seconds = timestamp.map(|it| it.as_nanosecond().div_euclid(1_000_000_000) as i64);
+    seconds
+        .map(When::At)
+        .map_err(|_| "give an age, such as 3d, or a date, such as 2026-01-31".to_owned())
 }
 
 /// A number of bytes, or of what the letter after it says.
@@ -83,9 +123,27 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         },
         _ => (text, 0),
     };
-    let number =
-        digits.parse::<u64>().map_err(|_| "give a number, such as 4096 or 10M".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "that is more than a file can have".to_owned())
+    if !is_number(digits) {
+        return Err("give a number, such as 4096 or 1.5M".to_owned());
+    }
+    times(digits, 1 << shift).ok_or_else(|| "that is more than a file can have".to_owned())
+}
+
+/// Whether a text is a number, which may have a fraction.
+pub(super) fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    digits(whole) && digits(fraction)
+}
+
+/// A [number](is_number) of units, rounded down; nothing, if it is too large.
+pub(super) fn times(number: &str, unit: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    // Further digits say nothing: a unit is at most 2^40.
+    let fraction = &fraction[..fraction.len().min(18)];
+    let parts = u128::from(fraction.parse::<u64>().ok()?) * u128::from(unit);
+    let part = (parts / 10_u128.pow(fraction.len() as u32)) as u64;
+    whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(part)
 }
 
 impl Choosing {
@@ -93,6 +151,7 @@ impl Choosing {
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (!self.exclude.is_empty(), "--exclude"),
+            (!self.exclude_from.is_empty(), "--exclude-from"),
             (!self.exclude_regex.is_empty(), "--exclude-regex"),
             (!self.include.is_empty(), "--include"),
             (!self.include_regex.is_empty(), "--include-regex"),
@@ -112,25 +171,44 @@ impl Choosing {
     ///
     /// # Errors
     ///
-    /// If a pattern cannot be read.
+    /// If a pattern, or a file of them, cannot be read.
     pub(super) fn choice(&self) -> Result<Option<Arc<Choice>>> {
         let now =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        let ago = |age: Duration| now.saturating_sub(age.as_secs() as i64);
+        let seconds = |when: When| match when {
+            When::Ago(age) => now.saturating_sub(age.as_secs() as i64),
+            When::At(seconds) => seconds,
+        };
         let kind = |kind: &KindName| match kind {
             KindName::Directory => Kind::Directory,
             KindName::File => Kind::File,
             KindName::Symlink => Kind::Symlink,
             KindName::Other => Kind::Other,
         };
+        let mut listed = Vec::new();
+        for file in &self.exclude_from {
+            listed.push(read(file).context("--exclude-from")?);
+        }
+        let listed = listed.iter().flat_map(|list| lines(list));
+        let exclude: Vec<&[u8]> = bytes(&self.exclude).chain(listed).collect();
+        let include: Vec<&[u8]> = bytes(&self.include).collect();
+        let patterns = |globs: &[&[u8]], regexes, name| {
+            let patterns = Patterns::of_bytes(globs, regexes).context(name)?;
+            let vain = patterns.impossible().map(quoted).collect::<Vec<_>>();
+            if !vain.is_empty() {
+                let vain = vain.join(", ");
+                complain("scan", &format!("{name}: no path below PATH can match {vain}"));
+            }
+            anyhow::Ok(patterns)
+        };
         let choice = Choice {
-            exclude: Patterns::new(&self.exclude, &self.exclude_regex).context("--exclude")?,
-            include: Patterns::new(&self.include, &self.include_regex).context("--include")?,
+            exclude: patterns(&exclude, &self.exclude_regex, "--exclude")?,
+            include: patterns(&include, &self.include_regex, "--include")?,
             kinds: self.kinds.iter().map(kind).collect(),
             at_least: self.min_length,
             at_most: self.max_length,
-            since: self.newer.map(ago),
-            before: self.older.map(ago),
+            since: self.newer.map(seconds),
+            before: self.older.map(seconds),
             ignore_files: self.ignore_files,
             exclude_caches: self.exclude_caches,
             exclude_pseudo: self.exclude_pseudo,
@@ -140,6 +218,48 @@ impl Choosing {
             || self.exclude_caches
             || self.exclude_pseudo;
         Ok((leaves_out || choice.selects()).then(|| Arc::new(choice)))
+    }
+
+    /// Tells what the user has typed from defaults.
+    pub(super) fn tell_defaults(&mut self, typed: &Choosing) {
+        self.defaults = Defaults {
+            exclude: self.exclude.len() - typed.exclude.len(),
+            exclude_from: self.exclude_from.len() - typed.exclude_from.len(),
+            exclude_regex: self.exclude_regex.len() - typed.exclude_regex.len(),
+            include: self.include.len() - typed.include.len(),
+            include_regex: self.include_regex.len() - typed.include_regex.len(),
+        };
+    }
+
+    /// Says which patterns have matched nothing in a scan that is over. A default is no demand, and nothing is said of it.
+    pub(super) fn complain_of_unmatched(&self, choice: &Choice) {
+        /// So many are named.
+        const FEW: usize = 5;
+        let of = &self.defaults;
+        let lists = self.exclude_from[..of.exclude_from].iter();
+        let lists: Vec<Vec<u8>> = lists.filter_map(|file| read(file).ok()).collect();
+        let listed = lists.iter().flat_map(|list| lines(list));
+        let regexes = |regexes: &[String]| {
+            regexes.iter().map(|regex| regex.clone().into_bytes()).collect::<Vec<_>>()
+        };
+        let exclude = bytes(&self.exclude[..of.exclude]).chain(listed).map(<[u8]>::to_vec);
+        let exclude = exclude.chain(regexes(&self.exclude_regex[..of.exclude_regex])).collect();
+        let include = bytes(&self.include[..of.include]).map(<[u8]>::to_vec);
+        let include = include.chain(regexes(&self.include_regex[..of.include_regex])).collect();
+        let both: [(_, _, Vec<Vec<u8>>); 2] =
+            [("--exclude", &choice.exclude, exclude), ("--include", &choice.include, include)];
+        for (name, patterns, defaults) in both {
+            let is_typed = |text: &&[u8]| !defaults.iter().any(|default| default == text);
+            let vain: Vec<_> = patterns.unmatched().filter(is_typed).map(quoted).collect();
+            let more = match vain.len().saturating_sub(FEW) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            if !vain.is_empty() {
+                let few = vain[..vain.len().min(FEW)].join(", ");
+                complain("scan", &format!("{name}: nothing below PATH matches {few}{more}"));
+            }
+        }
     }
 
     /// The paths to scan: those given and those in the file; this directory, if there is neither.
@@ -152,27 +272,55 @@ impl Choosing {
             let here = given.is_empty().then(|| PathBuf::from("."));
             return Ok(given.iter().cloned().chain(here).collect());
         };
-        let mut list = Vec::new();
-        let read = if file == Path::new("-") {
-            std::io::stdin().lock().read_to_end(&mut list)
-        } else {
-            std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut list))
-        };
-        read.with_context(|| format!("--files0-from: could not read {}", file.display()))?;
+        let list = read(file).context("--files0-from")?;
         let listed = list.split(|&byte| byte == 0).filter(|path| !path.is_empty());
         let listed = listed.map(|path| PathBuf::from(os_string(path)));
         Ok(given.iter().cloned().chain(listed).collect())
     }
 }
 
+/// A pattern as it is named.
+fn quoted(pattern: &[u8]) -> String {
+    format!("'{}'", escape(pattern))
+}
+
+/// The bytes of arguments.
+fn bytes(arguments: &[OsString]) -> impl Iterator<Item = &[u8]> {
+    arguments.iter().map(|argument| argument.as_encoded_bytes())
+}
+
+/// The lines of a list that are neither empty nor a comment.
+fn lines(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = list.split(|&byte| byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"))
+}
+
+/// Reads a file, or stdin for `-`, without the byte order mark that it may begin with.
+///
+/// # Errors
+///
+/// If it cannot be read; the error names it.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let mut text = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut text))
+    };
+    read.with_context(|| format!("could not read {}", shown(file)))?;
+    Ok(text.strip_prefix(MARK).map(<[u8]>::to_vec).unwrap_or(text))
+}
+
 #[cfg(unix)]
-fn os_string(bytes: &[u8]) -> OsString {
+pub(super) fn os_string(bytes: &[u8]) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
     OsString::from_vec(bytes.to_vec())
 }
 
 #[cfg(not(unix))]
-fn os_string(bytes: &[u8]) -> OsString {
+pub(super) fn os_string(bytes: &[u8]) -> OsString {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 
@@ -181,13 +329,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_time_is_an_age_or_a_date() {
+        assert_eq!(when("1.5h"), Ok(When::Ago(Duration::from_secs(5400))));
+        for (text, seconds) in [
+            ("2026-01-01T00:00:00Z", 1_767_225_600),
+            ("2026-01-01T02:00:00+02:00", 1_767_225_600),
+            ("1969-12-31T23:59:59.5Z", -1),
+            ("2026-07-01T00:00[Europe/Berlin]", 1_782_856_800),
+        ] {
+            assert_eq!(when(text), Ok(When::At(seconds)), "{text}");
+        }
+        for text in ["2026-01-01", "2026-01-01 12:30", "2026-01-01T12:30:15"] {
+            let midnight = 1_767_225_600_i64;
+            let day = 24 * 60 * 60;
+            assert!(
+                matches!(when(text), Ok(When::At(at)) if (at - midnight).abs() < 2 * day),
+                "{text}"
+            );
+        }
+        for text in ["2026-13-01", "-1", "2026-01-32", "yesterday", "1-2"] {
+            assert!(when(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn sizes_are_bytes_or_have_a_unit() {
-        for (text, bytes) in
-            [("0", 0), ("4096", 4096), ("10k", 10_240), ("3MiB", 3 << 20), ("1GB", 1 << 30)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("10k", 10_240),
+            ("3MiB", 3 << 20),
+            ("1GB", 1 << 30),
+            ("1.5M", 3 << 19),
+            ("0.1K", 102),
+            ("1.9999999999999999999999k", 2047),
+        ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "K", "-1", "1.5M", "99999999T", "3 M", "é"] {
+        for text in ["", "K", "-1", "1.M", ".5M", "1.5.5M", "1e3", "99999999T", "3 M", "é"] {
             assert!(size(text).is_err(), "{text}");
         }
     }

@@ -6,14 +6,15 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Command, Error};
+
+use super::choice;
+use crate::output::shown;
 
 /// The variable that holds options.
 const VARIABLE: &str = "POACH_SCAN_OPTIONS";
@@ -79,9 +80,7 @@ impl Config {
             }
         };
         if let Some(value) = env::var_os(VARIABLE) {
-            let text =
-                value.into_string().ok().with_context(|| format!("{VARIABLE}: it is not UTF-8"))?;
-            let words = split(&text).with_context(|| VARIABLE.to_owned())?;
+            let words = split(value.as_encoded_bytes()).with_context(|| VARIABLE.to_owned())?;
             given.push(Given { place: VARIABLE.to_owned(), words });
         }
         Ok(given)
@@ -100,27 +99,22 @@ fn default() -> Option<PathBuf> {
 }
 
 fn read(file: &Path) -> Result<Vec<Given>> {
-    let shown = file.display();
-    let text = fs::read_to_string(file)
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => anyhow::anyhow!("it is not UTF-8"),
-            _ => error.into(),
-        })
-        .with_context(|| format!("could not read options from {shown}"))?;
+    let text = choice::read(file).context("options")?;
     let mut given = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with('#') || line.trim().is_empty() {
+    for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        if line.starts_with(b"#") || line.is_empty() {
             continue;
         }
-        let place = format!("{shown}:{}", number + 1);
+        let place = format!("{}:{}", shown(file), number + 1);
         given.push(Given { words: split(line).with_context(|| place.clone())?, place });
     }
     Ok(given)
 }
 
-fn split(text: &str) -> Result<Vec<OsString>> {
-    let words = shlex::split(text).context("a quotation has no end")?;
-    Ok(words.into_iter().map(OsString::from).collect())
+fn split(text: &[u8]) -> Result<Vec<OsString>> {
+    let words = shlex::bytes::split(text).context("a quotation has no end")?;
+    Ok(words.iter().map(|word| choice::os_string(word)).collect())
 }
 
 /// Whether options make sense by themselves, and are options.

@@ -10,7 +10,11 @@ use poach_scan::Scan;
 use poach_scan::document::{self, Format, ImportError};
 use poach_scan::report::{Extent, escape};
 
-use crate::output::Target;
+use crate::output::{Target, complain, shown};
+
+/// Why a file is kept.
+pub(super) const A_PART: &str =
+    "what was found is a part of it; --partial replaces it nevertheless";
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Documents")]
@@ -24,6 +28,9 @@ pub(super) struct Documents {
     /// Write what is printed to FILE, which is replaced once it is complete; `-` is stdout.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    /// Let a part replace a file, where the scan was interrupted: a file that is there is kept otherwise.
+    #[arg(long)]
+    partial: bool,
     /// Have times, modes and owners in documents, too.
     #[arg(long)]
     pub(super) facts: bool,
@@ -122,15 +129,36 @@ impl Documents {
         }
     }
 
+    /// Whether a part of what was to be written leaves a file as it is.
+    pub(super) fn keeps(&self, target: Target<'_>) -> bool {
+        !self.partial && target.replaces()
+    }
+
+    /// Whether a target gets what a scan has found. If not, that is said.
+    pub(super) fn gets(&self, target: Target<'_>, scan: &Scan) -> bool {
+        let keeps = scan.interrupted && self.keeps(target);
+        if let (true, Target::File(path)) = (keeps, target) {
+            complain("scan", &format!("{} is kept as it was: {A_PART}", shown(path)));
+        }
+        !keeps
+    }
+
     /// Writes the document that is to be printed, if it is not text, and those that go to files.
     pub(super) fn write(&self, scan: &Scan, extent: &Extent) -> Result<()> {
-        if let Some(path) = &self.snapshot {
-            Target::of(path).write(|out| document::snapshot(scan, &mut &mut *out))?;
+        let document = self.format().is_some() || self.snapshot.is_some() || self.html.is_some();
+        if scan.interrupted && document {
+            // Some formats have no place for it.
+            complain("scan", "interrupted: a document holds what was read until then");
         }
-        if let Some(path) = &self.html {
-            Target::of(path).write(|out| document::html(scan, extent.measure, &mut &mut *out))?;
+        let targets = [&self.snapshot, &self.html]
+            .map(|path| path.as_deref().map(Target::of).filter(|&target| self.gets(target, scan)));
+        if let Some(target) = targets[0] {
+            target.write(|out| document::snapshot(scan, &mut &mut *out))?;
         }
-        match self.format() {
+        if let Some(target) = targets[1] {
+            target.write(|out| document::html(scan, extent.measure, &mut &mut *out))?;
+        }
+        match self.format().filter(|_| self.gets(self.target(), scan)) {
             Some(format) => self.target().write(|out| format.write(scan, extent, &mut &mut *out)),
             None => Ok(()),
         }

@@ -183,6 +183,11 @@ impl Arguments {
         Ok(())
     }
 
+    /// Takes what is here and was not typed for defaults, about which nobody is warned.
+    pub(crate) fn tell_defaults(&mut self, typed: &Arguments) {
+        self.choosing.tell_defaults(&typed.choosing);
+    }
+
     /// # Errors
     ///
     /// If a pattern cannot be read.

@@ -3,6 +3,7 @@
 //! The main thread scans; one thread shows progress, on a terminal only; the handler of Ctrl-C asks
 //! the scan to end with what it has, and a second Ctrl-C ends the program where it stands.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ mod reports;
 mod view;
 
 pub(crate) use flags::Arguments;
+
+use document::A_PART;
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
@@ -80,6 +83,7 @@ fn scan_and_show(
         None if !arguments.reports.reports.is_empty() => survey(arguments, run, paths, options),
         None => match run.scan(paths, options)? {
             Ok(mut scan) => {
+                complain_of_unmatched(arguments, &[&scan]);
                 scan.stats = scan.stats.filter(|_| arguments.stats);
                 show(arguments, &scan).map(|()| Ok(code(&[&scan])))
             }
@@ -129,6 +133,13 @@ fn survey(
         Err(error) => return Ok(Err(error)),
     };
     complain_of(&scan.errors);
+    complain_of_unmatched(arguments, &[&scan]);
+    if scan.interrupted {
+        complain("scan", "interrupted: the reports are of what was read until then");
+    }
+    if is_nothing(&scan) && arguments.document.format().is_none() {
+        return Ok(Ok(AMISS));
+    }
     let target = arguments.document.target();
     let made = if arguments.document.format().is_some() {
         let mut sections = Vec::new();
@@ -139,7 +150,12 @@ fn survey(
         };
         let made =
             run.during(paths, |control| survey.finish_each(&scan, parts, control, &mut keep))?;
-        target.write(|mut out| survey::json(&sections, &mut out))?;
+        if let Ok(made) = &made {
+            let errors = scan.errors.iter().chain(&made.errors).cloned().collect();
+            let whole = Made { errors, interrupted: scan.interrupted || made.interrupted };
+            ensure!(!whole.interrupted || !arguments.document.keeps(target), A_PART);
+            target.write(|mut out| survey::json(&sections, &whole, &mut out))?;
+        }
         made
     } else {
         let mut text = Text::new(look(arguments, target));
@@ -161,7 +177,11 @@ fn survey(
                 })
             });
             unread = failed.is_some();
-            failed.map_or(Ok(()), Err)
+            let part = scan.interrupted || matches!(&made, Ok(Ok(made)) if made.interrupted);
+            match failed {
+                None if part && arguments.document.keeps(target) => Err(io::Error::other(A_PART)),
+                failed => failed.map_or(Ok(()), Err),
+            }
         })?;
         // A pipe that nobody reads on ends the reports without a word, as it ends every document.
         made?.map(|mut made| {
@@ -186,7 +206,8 @@ fn code(scans: &[&Scan]) -> u8 {
 
 /// Compares two sides, each of them a directory or a document, and shows what differs. Returns the exit code.
 fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options) -> Result<u8> {
-    let options = Options { keep_files: true, ..options };
+    // A side that is a link to a directory is that directory, as `is_dir` says.
+    let options = Options { keep_files: true, follow_paths: true, ..options };
     let side = |path: &Path| {
         if !path.is_dir() {
             return run.uninterrupted(|| document::import(path));
@@ -198,6 +219,7 @@ fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options
     let (old, new) = (side(sides[0])?, side(sides[1])?);
     complain_of(&old.errors);
     complain_of(&new.errors);
+    complain_of_unmatched(arguments, &[&old, &new]);
     let extent = arguments.extent(None);
     let difference = run.uninterrupted(|| diff(&old, &new, extent.measure));
     let target = arguments.document.target();
@@ -264,11 +286,54 @@ impl Run {
     }
 }
 
-/// Failures to stderr.
-fn complain_of(errors: &[Failure]) {
-    for failure in errors {
-        complain("scan", &format!("{}: {}", report::escape(&failure.path), failure.message));
+/// Patterns that have matched nothing to stderr.
+fn complain_of_unmatched(arguments: &Arguments, scans: &[&Scan]) {
+    // What was imported was not asked, and a part says nothing of the rest.
+    let choices: Vec<_> = scans.iter().filter_map(|scan| scan.options.choice.as_ref()).collect();
+    if let (Some(choice), false) = (choices.first(), scans.iter().any(|scan| scan.interrupted)) {
+        arguments.choosing.complain_of_unmatched(choice);
     }
+}
+
+/// Failures to stderr: where there are many, the first few of each reason, and how many more there are.
+fn complain_of(errors: &[Failure]) {
+    const MANY: usize = 20;
+    const FEW: u64 = 3;
+    let message = |failure: &Failure| report::escape(failure.message.as_bytes()).into_owned();
+    let mut told: HashMap<&str, u64> = HashMap::new();
+    let mut reasons = Vec::new();
+    for failure in errors {
+        let reason = &*failure.message;
+        if !told.contains_key(reason) {
+            reasons.push(failure);
+        }
+        let count = told.entry(reason).or_default();
+        *count += 1;
+        let is_few = *count <= FEW && reasons.len() <= MANY;
+        if errors.len() <= MANY || is_few {
+            let path = report::escape(&failure.path);
+            complain("scan", &format!("{path}: {}", message(failure)));
+        }
+    }
+    if errors.len() <= MANY {
+        return;
+    }
+    let others: u64 = reasons.iter().skip(MANY).map(|failure| told[&*failure.message]).sum();
+    for failure in reasons.iter().take(MANY) {
+        let more = told[&*failure.message].saturating_sub(FEW);
+        if more > 0 {
+            complain("scan", &format!("{} more: {}", report::count(more), message(failure)));
+        }
+    }
+    if others > 0 {
+        complain("scan", &format!("{} more, for other reasons", report::count(others)));
+    }
+    complain("scan", "a document (--json) lists every error");
+}
+
+/// Whether none of the paths was found, which the errors say.
+fn is_nothing(scan: &Scan) -> bool {
+    scan.tree.roots().next().is_none() && !scan.errors.is_empty()
 }
 
 /// How the text looks where it goes.
@@ -290,10 +355,11 @@ fn look(arguments: &Arguments, target: Target<'_>) -> Look {
 fn show(arguments: &Arguments, scan: &Scan) -> Result<()> {
     complain_of(&scan.errors);
     arguments.document.write(scan, &arguments.extent(None))?;
-    if arguments.document.format().is_some() {
+    let target = arguments.document.target();
+    let document = arguments.document.format().is_some();
+    if document || is_nothing(scan) || !arguments.document.gets(target, scan) {
         return Ok(());
     }
-    let target = arguments.document.target();
     let look = look(arguments, target);
     target.write(|mut out| {
         report::text(scan, &arguments.extent(look.height), look, &mut out)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use poach_scan::report::Measure;
 use poach_scan::survey::{Report, Settings, Survey};
 
+use super::choice::{is_number, times};
 use super::limit::Limit;
 
 /// The flags of reports.
@@ -36,8 +37,10 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
         'y' => 365 * 24 * 60 * 60,
         _ => return Err("give seconds, or a number with s, m, h, d, w or y".to_owned()),
     };
-    let number = digits.parse::<u64>().map_err(|_| "give a number, such as 90 or 3d".to_owned())?;
-    let seconds = number.checked_mul(seconds).filter(|&seconds| i64::try_from(seconds).is_ok());
+    if !is_number(digits) {
+        return Err("give a number, such as 90 or 1.5h".to_owned());
+    }
+    let seconds = times(digits, seconds).filter(|&seconds| i64::try_from(seconds).is_ok());
     seconds
         .map(Duration::from_secs)
         .ok_or_else(|| "that is longer than time has a number for".to_owned())
@@ -79,12 +82,19 @@ mod tests {
 
     #[test]
     fn ages_are_seconds_or_have_a_unit() {
-        for (text, seconds) in
-            [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("3d", 259_200), ("1w", 604_800)]
-        {
+        for (text, seconds) in [
+            ("1.5h", 5400),
+            ("0.5m", 30),
+            ("90", 90),
+            ("90s", 90),
+            ("2m", 120),
+            ("1h", 3600),
+            ("3d", 259_200),
+            ("1w", 604_800),
+        ] {
             assert_eq!(age(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "d", "-1", "1.5h", "3é", "99999999999999999d", "3 d"] {
+        for text in ["", "d", "-1", "1.h", ".5h", "3é", "99999999999999999d", "3 d"] {
             assert!(age(text).is_err(), "{text}");
         }
     }

@@ -39,10 +39,14 @@ pub(super) fn open(path: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If the terminal cannot be written to.
+/// If the terminal cannot be written to, or the path holds a control character: a shell that it is pasted into would obey a
+/// newline.
 pub(super) fn copy(path: &[u8]) -> io::Result<()> {
     let path = std::path::absolute(path_of(path)?)?;
     let path = path.as_os_str().as_encoded_bytes();
+    if path.iter().any(u8::is_ascii_control) {
+        return Err(io::Error::other("it holds a control character, which a shell would obey"));
+    }
     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(path))
 }
 
