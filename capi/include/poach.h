@@ -669,7 +669,8 @@ const char *poach_strerror(int status);
 const char *poach_last_error(void);
 
 /*
- Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+ Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most. It is open until
+ `poach_task_pool_close`, or until the pool and all its producers, or the pool and all its consumers, are freed.
  */
 poach_status poach_task_pool_new(size_t capacity, poach_task_pool **pool);
 

@@ -45,7 +45,8 @@ impl From<PutError<Context>> for Error {
     }
 }
 
-/// Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+/// Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most. It is open until
+/// `poach_task_pool_close`, or until the pool and all its producers, or the pool and all its consumers, are freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_task_pool_new(
     capacity: usize,
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn poach_task_pool_new(
         // SAFETY: null or a place for a pointer.
         let out = unsafe { pool.as_mut() }.ok_or_else(|| Error::null("`pool`"))?;
         *out = ptr::null_mut();
-        let builder = TaskPool::builder();
+        let builder = TaskPool::builder().stays_open(true);
         let builder = if capacity == 0 { builder } else { builder.capacity(capacity) };
         let made = builder.build().map_err(|error| {
             let status = match error {

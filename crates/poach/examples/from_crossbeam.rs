@@ -9,10 +9,8 @@ pub(crate) fn main() {
     let sum: u64 = std::thread::scope(|scope| {
         let mut consumer = pool.consumer().unwrap();
         let taken = scope.spawn(move || consumer.iter().sum::<u64>());
-        // Closed also if the producer panics.
-        let closes = pool.close_guard();
+        // The last producer closes the pool, also if it panics.
         pool.producer().unwrap().put_many(1..=100).unwrap();
-        drop(closes);
         taken.join().unwrap()
     });
     assert_eq!(sum, 5050);

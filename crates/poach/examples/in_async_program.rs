@@ -23,7 +23,6 @@ async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
     // Tasks that come by and by, to whoever is free: an async put and get.
     let numbers = TaskPool::builder().capacity(8).build()?;
     let (mut put, mut get) = (numbers.producer()?, numbers.consumer()?);
-    drop(numbers);
     let puts = async move {
         for n in 1..=100_u64 {
             put.put_async(n).await.unwrap();

@@ -22,9 +22,8 @@ pub(crate) fn main() {
         let mut from = numbers.consumer().unwrap();
         let summed = scope.spawn(move || from.iter().sum());
         let mut to = lines.producer().unwrap();
-        // The pools are handles too: one that is kept could still make a producer, so nobody would be told that none is left.
-        drop((lines, numbers));
         to.put_many((1..=1000).map(|n| format!(" {n}\n"))).unwrap();
+        // The last producer of a pool closes it: the stage behind takes what is left, and ends.
         drop(to);
         summed.join().unwrap()
     });
@@ -33,7 +32,7 @@ pub(crate) fn main() {
     // The other side may go first: then a put says so, full or not, and gives the task back.
     let orphan = TaskPool::builder().capacity(1).build().unwrap();
     let (mut to, from) = (orphan.producer().unwrap(), orphan.consumer().unwrap());
-    drop((orphan, from));
+    drop(from);
     assert_eq!(to.put("nobody takes this"), Err(PutError::NoConsumer("nobody takes this")));
     println!("{sum}");
 }

@@ -52,7 +52,7 @@
 //! | `yield_now` | | `task::yield_now` | | [`yield_now`] | runs another task on top of this one |
 //! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](Builder::spares) ones |
 //! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | the owner's pop has no fence |
-//! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`]; with the feature `async`, its gets are futures for any `select!` | no order is promised |
+//! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], [`pool::Selector`]; its gets are also futures, for any `select!` | no order is promised |
 //!
 //! The crate's `examples/` has a program for each.
 //!

@@ -17,42 +17,36 @@
 //! p1 to p3 against c3 with its own costly end: a put that c3 misses finds the pool closed; one that c3 sees
 //! over (Acquire, p4's Release) has its task in the pool. p4 to p6 against c1 to c3: a consumer that saw the
 //! put under way, and sleeps for that, is seen by p6. **So whatever ends a put must wake**, also a put that
-//! was refused, and one in which foreign code panicked: p4 to p6 are the drop of [`Putting`], and there is no
+//! was refused, and one in which foreign code panicked: p4 to p6 are the drop and the end of [`Putting`], and there is no
 //! other way to clear busy. Where busy is cleared without a look at the gate a consumer may sleep for ever:
 //! a unit test stops a put at every access, and finds it.
 //!
 //! # When one side is gone
 //!
-//! Handles that could put are counted, and handles that could take; a [`TaskPool`](crate::TaskPool) is one of
-//! either, for it can make both. The last of a side to go closes the pool: without a producer no task will come,
-//! and without a consumer none will be taken, nor room be made. Puts by producers that have gone came before:
-//! [`Admission::forget`] and `is_settled` take one lock.
+//! The last of a side to go ([`Sides`]) closes the pool: without a producer no task will come, and without a consumer none will be taken, nor
+//! room be made. Puts by producers that have gone came before: [`Admission::forget`] and `is_settled` take one lock.
+//!
+//! **No task stays behind the last consumer.** It marks the pool *abandoned*, closes it, and drops what it finds there. A put
+//! that is under way meanwhile looks for the mark after p5: between the mark and the search for tasks stands the
+//! costly end of the fence in `close`, between the task and the look the cheap one. So either the consumer finds the task, or the producer
+//! finds the mark, and drops what is in the pool.
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use crate::gate::Gate;
-
-/// A word that is 1 while its producer is inside a put.
-pub(crate) type Busy<M> = CachePadded<<M as Memory>::Word>;
+use crate::putting::{Busy, Putting};
+use crate::sides::{Side, Sides};
 
 pub(crate) struct Admission<M: Memory> {
     /// Where consumers sleep; closed with the pool.
     pub(crate) tasks: Gate<M>,
     pub(crate) room: Option<Room<M>>,
     producers: Mutex<Vec<Arc<Busy<M>>>>,
-    /// How many handles could put, and how many could take.
-    sides: [M::Word; 2],
-    /// Whether it was the last that could take whose going closed the pool.
-    untaken: M::Word,
-}
-
-/// What a handle can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Puts,
-    Takes,
+    pub(crate) sides: Sides<M>,
 }
 
 /// The capacity of a pool that has one.
@@ -71,7 +65,7 @@ pub(crate) struct Reserved<'a, M: Memory>(&'a Room<M>);
 impl<M: Memory> Reserved<'_, M> {
     /// The task is in the pool: who takes it gives the room back.
     pub(crate) fn keep(self) {
-        core::mem::forget(self);
+        mem::forget(self);
     }
 }
 
@@ -91,6 +85,11 @@ impl<M: Memory> Room<M> {
         self.capacity as usize
     }
 
+    /// Whether there is no room: out of date at once.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.load(Ordering::Relaxed) >= self.capacity
+    }
+
     /// Takes room for one task, if there is any.
     fn reserve(&self) -> Option<Reserved<'_, M>> {
         // Relaxed: the count alone decides; tasks are published by the chunks.
@@ -104,12 +103,14 @@ impl<M: Memory> Room<M> {
         None
     }
 
-    /// Sleeps until there is room for a task, and takes it; nothing if the pool is closed instead.
+    /// Sleeps until there is room for a task, and takes it.
     #[cold]
-    fn wait(&self) -> Option<Reserved<'_, M>> {
-        let look = || if self.gate.is_closed() { Some(None) } else { self.reserve().map(Some) };
+    fn wait(&self, deadline: Option<Instant>) -> Result<Reserved<'_, M>, Refused> {
+        let look = || {
+            if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
+        };
         // Without a deadline it sleeps until `look` has an answer.
-        self.gate.sleep(None, look).flatten()
+        self.gate.sleep(deadline, look).unwrap_or(Err(Refused::TimedOut))
     }
 
     /// Gives back the room of one task.
@@ -120,79 +121,61 @@ impl<M: Memory> Room<M> {
     }
 }
 
-/// A put under way. Its drop says that it is over and wakes who may wait for that.
-#[must_use]
-pub(crate) struct Putting<'a, M: Memory> {
-    busy: &'a Busy<M>,
-    gate: &'a Gate<M>,
-}
-
-impl<'a, M: Memory> Putting<'a, M> {
-    #[inline(always)]
-    pub(crate) fn begin(busy: &'a Busy<M>, gate: &'a Gate<M>) -> Self {
-        // Relaxed: ordered before the look at the gate by the fence that comes with it.
-        busy.store(1, Ordering::Relaxed);
-        Putting { busy, gate }
-    }
-
-    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to ask.
-    #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.gate.is_plain()
-    }
-}
-
-impl<M: Memory> Drop for Putting<'_, M> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // Release pairs with the Acquire in `is_settled`: who sees the put over sees its task.
-        self.busy.store(0, Ordering::Release);
-        self.gate.wake(1);
-    }
-}
-
 /// Why a put may not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     Closed,
     Full,
+    TimedOut,
+    OutOfMemory,
+}
+
+/// How long a put may wait for room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    No,
+    /// For ever, if it is nothing.
+    Until(Option<Instant>),
 }
 
 impl<M: Memory> Admission<M> {
-    pub(crate) fn new(capacity: Option<usize>) -> Self {
+    pub(crate) fn new(capacity: Option<usize>, stays_open: bool) -> Self {
         let room = capacity.map(Room::new);
         Admission {
             tasks: Gate::new(room.is_some()),
             room,
             producers: Mutex::default(),
-            sides: [M::Word::new(0), M::Word::new(0)],
-            untaken: M::Word::new(0),
+            sides: Sides::new(stays_open),
         }
     }
 
-    /// One handle more, made by one that is there, or the first.
-    pub(crate) fn join(&self, side: Side) {
-        // Relaxed: whoever makes a handle has one, so that the count is not 0 meanwhile.
-        self.sides[side as usize].fetch_add(1, Ordering::Relaxed);
+    /// One handle less. Whether it was the last, which closes the pool.
+    pub(crate) fn leave(&self, side: Side) -> bool {
+        let last = self.sides.leave(side);
+        if last {
+            self.gone(side);
+        }
+        last
     }
 
-    /// One handle less. The last closes the pool.
-    pub(crate) fn leave(&self, side: Side) {
-        // AcqRel: the last comes after all that the others did, and sees whether one of them has closed the pool.
-        if self.sides[side as usize].fetch_sub(1, Ordering::AcqRel) > 1 {
-            return;
+    /// One `TaskPool` less. Whether nobody can take from then on.
+    pub(crate) fn leave_pool(&self) -> bool {
+        let [puts, takes] = self.sides.leave_pool();
+        if puts {
+            self.gone(Side::Puts);
         }
-        if side == Side::Takes && !self.tasks.is_closed() {
-            // Relaxed: released by the close that follows.
-            self.untaken.store(1, Ordering::Relaxed);
+        if takes {
+            self.gone(Side::Takes);
+        }
+        takes
+    }
+
+    #[cold]
+    fn gone(&self, side: Side) {
+        if side == Side::Takes {
+            self.sides.abandon(self.tasks.is_closed());
         }
         self.close();
-    }
-
-    /// Whether the pool is closed because nobody is left to take.
-    pub(crate) fn is_untaken(&self) -> bool {
-        // Relaxed: read behind a look that found the pool closed, and acquired that.
-        self.untaken.load(Ordering::Relaxed) != 0
     }
 
     /// The word of one producer more.
@@ -217,20 +200,18 @@ impl<M: Memory> Admission<M> {
     pub(crate) fn admit<'a>(
         &'a self,
         putting: Putting<'a, M>,
-        wait: bool,
+        wait: Wait,
     ) -> Result<(Putting<'a, M>, Option<Reserved<'a, M>>), Refused> {
         let putting = self.open(putting)?;
         let Some(room) = &self.room else { return Ok((putting, None)) };
         if let Some(reserved) = room.reserve() {
             return Ok((putting, Some(reserved)));
         }
-        if !wait {
-            return Err(Refused::Full);
-        }
+        let Wait::Until(deadline) = wait else { return Err(Refused::Full) };
         // Over, for now: who sees the pool closed shall not wait for one who waits for room.
         let busy = putting.busy;
         drop(putting);
-        let reserved = room.wait().ok_or(Refused::Closed)?;
+        let reserved = room.wait(deadline)?;
         let putting = self.open(Putting::begin(busy, &self.tasks))?;
         Ok((putting, Some(reserved)))
     }
@@ -287,7 +268,7 @@ mod models {
 
     /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches the place of its task.
     fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
-        let admission = Arc::new(Admission::<M>::new(None));
+        let admission = Arc::new(Admission::<M>::new(None, false));
         let task = Arc::new(M::Cell::<u32>::new(0));
         let busy = admission.new_producer();
         let (puts, place) = (Arc::clone(&admission), Arc::clone(&task));
@@ -295,7 +276,7 @@ mod models {
             let putting = Putting::begin(&busy, &puts.tasks);
             if putting.is_plain() {
                 place.with_mut(|_| ());
-            } else if let Ok((_putting, _)) = puts.admit(putting, false) {
+            } else if let Ok((_putting, _)) = puts.admit(putting, Wait::No) {
                 place.with_mut(|_| ());
             }
         });
@@ -320,17 +301,17 @@ mod models {
 
     /// The last that could take goes, and a producer comes.
     fn the_last_goes<M: Memory + 'static>(threads: &mut Threads) {
-        let admission = Arc::new(Admission::<M>::new(None));
-        admission.join(Side::Takes);
+        let admission = Arc::new(Admission::<M>::new(None, false));
+        admission.sides.join(Side::Takes);
         let busy = admission.new_producer();
         let leaves = Arc::clone(&admission);
-        threads.spawn("consumer", move || leaves.leave(Side::Takes));
+        threads.spawn("consumer", move || _ = leaves.leave(Side::Takes));
         let puts = Arc::clone(&admission);
         threads.spawn("producer", move || {
             let putting = Putting::begin(&busy, &puts.tasks);
             if !putting.is_plain()
-                && puts.admit(putting, false).err() == Some(Refused::Closed)
-                && !puts.is_untaken()
+                && puts.admit(putting, Wait::No).err() == Some(Refused::Closed)
+                && !puts.sides.is_untaken()
             {
                 fail(Kind::Lost, "it is not told that nobody is left to take its task");
             }
@@ -346,8 +327,8 @@ mod models {
 
     /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by going.
     fn all_go<M: Memory + 'static>(threads: &mut Threads) {
-        let admission = Arc::new(Admission::<M>::new(None));
-        (0..2).for_each(|_| admission.join(Side::Takes));
+        let admission = Arc::new(Admission::<M>::new(None, false));
+        (0..2).for_each(|_| admission.sides.join(Side::Takes));
         let seen = Arc::new(AtomicBool::new(false));
         let closes = Arc::clone(&admission);
         threads.spawn("closes", move || {
@@ -359,9 +340,9 @@ mod models {
             sees.leave(Side::Takes);
         });
         let leaves = Arc::clone(&admission);
-        threads.spawn("goes", move || leaves.leave(Side::Takes));
+        threads.spawn("goes", move || _ = leaves.leave(Side::Takes));
         threads.finally(move || {
-            if seen.load(Relaxed) && admission.is_untaken() {
+            if seen.load(Relaxed) && admission.sides.is_untaken() {
                 fail(Kind::Lost, "the pool was closed before the last had gone");
             }
         });
@@ -416,7 +397,7 @@ mod tests {
         let (mut lost, mut places) = (0, [0; 2]);
         for (which, kind) in [Kind::Load, Kind::Store].into_iter().enumerate() {
             for left in 0..most[which] {
-                let admission = Admission::<Stopping>::new(Some(1));
+                let admission = Admission::<Stopping>::new(Some(1), false);
                 admission.room.as_ref().and_then(Room::reserve).expect("room for one").keep();
                 let busy = admission.new_producer();
                 let flag = Arc::new(Flag::default());
@@ -451,7 +432,7 @@ mod tests {
         let (mut lost, mut places) = (0, 0);
         for kind in [Kind::Load, Kind::Store, Kind::Heavy] {
             for left in 0.. {
-                let admission = Admission::<Stopping>::new(Some(1));
+                let admission = Admission::<Stopping>::new(Some(1), false);
                 let busy = admission.new_producer();
                 let flag = Arc::new(Flag::default());
                 let settled = AtomicBool::new(false);
@@ -479,7 +460,7 @@ mod tests {
     fn try_put(admission: &Admission<Stopping>, busy: &Busy<Stopping>) {
         let putting = Putting::begin(busy, &admission.tasks);
         assert!(!putting.is_plain());
-        assert!(admission.admit(putting, false).is_err());
+        assert!(admission.admit(putting, Wait::No).is_err());
     }
 
     #[test]
@@ -495,7 +476,7 @@ mod tests {
         let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);
-            assert_eq!(admission.admit(putting, true).err(), Some(Refused::Closed));
+            assert_eq!(admission.admit(putting, Wait::Until(None)).err(), Some(Refused::Closed));
         };
         assert_eq!(lost_while_a_put_stops(put, most), (0, most));
     }
@@ -513,7 +494,7 @@ mod tests {
     fn a_put_that_only_clears_busy_leaves_a_sleeper() {
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);
-            core::mem::forget(putting);
+            mem::forget(putting);
             admission.tasks.light();
             busy.store(0, Ordering::Release);
         };
@@ -529,7 +510,7 @@ mod tests {
                 panic!("foreign code");
             }
         }
-        let admission = Admission::<Stopping>::new(Some(1));
+        let admission = Admission::<Stopping>::new(Some(1), false);
         let room = admission.room.as_ref().expect("it has a capacity");
         let flag = Arc::new(Flag::default());
         let _producer = room.gate.enter(&Waker::from(Arc::clone(&flag)));
@@ -541,12 +522,12 @@ mod tests {
 
     #[test]
     fn a_put_that_panics_wakes_and_gives_back_its_room() {
-        let admission = Admission::<Stopping>::new(Some(1));
+        let admission = Admission::<Stopping>::new(Some(1), false);
         let busy = admission.new_producer();
         let flag = Arc::new(Flag::default());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let putting = Putting::begin(&busy, &admission.tasks);
-            let _admitted = admission.admit(putting, false).expect("it is open and has room");
+            let _admitted = admission.admit(putting, Wait::No).expect("it is open and has room");
             admission.close();
             assert!(!look(&admission, &flag));
             panic!("foreign code");

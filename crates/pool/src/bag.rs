@@ -267,9 +267,9 @@ impl<T: Send, M: Memory> Produce<T> for BagProducer<T, M> {
         self.number
     }
 
-    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
+    fn prepare(&mut self, _pool: usize, _grow: bool) -> bool {
         // A bag is never full.
-        self.produce_force(pool, task)
+        true
     }
 
     fn produce_force(&mut self, _pool: usize, task: T) -> Result<(), T> {

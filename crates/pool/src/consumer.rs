@@ -2,26 +2,28 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::admission::Side;
 use crate::error::{Closed, GetTimeoutError, TryGetError};
+use crate::iter::{Iter, TryIter};
+use crate::mechanism::NoHandle;
 use crate::policy::Taker;
 use crate::salsa::Salsa;
 use crate::shared::Shared;
+use crate::sides::Side;
 
 /// How often a get that finds nothing looks again before it sleeps.
 const POLLS: u32 = 64;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another, between two calls. Tasks that were meant
-/// for it when it is dropped are stolen by other consumers, or left to the next.
+/// One thread at a time uses it; it may be sent to another, between two calls. A [clone](Consumer::clone) is another consumer of the same
+/// pool: each task goes to one of them. Tasks that were meant for it when it is dropped are stolen by other consumers. With the last
+/// consumer the pool is [closed](crate::TaskPool#who-closes-a-pool), and what is left in it is dropped.
 ///
 /// It cannot go to another thread in the middle of its use:
 ///
@@ -63,8 +65,17 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 impl<T: Send> Consumer<T> {
     pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
         let bounded = shared.admission.room.is_some();
-        shared.admission.join(Side::Takes);
+        shared.admission.sides.join(Side::Takes);
         Consumer { taker, shared, bounded, kept: None, not_sync: PhantomData }
+    }
+
+    /// One more consumer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`]; the limit is 1024 consumers at a time.
+    pub fn try_clone(&self) -> Result<Self, NoHandle> {
+        Ok(Consumer::new(self.taker.another()?, Arc::clone(&self.shared)))
     }
 
     /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the oldest of a chunk, and which chunk is not
@@ -113,15 +124,62 @@ impl<T: Send> Consumer<T> {
     /// [`GetTimeoutError::TimedOut`] or [`GetTimeoutError::Closed`].
     #[doc(alias = "recv_timeout")]
     pub fn get_timeout(&mut self, timeout: Duration) -> Result<T, GetTimeoutError> {
-        if let Some(task) = self.take() {
-            return Ok(task);
+        match self.take() {
+            Some(task) => Ok(task),
+            // A time beyond what the clock can tell is for ever.
+            None => self.wait_until(Instant::now().checked_add(timeout)),
         }
-        // A time beyond what the clock can tell is for ever.
-        let deadline = Instant::now().checked_add(timeout);
+    }
+
+    /// Takes a task; waits for one until `deadline`, which may have passed.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_timeout`](Consumer::get_timeout).
+    #[doc(alias = "recv_deadline")]
+    pub fn get_deadline(&mut self, deadline: Instant) -> Result<T, GetTimeoutError> {
+        match self.take() {
+            Some(task) => Ok(task),
+            None => self.wait_until(Some(deadline)),
+        }
+    }
+
+    fn wait_until(&mut self, deadline: Option<Instant>) -> Result<T, GetTimeoutError> {
         match self.wait(deadline) {
             Some(got) => got.map_err(|Closed| GetTimeoutError::Closed),
             None => Err(GetTimeoutError::TimedOut),
         }
+    }
+
+    /// [Closes](crate::TaskPool::close) the pool, for all. Returns whether this call closed it.
+    pub fn close(&self) -> bool {
+        self.shared.admission.close()
+    }
+
+    /// Whether the pool is closed. It may still hold tasks.
+    #[doc(alias = "is_disconnected")]
+    pub fn is_closed(&self) -> bool {
+        self.shared.admission.tasks.is_closed()
+    }
+
+    /// As [`TaskPool::len`](crate::TaskPool::len).
+    pub fn len(&self) -> usize {
+        self.shared.pools.len()
+    }
+
+    /// As [`TaskPool::is_empty`](crate::TaskPool::is_empty).
+    pub fn is_empty(&self) -> bool {
+        self.shared.pools.is_empty()
+    }
+
+    /// As [`TaskPool::is_full`](crate::TaskPool::is_full).
+    pub fn is_full(&self) -> bool {
+        self.shared.is_full()
+    }
+
+    /// The most tasks that the pool may hold, if there is a limit.
+    pub fn capacity(&self) -> Option<usize> {
+        self.shared.capacity()
     }
 
     /// Takes up to `most` tasks and appends them to `into`; waits for the first, not for the rest.
@@ -140,22 +198,26 @@ impl<T: Send> Consumer<T> {
         Ok(into.len() - before + 1)
     }
 
-    /// Takes tasks until there are none, in the order of [gets](Consumer::get).
-    pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        core::iter::from_fn(|| self.take())
+    /// Takes tasks until there are none, in the order of [gets](Consumer::get). Never waits.
+    pub fn try_iter(&mut self) -> TryIter<'_, T> {
+        TryIter(self)
     }
 
-    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get). `for task in consumer` does
-    /// the same.
+    /// The same as [`try_iter`](Consumer::try_iter).
+    pub fn drain(&mut self) -> TryIter<'_, T> {
+        TryIter(self)
+    }
+
+    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get). `for task in &mut consumer` does
+    /// the same, and so does `for task in consumer`.
     ///
-    /// The pool is closed by [`close`](crate::TaskPool::close), and when all producers *and all [`TaskPool`](crate::TaskPool)s*, which could make
-    /// another producer, have been dropped.
-    pub fn iter(&mut self) -> impl Iterator<Item = T> {
-        core::iter::from_fn(|| self.get().ok())
+    /// The pool is closed by `close`, and when all producers have been dropped ([who closes a pool](crate::TaskPool#who-closes-a-pool)).
+    pub fn iter(&mut self) -> Iter<'_, T> {
+        Iter(self)
     }
 
     #[inline(always)]
-    fn take(&mut self) -> Option<T> {
+    pub(crate) fn take(&mut self) -> Option<T> {
         if self.bounded { self.take_and_release() } else { self.taker.get() }
     }
 
@@ -209,54 +271,37 @@ impl<T: Send> Consumer<T> {
     }
 }
 
-/// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::iter`].
-pub struct IntoIter<T: Send>(Consumer<T>);
-
-impl<T: Send> Iterator for IntoIter<T> {
-    type Item = T;
-
-    #[inline]
-    fn next(&mut self) -> Option<T> {
-        self.0.get().ok()
-    }
-}
-
-impl<T: Send> FusedIterator for IntoIter<T> {}
-
-impl<T: Send> fmt::Debug for IntoIter<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("IntoIter").field(&self.0).finish()
-    }
-}
-
-/// As [`Consumer::iter`].
-///
-/// ```
-/// let pool = poach_pool::TaskPool::new();
-/// pool.producer().unwrap().put_many(1..=3).unwrap();
-/// let consumer = pool.consumer().unwrap();
-/// pool.close();
-/// let mut sum = 0;
-/// for task in consumer {
-///     sum += task;
-/// }
-/// assert_eq!(sum, 6);
-/// ```
-impl<T: Send> IntoIterator for Consumer<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter(self)
-    }
-}
-
 // As the pool.
 impl<T: Send> UnwindSafe for Consumer<T> {}
 impl<T: Send> RefUnwindSafe for Consumer<T> {}
 
+/// As [`TaskPool::consumer`](crate::TaskPool::consumer), with the same home.
+///
+/// # Panics
+///
+/// If there are 1024 consumers already, or there is no memory; [`try_clone`](Consumer::try_clone) gives an error instead.
+impl<T: Send> Clone for Consumer<T> {
+    fn clone(&self) -> Self {
+        match self.try_clone() {
+            Ok(consumer) => consumer,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 impl<T: Send> Drop for Consumer<T> {
     fn drop(&mut self) {
-        self.shared.admission.leave(Side::Takes);
+        /// Drops what is left, also if a waker panics that is told of the close.
+        struct Discards<'a, T: Send>(&'a mut Consumer<T>);
+        impl<T: Send> Drop for Discards<'_, T> {
+            fn drop(&mut self) {
+                let Consumer { shared, taker, .. } = self.0;
+                if shared.admission.sides.is_abandoned() {
+                    shared.discard_by(taker);
+                }
+            }
+        }
+        let discards = Discards(self);
+        discards.0.shared.admission.leave(Side::Takes);
     }
 }

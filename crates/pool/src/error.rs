@@ -7,12 +7,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PutError<T> {
-    /// The pool is closed.
+    /// The pool is closed: by `close`, or because its last producer was dropped before.
     Closed(T),
-    /// All consumers are gone, and no [`TaskPool`](crate::TaskPool) is left that could make another.
+    /// All consumers are gone. What was in the pool has been dropped.
     NoConsumer(T),
     /// The pool holds as many tasks as its capacity says. Only `try_put` gives this; `put` waits.
     Full(T),
+    /// The time is up, and the pool was full. Only `put_timeout` and `put_deadline` give this.
+    TimedOut(T),
     /// There is no memory for another chunk.
     OutOfMemory(T),
 }
@@ -24,6 +26,7 @@ impl<T> PutError<T> {
             PutError::Closed(task)
             | PutError::NoConsumer(task)
             | PutError::Full(task)
+            | PutError::TimedOut(task)
             | PutError::OutOfMemory(task) => task,
         }
     }
@@ -35,6 +38,7 @@ impl<T> fmt::Debug for PutError<T> {
             PutError::Closed(_) => "Closed(..)",
             PutError::NoConsumer(_) => "NoConsumer(..)",
             PutError::Full(_) => "Full(..)",
+            PutError::TimedOut(_) => "TimedOut(..)",
             PutError::OutOfMemory(_) => "OutOfMemory(..)",
         })
     }
@@ -43,11 +47,12 @@ impl<T> fmt::Debug for PutError<T> {
 impl<T> fmt::Display for PutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            PutError::Closed(_) => "the task was not put: the pool is closed",
-            PutError::NoConsumer(_) => {
-                "the task was not put: no consumer is left, nor a handle that could make one"
+            PutError::Closed(_) => {
+                "the task was not put: the pool is closed, by `close` or because its last producer was dropped before"
             }
+            PutError::NoConsumer(_) => "the task was not put: no consumer is left",
             PutError::Full(_) => "the task was not put: the pool is full",
+            PutError::TimedOut(_) => "the task was not put: the pool was full until the time was up",
             PutError::OutOfMemory(_) => {
                 "the task was not put: there is no memory for another chunk"
             }
@@ -80,8 +85,7 @@ impl<T> fmt::Display for PutManyError<T> {
 
 impl<T> Error for PutManyError<T> {}
 
-/// The pool is closed, or all producers are gone and no [`TaskPool`](crate::TaskPool) is left that could make
-/// another; and every task that was put has been taken.
+/// The pool is closed, or all producers are gone; and every task that was put has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 

@@ -1,7 +1,7 @@
 //! [`Consumer::get_async`] and [`Producer::put_async`]: for tasks of an async runtime, any of them.
 //!
 //! Both are cancel safe: a future that is dropped before it is ready has taken nothing and put nothing. So they may stand in a `select!`
-//! among others, which is how one waits for several pools:
+//! among others, or in a [`Selector`](crate::Selector), which is how one waits for several pools:
 //!
 //! ```ignore
 //! tokio::select! {
@@ -36,8 +36,8 @@ impl<T: Send> Consumer<T> {
 /// The future of [`Consumer::get_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Get<'a, T: Send> {
-    consumer: &'a mut Consumer<T>,
-    entry: Option<Entry>,
+    pub(crate) consumer: &'a mut Consumer<T>,
+    pub(crate) entry: Option<Entry>,
 }
 
 impl<T: Send> fmt::Debug for Get<'_, T> {
@@ -107,10 +107,10 @@ impl<T: Send> Producer<T> {
 /// The future of [`Producer::put_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Put<'a, T: Send> {
-    producer: &'a mut Producer<T>,
+    pub(crate) producer: &'a mut Producer<T>,
     /// Until it is put.
-    task: Option<T>,
-    entry: Option<Entry>,
+    pub(crate) task: Option<T>,
+    pub(crate) entry: Option<Entry>,
 }
 
 // The task is moved in and out, and nothing points to it.

@@ -199,7 +199,7 @@ impl<M: Memory> Gate<M> {
         deadline: Option<Instant>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        let waker = Waker::from(Arc::new(Parked(thread::current())));
+        let waker = parked();
         let mut woken = None;
         let mut looks = |woken: Option<Woken<'_, M>>| {
             let found = look();
@@ -252,6 +252,11 @@ impl<M: Memory> Drop for Entered<'_, M> {
             self.gate.left_with_something(&entry);
         }
     }
+}
+
+/// A waker that unparks this thread.
+pub(crate) fn parked() -> Waker {
+    Waker::from(Arc::new(Parked(thread::current())))
 }
 
 struct Parked(Thread);

@@ -83,29 +83,39 @@ mod compile_fail;
 mod consumer;
 mod error;
 mod extent;
-#[cfg(feature = "async")]
 mod future;
 mod gate;
 mod hazard;
+mod iter;
 pub mod mechanism;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models;
 pub mod ms_queue;
+mod owned;
 pub mod policy;
 mod producer;
+mod putting;
 mod registry;
 pub mod salsa;
+mod select;
 mod shared;
 mod shared_queue;
+mod sides;
 pub mod stack;
+#[cfg(feature = "async")]
+mod stream;
 mod task_pool;
 
-pub use consumer::{Consumer, IntoIter};
+pub use consumer::Consumer;
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
-#[cfg(feature = "async")]
 pub use future::{Get, Put};
 pub use hazard::Retention;
+pub use iter::{IntoIter, Iter, TryIter};
 pub use mechanism::NoHandle;
+pub use owned::{OwnedGet, OwnedPut};
 pub use producer::Producer;
+pub use select::{SelectTimeoutError, Selector};
+#[cfg(feature = "async")]
+pub use stream::{TaskSink, TaskStream};
 pub use task_pool::{Builder, CHUNK_LENGTH, CloseGuard, TaskPool};

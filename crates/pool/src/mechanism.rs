@@ -101,13 +101,20 @@ pub trait Produce<T>: Send {
     /// The number of this producer's entry: one that no other producer has at the time.
     fn number(&self) -> usize;
 
+    /// Sees to it that there is a place in `pool` for the task that is put next, unless there is one in a chunk that was begun earlier, for
+    /// whichever pool. Whether there is one. `false` if `pool` is full, as far as it can be, or if it is time to look which pool is the nearest; if
+    /// `pool` must `grow`, only where there is no memory.
+    fn prepare(&mut self, pool: usize, grow: bool) -> bool;
+
     /// Puts `task` into `pool`, or into the pool for which a chunk was begun earlier.
     ///
     /// # Errors
     ///
-    /// Gives the task back if `pool` is full, as far as it can be, or if it is time to look which pool is the
-    /// nearest.
-    fn produce(&mut self, pool: usize, task: T) -> Result<(), T>;
+    /// Gives the task back if there is no [place](Produce::prepare) for it.
+    #[inline]
+    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
+        if self.prepare(pool, false) { self.produce_force(pool, task) } else { Err(task) }
+    }
 
     /// Puts `task` into `pool`, which grows if need be.
     ///

@@ -66,6 +66,7 @@
 use std::sync::Arc;
 
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
+use crate::registry::each;
 
 /// How far a pool is from a producer or consumer; only the order counts. Called with the handle's
 /// home (see [`Feeder::at`]) and the pool's number.
@@ -183,6 +184,11 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         })
     }
 
+    /// One more producer, of the same pools and home.
+    pub(crate) fn another(&self) -> Result<Self, NoHandle> {
+        Feeder::at(&self.pools, self.policy.clone(), self.home)
+    }
+
     /// Puts a task (lines 22-29). As wait-free as the mechanism's `produce`.
     ///
     /// # Errors
@@ -190,15 +196,24 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
     /// Gives the task back where there is no memory for it.
     #[inline]
     pub fn put(&mut self, task: T) -> Result<(), T> {
-        match self.end.produce(self.nearest, task) {
-            Ok(()) => Ok(()),
-            Err(task) => self.place(task),
-        }
+        if self.prepare() { self.end.produce_force(self.nearest, task) } else { Err(task) }
     }
 
-    /// The nearest pool has refused: lines 24-28.
+    /// Finds a place for the next task, without the task, which may be large. `false` where there is no memory for one.
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self) -> bool {
+        self.end.prepare(self.nearest, false) || self.find_place()
+    }
+
+    #[inline(always)]
+    pub(crate) fn end(&mut self) -> &mut P::Producer {
+        &mut self.end
+    }
+
+    /// The nearest pool has no place: lines 24-28.
     #[cold]
-    fn place(&mut self, mut task: T) -> Result<(), T> {
+    #[inline(never)]
+    fn find_place(&mut self) -> bool {
         let distance = |pool| (self.policy.distance)(self.home, pool);
         self.access.follow(&*self.pools, distance, self.end.number());
         self.nearest = self.access.iter().next().unwrap_or(0);
@@ -208,13 +223,12 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
                 if !self.pools.is_held(pool) {
                     break;
                 }
-                match self.end.produce(pool, task) {
-                    Ok(()) => return Ok(()),
-                    Err(back) => task = back,
+                if self.end.prepare(pool, false) {
+                    return true;
                 }
             }
         }
-        self.end.produce_force(self.nearest, task)
+        self.end.prepare(self.nearest, true)
     }
 }
 
@@ -237,6 +251,26 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     pub fn at(pools: &Arc<P>, policy: Policy, home: usize) -> Result<Self, NoHandle> {
         let end = pools.consumer()?;
         Ok(Taker { end, access: AccessList::default(), home, policy, pools: Arc::clone(pools) })
+    }
+
+    /// One more consumer, of the same pools and home.
+    pub(crate) fn another(&self) -> Result<Self, NoHandle> {
+        Taker::at(&self.pools, self.policy.clone(), self.home)
+    }
+
+    /// Drops all tasks that there are, and calls `dropped` before each. Asks no distance, which is foreign code. If a task's drop panics the others are
+    /// dropped while that unwinds.
+    pub(crate) fn discard(&mut self, dropped: impl Fn()) {
+        each(|| {
+            let own = self.end.consume();
+            let task =
+                own.or_else(|| (0..self.pools.pools()).find_map(|pool| self.end.steal(pool)));
+            if task.is_none() {
+                return !self.check_empty();
+            }
+            dropped();
+            true
+        });
     }
 
     /// Takes a task, or finds that there was none at an instant of this call (lines 11-21).

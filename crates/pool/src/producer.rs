@@ -5,21 +5,24 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use poach_memory::Machine;
 
-#[cfg(feature = "async")]
-use crate::admission::Room;
-use crate::admission::{Admission, Busy, Putting, Refused, Side};
+use crate::admission::{Refused, Room, Wait};
 use crate::error::{PutError, PutManyError};
+use crate::mechanism::NoHandle;
 use crate::policy::Feeder;
+use crate::putting::{Busy, Putting};
 use crate::salsa::Salsa;
 use crate::shared::Shared;
+use crate::sides::Side;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another, between two calls. A chunk that it has
-/// begun when it is dropped is finished by the next producer.
+/// One thread at a time uses it; it may be sent to another, between two calls. A [clone](Producer::clone) is another producer of the
+/// same pool. A chunk that it has begun when it is dropped is finished by the next producer. With the last producer the pool is
+/// [closed](crate::TaskPool#who-closes-a-pool).
 ///
 /// Two threads cannot share one:
 ///
@@ -45,14 +48,44 @@ impl<T: Send> fmt::Debug for Producer<T> {
     }
 }
 
+/// A put: the task goes from here to its place, and is not passed on to any function: a large one would be copied for each. Where
+/// the gate is plain there is nothing else to ask than whether there is a place: no capacity either, with which it never is.
+macro_rules! put {
+    ($self:ident, $task:ident, $wait:expr) => {{
+        let Producer { feeder, busy, shared, .. } = $self;
+        let putting = Putting::<Machine>::begin(busy, &shared.admission.tasks);
+        if putting.is_plain() && feeder.end().has_place() {
+            putting.go_on();
+        } else if let Err(why) = begin_slowly(feeder, shared, putting, $wait) {
+            return refused(why, shared, $task);
+        }
+        let place = feeder.end().place();
+        // SAFETY: this place was found, or prepared by `begin_slowly`. Nobody reads it before `filled` is past it, and its last life's reader was
+        // done before the chunk was reset.
+        unsafe { place.slot.write($task) };
+        // SAFETY: it is this producer's, and was written just now.
+        unsafe { feeder.end().publish(&place) };
+        if Putting::<Machine>::of(busy, &shared.admission.tasks).end() {
+            put_into_closed(shared);
+        }
+        Ok(())
+    }};
+}
+
 impl<T: Send> Producer<T> {
-    pub(crate) fn new(
-        feeder: Feeder<T, Salsa<T>>,
-        busy: Arc<Busy<Machine>>,
-        shared: Arc<Shared<T>>,
-    ) -> Self {
-        shared.admission.join(Side::Puts);
+    pub(crate) fn new(feeder: Feeder<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
+        let busy = shared.admission.new_producer();
+        shared.admission.sides.join(Side::Puts);
         Producer { feeder, busy, shared, not_sync: PhantomData }
+    }
+
+    /// One more producer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle`]; the limit is 4096 producers at a time.
+    pub fn try_clone(&self) -> Result<Self, NoHandle> {
+        Ok(Producer::new(self.feeder.another()?, Arc::clone(&self.shared)))
     }
 
     /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
@@ -67,7 +100,7 @@ impl<T: Send> Producer<T> {
     #[inline]
     #[doc(alias = "send")]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
-        self.put_or(task, true)
+        put!(self, task, Wait::Until(None))
     }
 
     /// Puts a task, if there is room. Never waits.
@@ -78,30 +111,76 @@ impl<T: Send> Producer<T> {
     #[inline]
     #[doc(alias = "try_send")]
     pub fn try_put(&mut self, task: T) -> Result<(), PutError<T>> {
-        self.put_or(task, false)
+        put!(self, task, Wait::No)
     }
 
-    #[cfg(feature = "async")]
+    /// Puts a task; waits no longer than `timeout` for room. A time beyond what the clock can tell is for ever.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = poach_pool::TaskPool::bounded(1);
+    /// let mut producer = pool.producer().unwrap();
+    /// assert!(producer.put_timeout(1, Duration::ZERO).is_ok());
+    /// assert!(producer.put_timeout(2, Duration::from_millis(1)).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PutError`], with [`TimedOut`](PutError::TimedOut) in place of `Full`, gives the task back.
+    #[doc(alias = "send_timeout")]
+    pub fn put_timeout(&mut self, task: T, timeout: Duration) -> Result<(), PutError<T>> {
+        put!(self, task, Wait::Until(Instant::now().checked_add(timeout)))
+    }
+
+    /// Puts a task; waits for room until `deadline`, which may have passed.
+    ///
+    /// # Errors
+    ///
+    /// As [`put_timeout`](Producer::put_timeout).
+    #[doc(alias = "send_deadline")]
+    pub fn put_deadline(&mut self, task: T, deadline: Instant) -> Result<(), PutError<T>> {
+        put!(self, task, Wait::Until(Some(deadline)))
+    }
+
+    /// [Closes](crate::TaskPool::close) the pool, for all. Returns whether this call closed it.
+    pub fn close(&self) -> bool {
+        self.shared.admission.close()
+    }
+
+    /// Whether the pool is closed. It may still hold tasks.
+    #[doc(alias = "is_disconnected")]
+    pub fn is_closed(&self) -> bool {
+        self.shared.admission.tasks.is_closed()
+    }
+
+    /// As [`TaskPool::len`](crate::TaskPool::len).
+    pub fn len(&self) -> usize {
+        self.shared.pools.len()
+    }
+
+    /// As [`TaskPool::is_empty`](crate::TaskPool::is_empty).
+    pub fn is_empty(&self) -> bool {
+        self.shared.pools.is_empty()
+    }
+
+    /// As [`TaskPool::is_full`](crate::TaskPool::is_full).
+    pub fn is_full(&self) -> bool {
+        self.shared.is_full()
+    }
+
+    /// The most tasks that the pool may hold, if there is a limit.
+    pub fn capacity(&self) -> Option<usize> {
+        self.shared.capacity()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared
     }
 
     /// The capacity, if the pool has one.
-    #[cfg(feature = "async")]
     pub(crate) fn room(&self) -> Option<&Room<Machine>> {
         self.shared.admission.room.as_ref()
-    }
-
-    /// Where the gate is plain there is nothing else to ask: no capacity either, with which it never is.
-    #[inline(always)]
-    fn put_or(&mut self, task: T, wait: bool) -> Result<(), PutError<T>> {
-        let putting = Putting::<Machine>::begin(&self.busy, &self.shared.admission.tasks);
-        if !putting.is_plain() {
-            return put_guarded(&mut self.feeder, &self.shared.admission, putting, task, wait);
-        }
-        let put = self.feeder.put(task);
-        drop(putting);
-        put.map_err(PutError::OutOfMemory)
     }
 
     /// Puts tasks, one after another, as [`put`](Producer::put) does. Returns how many.
@@ -123,29 +202,63 @@ impl<T: Send> Producer<T> {
     }
 }
 
-/// Out of line: a pool without a capacity shall not keep registers for one that has it.
+/// What a put must do before it can go on: it is admitted, and has a place for its task. Out of line: a put that has both shall not keep
+/// registers for this.
 #[cold]
 #[inline(never)]
-fn put_guarded<T: Send>(
+fn begin_slowly<T: Send>(
     feeder: &mut Feeder<T, Salsa<T>>,
-    admission: &Admission<Machine>,
+    shared: &Shared<T>,
     putting: Putting<'_, Machine>,
-    task: T,
-    wait: bool,
-) -> Result<(), PutError<T>> {
-    let (putting, reserved) = match admission.admit(putting, wait) {
-        Ok(admitted) => admitted,
-        Err(Refused::Closed) if admission.is_untaken() => return Err(PutError::NoConsumer(task)),
-        Err(Refused::Closed) => return Err(PutError::Closed(task)),
-        Err(Refused::Full) => return Err(PutError::Full(task)),
-    };
+    wait: Wait,
+) -> Result<(), Refused> {
+    let (putting, reserved) =
+        if putting.is_plain() { (putting, None) } else { shared.admission.admit(putting, wait)? };
     // If it panics, or there is no memory, the room is given back.
-    feeder.put(task).map_err(PutError::OutOfMemory)?;
+    if !feeder.prepare() {
+        return Err(Refused::OutOfMemory);
+    }
     if let Some(reserved) = reserved {
         reserved.keep();
     }
-    drop(putting);
+    putting.go_on();
     Ok(())
+}
+
+/// The pool was closed while a task was put.
+#[cold]
+#[inline(never)]
+fn put_into_closed<T: Send>(shared: &Shared<T>) {
+    if shared.admission.sides.is_abandoned() {
+        shared.discard();
+    }
+}
+
+/// The error of a task that was not put.
+#[cold]
+#[inline(never)]
+fn refused<T: Send>(why: Refused, shared: &Shared<T>, task: T) -> Result<(), PutError<T>> {
+    Err(match why {
+        Refused::Closed if shared.admission.sides.is_untaken() => PutError::NoConsumer(task),
+        Refused::Closed => PutError::Closed(task),
+        Refused::Full => PutError::Full(task),
+        Refused::TimedOut => PutError::TimedOut(task),
+        Refused::OutOfMemory => PutError::OutOfMemory(task),
+    })
+}
+
+/// As [`TaskPool::producer`](crate::TaskPool::producer), with the same home.
+///
+/// # Panics
+///
+/// If there are 4096 producers already, or there is no memory; [`try_clone`](Producer::try_clone) gives an error instead.
+impl<T: Send> Clone for Producer<T> {
+    fn clone(&self) -> Self {
+        match self.try_clone() {
+            Ok(producer) => producer,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 // As the pool.

@@ -216,15 +216,15 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
-    /// A shared queue is never full, but refuses once in [`TURN`] times, the first of them included, so that the
+    /// A shared queue is never full, but has no place once in [`TURN`] times, the first of them included, so that the
     /// policy looks again which is the nearest.
-    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
-        let Some(left) = self.left.checked_sub(1) else {
-            self.left = TURN;
-            return Err(task);
-        };
-        self.left = left;
-        self.produce_force(pool, task)
+    fn prepare(&mut self, _pool: usize, grow: bool) -> bool {
+        if grow {
+            return true;
+        }
+        let left = self.left.checked_sub(1);
+        self.left = left.unwrap_or(TURN);
+        left.is_some()
     }
 
     fn produce_force(&mut self, pool: usize, task: T) -> Result<(), T> {

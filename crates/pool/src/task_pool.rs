@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use crate::admission::{Admission, Room, Side};
+use crate::admission::Admission;
 use crate::consumer::Consumer;
 use crate::error::BuildError;
 use crate::mechanism::NoHandle;
@@ -20,10 +20,7 @@ pub const CHUNK_LENGTH: usize = 1000;
 /// A pool of tasks between threads that make them and threads that do them.
 ///
 /// Make one, make a [`Producer`] or a [`Consumer`] of it for each thread, at any time, and drop them
-/// at any time. The pool itself is a handle: clones are the same pool. What is in the pool when the
-/// last handle goes is dropped. As a channel it is disconnected when one side is gone: when all pools and
-/// producers have been dropped each get answers [`Closed`](crate::Closed) as soon as there is no task left, and when
-/// all pools and consumers have, each put answers [`PutError::NoConsumer`](crate::PutError::NoConsumer).
+/// at any time. The pool itself is a handle: clones are the same pool.
 ///
 /// ```
 /// use poach_pool::TaskPool;
@@ -38,11 +35,24 @@ pub const CHUNK_LENGTH: usize = 1000;
 ///         .collect();
 ///     let mut producer = pool.producer().unwrap();
 ///     producer.put_many(1..=1000).unwrap();
-///     pool.close();
+///     drop(producer); // the last: the consumers end when the last task is taken
 ///     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
 /// });
 /// assert_eq!(sum, 500_500);
 /// ```
+///
+/// # Who closes a pool
+///
+/// A pool is closed by [`close`](TaskPool::close), and as a channel when one side is gone, though a `TaskPool` is kept:
+///
+/// - With the last [`Producer`] each get takes the remaining tasks, and then answers [`Closed`](crate::Closed).
+/// - With the last [`Consumer`] the remaining tasks are dropped, by the thread that drops the consumer, and each put
+///   answers [`PutError::NoConsumer`](crate::PutError::NoConsumer). A put that runs meanwhile may succeed; its task is dropped, too.
+/// - With the last `TaskPool` a side is gone that has never had a handle.
+///
+/// A closed pool stays closed: what a producer puts that is made later is refused. So make the producers first, or clone one, and then start the threads:
+/// of threads that each make their own, the first may have ended before the second begins. A pool to which producers or consumers come by and by is built with
+/// [`stays_open`](Builder::stays_open): there a side is gone when all its handles *and all `TaskPool`s* have been dropped.
 #[doc(alias = "channel")]
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
@@ -87,13 +97,18 @@ impl<T: Send> TaskPool<T> {
     /// A pool with settings.
     pub fn builder() -> Builder<T> {
         let policy = Policy::default();
-        Builder { capacity: None, chunk: CHUNK_LENGTH, policy, task: PhantomData }
+        Builder {
+            capacity: None,
+            chunk: CHUNK_LENGTH,
+            stays_open: false,
+            policy,
+            task: PhantomData,
+        }
     }
 
     /// One more handle.
     fn of(shared: Arc<Shared<T>>) -> Self {
-        shared.admission.join(Side::Puts);
-        shared.admission.join(Side::Takes);
+        shared.admission.sides.join_pool();
         TaskPool { shared }
     }
 
@@ -116,7 +131,7 @@ impl<T: Send> TaskPool<T> {
     pub fn producer_at(&self, home: usize) -> Result<Producer<T>, NoHandle> {
         let shared = &self.shared;
         let feeder = Feeder::at(&shared.pools, shared.policy.clone(), home)?;
-        Ok(Producer::new(feeder, shared.admission.new_producer(), Arc::clone(shared)))
+        Ok(Producer::new(feeder, Arc::clone(shared)))
     }
 
     /// A handle to take tasks. Thread-safe.
@@ -150,18 +165,18 @@ impl<T: Send> TaskPool<T> {
     }
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that panics leaves
-    /// no consumer waiting for what will not come:
+    /// no consumer waiting for what will not come, though there are other producers:
     ///
     /// ```
     /// use poach_pool::TaskPool;
     ///
     /// let pool = TaskPool::new();
     /// std::thread::scope(|scope| {
-    ///     let mut consumer = pool.consumer().unwrap();
+    ///     let (mut consumer, others) = (pool.consumer().unwrap(), pool.producer().unwrap());
     ///     let taken = scope.spawn(move || consumer.iter().count());
     ///     let produced = std::panic::catch_unwind(|| {
     ///         let _closes = pool.close_guard();
-    ///         pool.producer().unwrap().put(1).unwrap();
+    ///         others.clone().put(1).unwrap();
     ///         panic!("and is not closed by hand");
     ///     });
     ///     assert!(produced.is_err());
@@ -189,7 +204,12 @@ impl<T: Send> TaskPool<T> {
 
     /// The most tasks that the pool may hold, if there is a limit.
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.admission.room.as_ref().map(Room::capacity)
+        self.shared.capacity()
+    }
+
+    /// Whether the pool holds as many tasks as its capacity says, or is about to. Never without a capacity.
+    pub fn is_full(&self) -> bool {
+        self.shared.is_full()
     }
 }
 
@@ -211,8 +231,17 @@ impl<T: Send> Clone for TaskPool<T> {
 
 impl<T: Send> Drop for TaskPool<T> {
     fn drop(&mut self) {
-        self.shared.admission.leave(Side::Puts);
-        self.shared.admission.leave(Side::Takes);
+        /// Drops what nobody can take, also if a waker panics that is told of the close.
+        struct Discards<'a, T: Send>(&'a Shared<T>);
+        impl<T: Send> Drop for Discards<'_, T> {
+            fn drop(&mut self) {
+                if self.0.admission.sides.is_abandoned() {
+                    self.0.discard();
+                }
+            }
+        }
+        let discards = Discards(&self.shared);
+        discards.0.admission.leave_pool();
     }
 }
 
@@ -246,6 +275,7 @@ impl<T: Send> fmt::Debug for TaskPool<T> {
 pub struct Builder<T> {
     capacity: Option<usize>,
     chunk: usize,
+    stays_open: bool,
     policy: Policy,
     task: PhantomData<fn() -> T>,
 }
@@ -255,6 +285,7 @@ impl<T> fmt::Debug for Builder<T> {
         f.debug_struct("Builder")
             .field("capacity", &self.capacity)
             .field("chunk_length", &self.chunk)
+            .field("stays_open", &self.stays_open)
             .field("policy", &self.policy)
             .finish()
     }
@@ -274,6 +305,26 @@ impl<T: Send> Builder<T> {
     #[must_use]
     pub fn chunk_length(mut self, tasks: usize) -> Self {
         self.chunk = tasks;
+        self
+    }
+
+    /// Whether the pool stays open while a [`TaskPool`] is kept, though all producers or all consumers have gone: for those that are made
+    /// later. Not unless this is set: [who closes a pool](TaskPool#who-closes-a-pool).
+    ///
+    /// ```
+    /// use poach_pool::{Closed, TaskPool};
+    ///
+    /// let pool = TaskPool::builder().stays_open(true).build().unwrap();
+    /// pool.producer().unwrap().put(1).unwrap(); // and this producer is gone
+    /// pool.producer().unwrap().put(2).unwrap();
+    /// let mut consumer = pool.consumer().unwrap();
+    /// assert_eq!(consumer.drain().count(), 2);
+    /// drop(pool);
+    /// assert_eq!(consumer.get(), Err(Closed));
+    /// ```
+    #[must_use]
+    pub fn stays_open(mut self, stays_open: bool) -> Self {
+        self.stays_open = stays_open;
         self
     }
 
@@ -308,7 +359,7 @@ impl<T: Send> Builder<T> {
             return Err(BuildError::ZeroChunk);
         }
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
-        let admission = Admission::new(self.capacity);
+        let admission = Admission::new(self.capacity, self.stays_open);
         let shared = Shared { pools: Arc::new(pools), admission, policy: self.policy };
         Ok(TaskPool::of(Arc::new(shared)))
     }

@@ -4,9 +4,15 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use poach_pool::{BuildError, Closed, GetTimeoutError, IntoIter, PutError, TaskPool, TryGetError};
+use poach_pool::{
+    BuildError, Consumer, GetTimeoutError, IntoIter, Iter, Producer, PutError, TaskPool,
+    TryGetError, TryIter,
+};
+
+mod watchdog;
+use watchdog::watched;
 
 const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 
@@ -32,70 +38,41 @@ fn tasks_may_come_before_any_consumer() {
 }
 
 #[test]
-fn a_closed_pool_is_drained_and_then_says_so() {
-    let pool = TaskPool::new();
-    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    assert!(producer.put(1).is_ok());
-    assert!(pool.close() && !pool.close() && pool.is_closed());
-    assert_eq!(producer.put(2), Err(PutError::Closed(2)));
-    assert_eq!(producer.try_put(3).map_err(PutError::into_inner), Err(3));
-    assert_eq!(consumer.get(), Ok(1));
-    assert_eq!(consumer.get(), Err(Closed));
-    assert_eq!(consumer.try_get(), Err(TryGetError::Closed));
-    assert_eq!(consumer.get_timeout(Duration::MAX), Err(GetTimeoutError::Closed));
-    assert_eq!(consumer.get_many(5, &mut Vec::new()), Err(Closed));
-    assert_eq!(consumer.iter().count(), 0);
-}
-
-#[test]
 fn sleepers_are_woken_by_tasks_and_by_the_close() {
-    let pool = TaskPool::new();
-    let got = thread::scope(|scope| {
-        let sleepers: Vec<_> = (0..3)
-            .map(|_| {
-                let mut consumer = pool.consumer().unwrap();
-                scope.spawn(move || consumer.iter().count())
-            })
-            .collect();
-        let mut producer = pool.producer().unwrap();
-        for task in 0..TASKS {
-            producer.put(task).unwrap();
-            if task % 1000 == 0 {
-                // Long enough for some to fall asleep, now and then.
-                thread::sleep(Duration::from_micros(100));
-            }
-        }
-        pool.close();
-        sleepers.into_iter().map(|sleeper| sleeper.join().unwrap()).sum::<usize>()
-    });
-    assert_eq!(got, TASKS);
-}
-
-#[test]
-fn a_put_that_meets_the_close_fails_or_is_found() {
-    for _ in 0..TASKS / 100 {
-        let pool = TaskPool::builder().chunk_length(2).build().unwrap();
-        let (put, got) = thread::scope(|scope| {
+    watched(|| {
+        let pool = TaskPool::new();
+        let got = thread::scope(|scope| {
+            let sleepers: Vec<_> = (0..3)
+                .map(|_| {
+                    let mut consumer = pool.consumer().unwrap();
+                    scope.spawn(move || consumer.iter().count())
+                })
+                .collect();
             let mut producer = pool.producer().unwrap();
-            let mut consumer = pool.consumer().unwrap();
-            let put = scope.spawn(move || (0..50).take_while(|&n| producer.put(n).is_ok()).count());
-            let got = scope.spawn(move || consumer.iter().count());
-            thread::yield_now();
+            for task in 0..TASKS {
+                producer.put(task).unwrap();
+                if task % 1000 == 0 {
+                    // Long enough for some to fall asleep, now and then.
+                    thread::sleep(Duration::from_micros(100));
+                }
+            }
             pool.close();
-            (put.join().unwrap(), got.join().unwrap())
+            sleepers.into_iter().map(|sleeper| sleeper.join().unwrap()).sum::<usize>()
         });
-        assert_eq!(put, got);
-    }
+        assert_eq!(got, TASKS);
+    });
 }
 
 #[test]
 fn a_wait_ends_with_its_time() {
-    let pool = TaskPool::<u8>::new();
-    let mut consumer = pool.consumer().unwrap();
-    let answer = consumer.get_timeout(Duration::from_millis(5));
-    assert_eq!(answer, Err(GetTimeoutError::TimedOut));
-    pool.producer().unwrap().put(9).unwrap();
-    assert_eq!(consumer.get_timeout(Duration::ZERO), Ok(9));
+    watched(|| {
+        let pool = TaskPool::<u8>::new();
+        let mut consumer = pool.consumer().unwrap();
+        let answer = consumer.get_timeout(Duration::from_millis(5));
+        assert_eq!(answer, Err(GetTimeoutError::TimedOut));
+        pool.producer().unwrap().put(9).unwrap();
+        assert_eq!(consumer.get_timeout(Duration::ZERO), Ok(9));
+    });
 }
 
 #[test]
@@ -115,41 +92,30 @@ fn a_full_pool_refuses_and_then_makes_room() {
 
 #[test]
 fn a_full_pool_holds_producers_back() {
-    for capacity in [1, 2, 100] {
-        let pool = TaskPool::builder().capacity(capacity).chunk_length(8).build().unwrap();
-        let got: usize = thread::scope(|scope| {
-            let producers: Vec<_> = (0..2)
-                .map(|_| {
-                    let mut producer = pool.producer().unwrap();
-                    scope.spawn(move || producer.put_many(0..TASKS / 10).unwrap())
-                })
-                .collect();
-            let consumers: Vec<_> = (0..2)
-                .map(|_| {
-                    let mut consumer = pool.consumer().unwrap();
-                    scope.spawn(move || consumer.iter().count())
-                })
-                .collect();
-            for producer in producers {
-                producer.join().unwrap();
-            }
-            pool.close();
-            consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
-        });
-        assert_eq!(got, 2 * (TASKS / 10));
-    }
-}
-
-#[test]
-fn a_close_releases_a_producer_that_waits_for_room() {
-    let pool = TaskPool::builder().capacity(1).build().unwrap();
-    let mut producer = pool.producer().unwrap();
-    producer.put(1).unwrap();
-    thread::scope(|scope| {
-        let waiting = scope.spawn(move || producer.put(2));
-        thread::yield_now();
-        pool.close();
-        assert_eq!(waiting.join().unwrap(), Err(PutError::Closed(2)));
+    watched(|| {
+        for capacity in [1, 2, 100] {
+            let pool = TaskPool::builder().capacity(capacity).chunk_length(8).build().unwrap();
+            let got: usize = thread::scope(|scope| {
+                let producers: Vec<_> = (0..2)
+                    .map(|_| {
+                        let mut producer = pool.producer().unwrap();
+                        scope.spawn(move || producer.put_many(0..TASKS / 10).unwrap())
+                    })
+                    .collect();
+                let consumers: Vec<_> = (0..2)
+                    .map(|_| {
+                        let mut consumer = pool.consumer().unwrap();
+                        scope.spawn(move || consumer.iter().count())
+                    })
+                    .collect();
+                for producer in producers {
+                    producer.join().unwrap();
+                }
+                pool.close();
+                consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
+            });
+            assert_eq!(got, 2 * (TASKS / 10));
+        }
     });
 }
 
@@ -199,7 +165,7 @@ fn tasks_of_a_consumer_that_left_are_taken_by_others() {
 fn tasks_of_any_kind_are_dropped_with_the_pool() {
     struct Large([Arc<()>; 4]);
     let witness = Arc::new(());
-    let pool = TaskPool::builder().chunk_length(3).build().unwrap();
+    let pool = TaskPool::builder().chunk_length(3).stays_open(true).build().unwrap();
     let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
     for _ in 0..10 {
         producer.put(Large([(); 4].map(|()| Arc::clone(&witness)))).unwrap();
@@ -234,30 +200,33 @@ fn handles_say_what_they_are_and_no_more() {
 
 #[test]
 fn a_consumer_is_iterated_over_until_the_pool_is_closed() {
-    let pool = TaskPool::new();
-    thread::scope(|scope| {
-        let consumer = pool.consumer().unwrap();
-        let sum = scope.spawn(move || {
-            let mut sum = 0;
-            for task in consumer {
-                sum += task;
-            }
-            sum
+    watched(|| {
+        let pool = TaskPool::new();
+        thread::scope(|scope| {
+            let consumer = pool.consumer().unwrap();
+            let sum = scope.spawn(move || {
+                let mut sum = 0;
+                for task in consumer {
+                    sum += task;
+                }
+                sum
+            });
+            pool.producer().unwrap().put_many(0..TASKS).unwrap();
+            pool.close();
+            assert_eq!(sum.join().unwrap(), TASKS * (TASKS - 1) / 2);
         });
-        pool.producer().unwrap().put_many(0..TASKS).unwrap();
-        pool.close();
-        assert_eq!(sum.join().unwrap(), TASKS * (TASKS - 1) / 2);
+        let mut rest: IntoIter<usize> = pool.consumer().unwrap().into_iter();
+        assert_eq!((rest.next(), rest.next()), (None, None));
+        assert_eq!(format!("{rest:?}"), "IntoIter(Consumer { closed: true, .. })");
     });
-    let mut rest: IntoIter<usize> = pool.consumer().unwrap().into_iter();
-    assert_eq!((rest.next(), rest.next()), (None, None));
-    assert_eq!(format!("{rest:?}"), "IntoIter(Consumer { closed: true, .. })");
 }
 
 #[test]
 fn a_bounded_pool_is_one_with_a_capacity() {
     let pool = TaskPool::bounded(2);
     assert_eq!(pool.capacity(), Some(2));
-    assert_eq!(pool.producer().unwrap().put_many([1, 2]), Ok(2));
+    let mut producer = pool.producer().unwrap();
+    assert_eq!(producer.put_many([1, 2]), Ok(2));
     assert_eq!(pool.producer().unwrap().try_put(3), Err(PutError::Full(3)));
     let refused = std::panic::catch_unwind(|| TaskPool::<u8>::bounded(0));
     let payload = refused.unwrap_err();
@@ -265,62 +234,137 @@ fn a_bounded_pool_is_one_with_a_capacity() {
 }
 
 #[test]
-fn a_get_ends_when_all_that_could_put_are_gone() {
-    let pool = TaskPool::new();
+fn clones_are_handles_of_their_own() {
+    watched(|| {
+        let pool = TaskPool::builder().chunk_length(4).build().unwrap();
+        let (producer, consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        drop(pool);
+        let sum: usize = thread::scope(|scope| {
+            for part in 0..3 {
+                let mut producer = producer.try_clone().unwrap();
+                scope.spawn(move || producer.put_many((part..300).step_by(3)).unwrap());
+            }
+            let takes: Vec<_> = (0..2)
+                .map(|_| {
+                    let consumer = consumer.try_clone().unwrap();
+                    scope.spawn(move || consumer.into_iter().sum::<usize>())
+                })
+                .collect();
+            drop((producer, consumer.clone(), consumer));
+            takes.into_iter().map(|take| take.join().unwrap()).sum()
+        });
+        assert_eq!(sum, (0..300).sum());
+    });
+}
+
+#[test]
+fn a_put_waits_no_longer_than_it_may() {
+    watched(|| {
+        let pool = TaskPool::bounded(1);
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let past = Instant::now();
+        assert_eq!(producer.put_timeout(1, Duration::ZERO), Ok(()));
+        for timeout in [Duration::ZERO, Duration::from_millis(2)] {
+            let began = Instant::now();
+            assert_eq!(producer.put_timeout(2, timeout), Err(PutError::TimedOut(2)));
+            assert!(began.elapsed() >= timeout);
+        }
+        assert_eq!(producer.put_deadline(2, past), Err(PutError::TimedOut(2)));
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| producer.put_timeout(3, Duration::MAX));
+            thread::yield_now();
+            assert_eq!(consumer.get(), Ok(1));
+            assert_eq!(waits.join().unwrap(), Ok(()));
+        });
+        assert_eq!(consumer.get_deadline(past), Ok(3));
+        assert_eq!(consumer.get_deadline(past), Err(GetTimeoutError::TimedOut));
+        pool.close();
+        assert_eq!(producer.put_deadline(4, past), Err(PutError::Closed(4)));
+        assert_eq!(consumer.get_deadline(past), Err(GetTimeoutError::Closed));
+    });
+}
+
+#[test]
+fn a_get_that_may_wait_for_ever_waits_until_there_is_a_task() {
+    watched(|| {
+        let pool = TaskPool::new();
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        thread::scope(|scope| {
+            let waits = scope.spawn(move || consumer.get_timeout(Duration::MAX));
+            // Long enough for one that gives up at once to have done so, now and then.
+            thread::sleep(Duration::from_millis(if cfg!(miri) { 1 } else { 50 }));
+            producer.put(7).unwrap();
+            assert_eq!(waits.join().unwrap(), Ok(7));
+        });
+    });
+}
+
+#[test]
+fn handles_tell_of_their_pool_and_close_it() {
+    let pool = TaskPool::bounded(2);
     let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let told = |producer: &Producer<_>, consumer: &Consumer<_>| {
+        let by_producer = (producer.len(), producer.is_empty(), producer.is_full());
+        assert_eq!(by_producer, (consumer.len(), consumer.is_empty(), consumer.is_full()));
+        assert_eq!(by_producer, (pool.len(), pool.is_empty(), pool.is_full()));
+        assert_eq!((producer.capacity(), consumer.capacity()), (Some(2), Some(2)));
+        by_producer
+    };
+    assert_eq!(told(&producer, &consumer), (0, true, false));
     producer.put(1).unwrap();
-    drop(pool);
-    assert_eq!((consumer.get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
+    assert_eq!(told(&producer, &consumer), (1, false, false));
     producer.put(2).unwrap();
-    thread::scope(|scope| {
-        let taken = scope.spawn(move || consumer.iter().count());
-        drop(producer);
-        assert_eq!(taken.join().unwrap(), 1);
-    });
+    assert_eq!(told(&producer, &consumer), (2, false, true));
+    assert!(consumer.try_iter().eq(1..=2));
+    assert_eq!(told(&producer, &consumer), (0, true, false));
+    assert!(!producer.is_closed() && !consumer.is_closed());
+    assert!(producer.close() && !consumer.close() && !pool.close());
+    assert!(producer.is_closed() && consumer.is_closed());
+    assert!(TaskPool::<u8>::new().producer().unwrap().capacity().is_none());
+    assert!(TaskPool::<u8>::new().consumer().unwrap().close());
 }
 
 #[test]
-fn a_put_ends_when_all_that_could_take_are_gone() {
-    let pool = TaskPool::builder().capacity(1).build().unwrap();
-    let (mut producer, consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    producer.put(1).unwrap();
-    drop(pool);
-    thread::scope(|scope| {
-        let waiting = scope.spawn(move || (producer.put(2), producer.try_put(3)));
-        drop(consumer);
-        let gone = (Err(PutError::NoConsumer(2)), Err(PutError::NoConsumer(3)));
-        assert_eq!(waiting.join().unwrap(), gone);
-    });
-}
-
-#[test]
-fn a_pool_is_of_both_sides() {
-    let pool = TaskPool::new();
-    let mut producer = pool.producer().unwrap();
-    let clone = pool.clone();
-    drop((pool.consumer().unwrap(), pool));
-    assert_eq!(producer.put(1), Ok(()));
-    drop(producer);
-    let mut consumer = clone.consumer().unwrap();
-    assert_eq!((consumer.try_get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
-    // By hand it is closed, and stays so.
-    let mut producer = clone.producer().unwrap();
-    drop(clone.close_guard());
-    drop((clone, consumer));
-    assert_eq!(producer.put(2), Err(PutError::Closed(2)));
-}
-
-/// As channels' ends do, without `AssertUnwindSafe`.
-#[test]
-fn handles_go_through_a_panic() {
+fn a_consumer_is_lent_to_a_loop() {
     let pool = TaskPool::new();
     let mut consumer = pool.consumer().unwrap();
-    let produced = std::panic::catch_unwind(|| {
-        let _closes = pool.close_guard();
-        pool.producer().unwrap().put(1).unwrap();
-        panic!("in the midst of it");
-    });
-    assert!(produced.is_err() && pool.is_closed());
-    let taken = std::panic::catch_unwind(move || (consumer.get(), consumer.get()));
-    assert_eq!(taken.unwrap(), (Ok(1), Err(Closed)));
+    pool.producer().unwrap().put_many(1..=6).unwrap();
+    let mut seen = Vec::new();
+    for task in &mut consumer {
+        seen.push(task);
+        if task == 3 {
+            break;
+        }
+    }
+    seen.extend(consumer.try_iter().take(1));
+    let mut rest: Iter<'_, _> = consumer.iter();
+    assert_eq!(format!("{rest:?}"), "Iter(Consumer { closed: true, .. })");
+    seen.extend(rest.by_ref());
+    assert!(seen.into_iter().eq(1..=6));
+    assert_eq!((rest.next(), rest.next()), (None, None));
+    let tries: TryIter<'_, _> = consumer.drain();
+    assert_eq!(format!("{tries:?}"), "TryIter(Consumer { closed: true, .. })");
+}
+
+#[test]
+fn the_room_of_each_task_is_given_back() {
+    let pool = TaskPool::bounded(4);
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let fill =
+        |producer: &mut Producer<u8>| (0..9).take_while(|_| producer.try_put(0).is_ok()).count();
+    let take: [fn(&mut Consumer<u8>); 7] = [
+        |from| assert_eq!(from.get_many(4, &mut Vec::new()), Ok(4)),
+        |from| assert_eq!(from.try_iter().count(), 4),
+        |from| assert_eq!(from.iter().take(4).count(), 4),
+        |from| (0..4).for_each(|_| _ = from.get().unwrap()),
+        |from| (0..4).for_each(|_| _ = from.try_get().unwrap()),
+        |from| (0..4).for_each(|_| _ = from.get_timeout(Duration::ZERO).unwrap()),
+        |from| (0..4).for_each(|_| _ = from.get_deadline(Instant::now()).unwrap()),
+    ];
+    for (number, take) in take.iter().enumerate() {
+        assert_eq!(fill(&mut producer), 4, "before {number}");
+        take(&mut consumer);
+        assert!(!pool.is_full(), "after {number}");
+    }
+    assert_eq!(fill(&mut producer), 4);
 }

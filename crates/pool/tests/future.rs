@@ -1,17 +1,26 @@
-//! `get_async`: woken by a task, by the close, and never to a task's loss.
+//! Futures, streams, sinks and selections: woken by a task, by room, by the close, and never to a task's loss.
 
 #![forbid(unsafe_code)]
-#![cfg(feature = "async")]
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use poach_pool::{Closed, PutError, TaskPool};
+use futures_core::Stream;
+use futures_core::stream::FusedStream;
+use futures_sink::Sink;
+use poach_pool::{
+    Closed, Get, OwnedGet, OwnedPut, Put, PutError, SelectTimeoutError, Selector, TaskPool,
+    TaskSink, TaskStream, TryGetError,
+};
+
+mod watchdog;
+use watchdog::watched;
 
 /// Counts how often it is woken.
 #[derive(Default)]
@@ -32,11 +41,12 @@ fn counted() -> (Arc<Count>, Waker) {
 fn a_put_wakes_one_that_waits() {
     let pool = TaskPool::new();
     let (mut first, mut second) = (pool.consumer().unwrap(), pool.consumer().unwrap());
+    let mut producer = pool.producer().unwrap();
     let ((woken_first, first_waker), (woken_second, second_waker)) = (counted(), counted());
     let (mut first, mut second) = (pin!(first.get_async()), pin!(second.get_async()));
     assert!(first.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
     assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
-    pool.producer().unwrap().put(1).unwrap();
+    producer.put(1).unwrap();
     let woken = || (woken_first.0.load(Ordering::Relaxed), woken_second.0.load(Ordering::Relaxed));
     assert_eq!(woken(), (1, 0));
     assert_eq!(first.as_mut().poll(&mut Context::from_waker(&first_waker)), Poll::Ready(Ok(1)));
@@ -54,13 +64,14 @@ fn a_put_wakes_one_that_waits() {
 fn a_future_that_is_dropped_wakes_another_in_its_place() {
     let pool = TaskPool::new();
     let (mut first, mut second) = (pool.consumer().unwrap(), pool.consumer().unwrap());
+    let mut producer = pool.producer().unwrap();
     let ((_, first_waker), (woken_second, second_waker)) = (counted(), counted());
     let mut second = pin!(second.get_async());
     {
         let mut first = pin!(first.get_async());
         assert!(first.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
         assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
-        pool.producer().unwrap().put(5).unwrap();
+        producer.put(5).unwrap();
     }
     assert_eq!(woken_second.0.load(Ordering::Relaxed), 1);
     assert_eq!(second.as_mut().poll(&mut Context::from_waker(&second_waker)), Poll::Ready(Ok(5)));
@@ -87,34 +98,36 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 #[test]
 fn every_task_is_awaited_once() {
-    const TASKS: u64 = if cfg!(miri) { 100 } else { 50_000 };
-    let pool = TaskPool::new();
-    let sum: u64 = thread::scope(|scope| {
-        let consumers: Vec<_> = (0..2)
-            .map(|_| {
-                let mut consumer = pool.consumer().unwrap();
-                scope.spawn(move || {
-                    block_on(async {
-                        let mut sum = 0;
-                        while let Ok(task) = consumer.get_async().await {
-                            sum += task;
-                        }
-                        sum
+    watched(|| {
+        const TASKS: u64 = if cfg!(miri) { 100 } else { 50_000 };
+        let pool = TaskPool::new();
+        let sum: u64 = thread::scope(|scope| {
+            let consumers: Vec<_> = (0..2)
+                .map(|_| {
+                    let mut consumer = pool.consumer().unwrap();
+                    scope.spawn(move || {
+                        block_on(async {
+                            let mut sum = 0;
+                            while let Ok(task) = consumer.get_async().await {
+                                sum += task;
+                            }
+                            sum
+                        })
                     })
                 })
-            })
-            .collect();
-        let mut producer = pool.producer().unwrap();
-        for task in 0..TASKS {
-            producer.put(task).unwrap();
-            if task % 500 == 0 {
-                thread::yield_now();
+                .collect();
+            let mut producer = pool.producer().unwrap();
+            for task in 0..TASKS {
+                producer.put(task).unwrap();
+                if task % 500 == 0 {
+                    thread::yield_now();
+                }
             }
-        }
-        pool.close();
-        consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
+            pool.close();
+            consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
+        });
+        assert_eq!(sum, (0..TASKS).sum());
     });
-    assert_eq!(sum, (0..TASKS).sum());
 }
 
 #[test]
@@ -186,4 +199,284 @@ fn a_waker_that_panics_takes_no_task_with_it() {
     pool.close();
     let taken: Vec<_> = consumer.iter().map(|task| *task).collect();
     assert_eq!(taken, [1, 3]);
+}
+
+/// Polls with a waker that counts how often it is woken, and another.
+fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+fn woken(count: &Arc<Count>) -> usize {
+    count.0.load(Ordering::Relaxed)
+}
+
+#[test]
+fn who_polls_last_is_woken() {
+    let pool = TaskPool::bounded(1);
+    let mut producers = [(); 2].map(|()| pool.producer().unwrap());
+    let mut consumer = pool.consumer().unwrap();
+    let ((old, old_waker), (new, new_waker)) = (counted(), counted());
+    let [first, second] = &mut producers;
+    {
+        let mut get: Get<'_, _> = consumer.get_async();
+        assert!(poll(&mut get, &old_waker).is_pending() && poll(&mut get, &new_waker).is_pending());
+        first.put(1).unwrap();
+        assert_eq!((woken(&old), woken(&new)), (0, 1));
+        assert_eq!(poll(&mut get, &old_waker), Poll::Ready(Ok(1)));
+    }
+    first.put(2).unwrap();
+    let mut put: Put<'_, _> = second.put_async(3);
+    assert!(poll(&mut put, &old_waker).is_pending() && poll(&mut put, &new_waker).is_pending());
+    assert_eq!(consumer.get(), Ok(2));
+    assert_eq!((woken(&old), woken(&new)), (0, 2));
+    assert_eq!(poll(&mut put, &old_waker), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn the_close_wakes_each_future() {
+    let (full, empty) = (TaskPool::bounded(1), TaskPool::<u8>::new());
+    let mut producers = [(); 4].map(|()| full.producer().unwrap());
+    let _consumer = full.consumer().unwrap();
+    let mut consumers = [(); 3].map(|()| empty.consumer().unwrap());
+    let _producer = empty.producer().unwrap();
+    let [first, others @ ..] = &mut producers;
+    first.put(0).unwrap();
+    let wakers = [(); 6].map(|()| counted());
+    let mut puts = others.each_mut().map(|producer| producer.put_async(1));
+    let mut gets = consumers.each_mut().map(|consumer| consumer.get_async());
+    for (put, (_, waker)) in puts.iter_mut().zip(&wakers) {
+        assert!(poll(put, waker).is_pending());
+    }
+    for (get, (_, waker)) in gets.iter_mut().zip(&wakers[3..]) {
+        assert!(poll(get, waker).is_pending());
+    }
+    assert!(full.close() && empty.close());
+    assert_eq!(wakers.each_ref().map(|(count, _)| woken(count)), [1; 6]);
+    for (put, (_, waker)) in puts.iter_mut().zip(&wakers) {
+        assert_eq!(poll(put, waker), Poll::Ready(Err(PutError::Closed(1))));
+    }
+    for (get, (_, waker)) in gets.iter_mut().zip(&wakers) {
+        assert_eq!(poll(get, waker), Poll::Ready(Err(Closed)));
+    }
+}
+
+#[test]
+fn an_owned_future_gives_its_handle_back() {
+    let pool = TaskPool::bounded(1);
+    let ((count, waker), (other, other_waker)) = (counted(), counted());
+    let mut get: OwnedGet<_> = pool.consumer().unwrap().into_get_async();
+    assert!(poll(&mut get, &waker).is_pending());
+    let mut put: OwnedPut<_> = pool.producer().unwrap().into_put_async(1);
+    let Poll::Ready((producer, Ok(()))) = poll(&mut put, &waker) else { panic!("there is room") };
+    assert_eq!(woken(&count), 1);
+    let Poll::Ready((consumer, Ok(1))) = poll(&mut get, &waker) else { panic!("there is a task") };
+    assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut get, &waker))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut put, &waker))).is_err());
+    // One that is dropped passes its wake-up on.
+    let mut dropped = consumer.clone().into_get_async();
+    let mut get = consumer.into_get_async();
+    assert!(poll(&mut dropped, &waker).is_pending() && poll(&mut get, &other_waker).is_pending());
+    let Poll::Ready((mut producer, Ok(()))) = poll(&mut producer.into_put_async(2), &waker) else {
+        panic!("there is room")
+    };
+    assert_eq!((woken(&count), woken(&other)), (2, 0));
+    drop(dropped);
+    assert_eq!(woken(&other), 1);
+    let Poll::Ready((mut consumer, Ok(2))) = poll(&mut get, &waker) else { panic!("a task") };
+    producer.put(3).unwrap();
+    let mut dropped = producer.clone().into_put_async(4);
+    let mut put = producer.into_put_async(5);
+    assert!(poll(&mut dropped, &waker).is_pending() && poll(&mut put, &other_waker).is_pending());
+    assert_eq!(consumer.get(), Ok(3));
+    drop(dropped);
+    assert_eq!(woken(&other), 2);
+    assert!(poll(&mut put, &waker).is_ready());
+    assert!(consumer.iter().eq([5]));
+}
+
+fn next<S: Stream + Unpin>(stream: &mut S, waker: &Waker) -> Poll<Option<S::Item>> {
+    Pin::new(stream).poll_next(&mut Context::from_waker(waker))
+}
+
+#[test]
+fn a_stream_has_all_tasks_and_then_ends() {
+    let pool = TaskPool::new();
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let (count, waker) = counted();
+    {
+        let mut stream: TaskStream<_, &mut _> = consumer.stream();
+        assert!(next(&mut stream, &waker).is_pending() && !stream.is_terminated());
+        producer.put_many([1, 2]).unwrap();
+        assert_eq!((woken(&count), next(&mut stream, &waker)), (1, Poll::Ready(Some(1))));
+    }
+    // What the first has not taken, the next does; one that waits and is dropped passes its wake-up on.
+    let (other, other_waker) = counted();
+    let mut dropped = consumer.clone().into_stream();
+    let mut stream: TaskStream<_> = consumer.into_stream();
+    assert_eq!(next(&mut stream, &waker), Poll::Ready(Some(2)));
+    assert!(
+        next(&mut dropped, &waker).is_pending() && next(&mut stream, &other_waker).is_pending()
+    );
+    producer.put(3).unwrap();
+    assert_eq!((woken(&count), woken(&other)), (2, 0));
+    drop(dropped);
+    assert_eq!((woken(&other), next(&mut stream, &other_waker)), (1, Poll::Ready(Some(3))));
+    assert!(next(&mut stream, &other_waker).is_pending());
+    drop(producer);
+    assert_eq!((woken(&other), next(&mut stream, &other_waker)), (2, Poll::Ready(None)));
+    assert!(stream.is_terminated() && next(&mut stream, &other_waker) == Poll::Ready(None));
+    assert_eq!(format!("{stream:?}"), "TaskStream { ended: true, .. }");
+}
+
+#[test]
+fn a_sink_puts_what_it_is_sent() {
+    let pool = TaskPool::bounded(1);
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let (count, waker) = counted();
+    let mut context = Context::from_waker(&waker);
+    {
+        let mut sink: TaskSink<_, &mut _> = producer.sink();
+        for task in [1, 2] {
+            assert_eq!(Pin::new(&mut sink).poll_ready(&mut context), Poll::Ready(Ok(())));
+            assert_eq!(Pin::new(&mut sink).start_send(task), Ok(()));
+        }
+        assert_eq!(format!("{sink:?}"), "TaskSink { full: true, .. }");
+        assert!(Pin::new(&mut sink).poll_ready(&mut context).is_pending());
+        assert!(Pin::new(&mut sink).poll_flush(&mut context).is_pending());
+        assert_eq!((consumer.get(), woken(&count)), (Ok(1), 1));
+        assert_eq!(Pin::new(&mut sink).poll_flush(&mut context), Poll::Ready(Ok(())));
+        assert_eq!(Pin::new(&mut sink).poll_close(&mut context), Poll::Ready(Ok(())));
+    }
+    assert_eq!((consumer.get(), consumer.try_get()), (Ok(2), Err(TryGetError::Empty)));
+    let mut sink: TaskSink<_> = producer.into_sink();
+    assert_eq!(Pin::new(&mut sink).start_send(3), Ok(()));
+    assert_eq!(Pin::new(&mut sink).start_send(4), Ok(()));
+    assert!(catch_unwind(AssertUnwindSafe(|| Pin::new(&mut sink).start_send(5))).is_err());
+    assert!(Pin::new(&mut sink).poll_close(&mut context).is_pending());
+    // One that is dropped passes its wake-up on, and its task is dropped with it.
+    let (other, other_waker) = counted();
+    let mut producer = pool.producer().unwrap();
+    let mut put = producer.put_async(6);
+    assert!(poll(&mut put, &other_waker).is_pending());
+    assert_eq!(consumer.get(), Ok(3));
+    drop(sink);
+    assert_eq!((woken(&other), poll(&mut put, &other_waker)), (1, Poll::Ready(Ok(()))));
+    drop(put);
+    drop(consumer);
+    let mut sink = producer.into_sink();
+    assert_eq!(Pin::new(&mut sink).start_send(7), Err(PutError::NoConsumer(7)));
+    assert_eq!(Pin::new(&mut sink).poll_ready(&mut context), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn a_selection_does_the_first_that_can_be_done_and_no_other() {
+    let (left, right) = (TaskPool::new(), TaskPool::bounded(1));
+    let (mut to_left, mut to_right) = (left.producer().unwrap(), right.producer().unwrap());
+    let (mut from_left, mut from_right) = (left.consumer().unwrap(), right.consumer().unwrap());
+    to_left.put(1).unwrap();
+    to_right.put(2).unwrap();
+    let mut others = right.producer().unwrap();
+    let mut seen = [0; 3];
+    for _ in 0..30 {
+        let which = Selector::new()
+            .get(&mut from_left, |task| (0, task))
+            .get(&mut from_right, |task| (1, task))
+            .put(&mut others, 3, |put| (2, put.map(|()| 3).map_err(|_| Closed)))
+            .wait();
+        seen[which.0] += 1;
+        match which {
+            (0, Ok(1)) => to_left.put(1).unwrap(),
+            (1, Ok(2 | 3)) => to_right.put(2).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+    // In turn, as each can be done; the put never can.
+    assert!(seen[0] >= 5 && seen[1] >= 5 && seen[2] == 0, "{seen:?}");
+    assert_eq!((from_left.try_iter().count(), from_right.try_iter().count()), (1, 1));
+    let put = Selector::default().put(&mut others, 4, |put| put).try_wait();
+    assert_eq!((put, from_right.try_get()), (Ok(Ok(())), Ok(4)));
+}
+
+#[test]
+fn a_selection_of_threads_sleeps_until_one_can_be_done() {
+    watched(|| {
+        const TASKS: usize = if cfg!(miri) { 20 } else { 2000 };
+        let (left, right) = (TaskPool::new(), TaskPool::bounded(2));
+        let (mut from_left, mut from_right) = (left.consumer().unwrap(), right.consumer().unwrap());
+        let (mut to_left, mut to_right) = (left.producer().unwrap(), right.producer().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(move || (0..TASKS).for_each(|task| to_left.put(task).unwrap()));
+            scope.spawn(move || (0..TASKS).for_each(|task| to_right.put(task).unwrap()));
+            let (mut taken, mut closed) = ([0; 2], [false; 2]);
+            while closed != [true; 2] {
+                let mut selector = Selector::new();
+                if !closed[0] {
+                    selector = selector.get(&mut from_left, |task| (0, task));
+                }
+                if !closed[1] {
+                    selector = selector.get(&mut from_right, |task| (1, task));
+                }
+                match selector.wait_timeout(Duration::MAX) {
+                    Ok((which, Ok(_))) => taken[which] += 1,
+                    Ok((which, Err(Closed))) => closed[which] = true,
+                    Err(SelectTimeoutError) => panic!("that time cannot be up"),
+                }
+            }
+            assert_eq!(taken, [TASKS; 2]);
+        });
+    });
+}
+
+#[test]
+fn a_selection_is_a_future_and_loses_nothing_if_it_is_dropped() {
+    let pools = [(); 2].map(|()| TaskPool::new());
+    let mut consumers = pools.each_ref().map(|pool| pool.consumer().unwrap());
+    let mut other = pools[1].consumer().unwrap();
+    let mut producers = pools.each_ref().map(|pool| pool.producer().unwrap());
+    let [first, second] = &mut consumers;
+    let ((count, waker), (next, next_waker)) = (counted(), counted());
+    let mut selector = Selector::new().get(first, |task| task).get(second, |task| task);
+    assert_eq!(format!("{selector:?}"), "Selector { operations: 2, .. }");
+    assert!(poll(&mut selector, &waker).is_pending());
+    let mut get = other.get_async();
+    assert!(poll(&mut get, &next_waker).is_pending());
+    producers[1].put(5).unwrap();
+    assert_eq!((woken(&count), woken(&next)), (1, 0));
+    drop(selector);
+    assert_eq!((woken(&next), poll(&mut get, &next_waker)), (1, Poll::Ready(Ok(5))));
+    let mut selector = Selector::new().get(first, |task| task).get(second, |task| task);
+    assert!(poll(&mut selector, &waker).is_pending());
+    producers[0].put(6).unwrap();
+    assert_eq!(poll(&mut selector, &waker), Poll::Ready(Ok(6)));
+    assert!(
+        catch_unwind(AssertUnwindSafe(|| poll(&mut selector, &waker)))
+            .is_ok_and(|again| again.is_pending())
+    );
+}
+
+#[test]
+fn a_selection_among_nothing_or_among_the_gone() {
+    assert!(catch_unwind(|| Selector::<()>::new().wait()).is_err());
+    assert_eq!(Selector::<()>::new().try_wait(), Err(SelectTimeoutError));
+    assert_eq!(Selector::<()>::new().wait_timeout(Duration::ZERO), Err(SelectTimeoutError));
+    assert_eq!(Selector::<()>::new().wait_deadline(Instant::now()), Err(SelectTimeoutError));
+    assert!(poll(&mut Selector::<()>::new(), Waker::noop()).is_pending());
+    let pool = TaskPool::<u8>::new();
+    let (producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let past = Instant::now();
+    let got = Selector::new().get(&mut consumer, |task| task).wait_deadline(past);
+    assert_eq!(got, Err(SelectTimeoutError));
+    assert!(SelectTimeoutError.to_string().contains("in time"));
+    drop(producer);
+    assert_eq!(Selector::new().get(&mut consumer, |task| task).wait(), Err(Closed));
+    let full = TaskPool::bounded(1);
+    let (mut producer, consumer) = (full.producer().unwrap(), full.consumer().unwrap());
+    producer.put(1).unwrap();
+    assert_eq!(
+        Selector::new().put(&mut producer, 2, |put| put).try_wait(),
+        Err(SelectTimeoutError)
+    );
+    drop(consumer);
+    let put = Selector::new().put(&mut producer, 2, |put| put).wait();
+    assert_eq!(put, Err(PutError::NoConsumer(2)));
 }

@@ -2,8 +2,7 @@
 //!
 //! What makes it ready comes between its two looks: while it clones its waker.
 
-#![cfg(feature = "async")]
-#![cfg_attr(feature = "async", expect(unsafe_code, reason = "a waker whose clone does something"))]
+#![expect(unsafe_code, reason = "a waker whose clone does something")]
 
 use std::cell::RefCell;
 use std::future::Future;

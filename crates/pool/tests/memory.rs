@@ -259,7 +259,7 @@ fn a_handle_that_goes_leaves_nothing() {
     handles_leave_nothing(ConcBag::<u64>::new(2).unwrap());
     handles_leave_nothing(WsMsq::<u64, Machine>::new().unwrap());
     handles_leave_nothing(WsLifo::<u64, Machine>::new().unwrap());
-    let pool = TaskPool::<u64>::new();
+    let pool = TaskPool::<u64>::builder().stays_open(true).build().unwrap();
     let come_and_go = || drop((pool.producer().unwrap(), pool.consumer().unwrap()));
     come_and_go();
     let before = BLOCKS.get();

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -138,4 +139,87 @@ fn a_distance_that_says_another_thing_each_time_is_no_error() {
         assert_eq!(consumer.get(), Ok(task));
         assert!(consumer.try_get().is_err());
     }
+}
+
+/// What the last consumer leaves is dropped to the last task, also if the drop of one panics; and the pool is whole.
+#[test]
+fn a_task_whose_drop_panics_keeps_no_other_in_an_abandoned_pool() {
+    for capacity in [None, Some(TASKS)] {
+        for panics in 0..TASKS {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let task = |panics| Task { panics, dropped: Arc::clone(&dropped) };
+            let builder = TaskPool::builder().chunk_length(3);
+            let builder = match capacity {
+                Some(capacity) => builder.capacity(capacity),
+                None => builder,
+            };
+            let pool = builder.build().expect("memory");
+            let mut producers = [(); 2].map(|()| pool.producer().unwrap());
+            let consumer = pool.consumer().unwrap();
+            for n in 0..TASKS {
+                assert!(producers[n % 2].put(task(n == panics)).is_ok());
+            }
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(consumer))).is_err());
+            assert_eq!(dropped.load(Ordering::Relaxed), TASKS, "the drop of {panics} panics");
+            assert!((pool.len(), pool.is_full()) == (0, false));
+            assert!(matches!(producers[0].put(task(false)), Err(PutError::NoConsumer(_))));
+        }
+    }
+}
+
+/// A task that uses its pool when it is dropped.
+struct Puts(Option<poach_pool::Producer<Puts>>, Arc<AtomicUsize>);
+
+impl Drop for Puts {
+    fn drop(&mut self) {
+        if let Some(mut producer) = self.0.take() {
+            match producer.put(Puts(None, Arc::clone(&self.1))) {
+                Err(PutError::NoConsumer(_)) => _ = self.1.fetch_add(1, Ordering::Relaxed),
+                other => panic!("{other:?}"),
+            }
+            // And a handle of either kind.
+            drop(producer.clone());
+        }
+    }
+}
+
+#[test]
+fn a_task_that_puts_when_it_is_dropped_is_told_that_nobody_takes() {
+    for capacity in [1, 100] {
+        let told = Arc::new(AtomicUsize::new(0));
+        let pool = TaskPool::builder().capacity(capacity).build().expect("memory");
+        let (mut producer, consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let tasks = capacity.min(10);
+        for _ in 0..tasks {
+            let task = Puts(Some(producer.clone()), Arc::clone(&told));
+            assert!(producer.put(task).is_ok());
+        }
+        drop(consumer);
+        assert_eq!((told.load(Ordering::Relaxed), pool.len()), (tasks, 0));
+    }
+}
+
+/// The waker of one that waits panics when the last consumer goes: what is left is dropped all the same.
+#[test]
+fn a_waker_that_panics_at_the_end_keeps_no_task() {
+    use std::pin::pin;
+    use std::task::{Context, Wake, Waker};
+
+    struct Loud;
+    impl Wake for Loud {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker panics");
+        }
+    }
+    let reply = Arc::new(());
+    let pool = TaskPool::bounded(1);
+    let mut producers = [(); 2].map(|()| pool.producer().unwrap());
+    let consumer = pool.consumer().unwrap();
+    let [first, second] = &mut producers;
+    first.put(Arc::clone(&reply)).unwrap();
+    let waker = Waker::from(Arc::new(Loud));
+    let mut waits = pin!(second.put_async(Arc::clone(&reply)));
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(consumer))).is_err());
+    assert_eq!(Arc::strong_count(&reply), 2, "the one that waits has its own");
 }

@@ -42,6 +42,7 @@ where
         scope.spawn(|| (0..TASKS).for_each(|n| put(&mut first, n as usize % 5, Box::new(n))));
         scope.spawn(|| {
             for n in TASKS..2 * TASKS {
+                second.prepare(n as usize % 9, n.is_multiple_of(2));
                 if let Err(task) = second.produce(usize::MAX - n as usize % 3, Box::new(n)) {
                     put(&mut second, 0, task);
                 }
@@ -235,7 +236,7 @@ fn handles_that_are_forgotten_hold_nobody_up() {
 /// Where handles are at home is a number; how many retired nodes are kept is one, too.
 #[test]
 fn homes_and_retentions_of_any_value() {
-    let pool = TaskPool::builder().chunk_length(2).build().expect("memory");
+    let pool = TaskPool::builder().chunk_length(2).stays_open(true).build().expect("memory");
     for home in [0, 1, usize::MAX] {
         let mut producer = pool.producer_at(home).expect("memory");
         let mut consumer = pool.consumer_at(usize::MAX - home).expect("memory");

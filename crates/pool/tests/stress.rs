@@ -111,7 +111,7 @@ fn the_rivals_handles_come_and_go() {
 
 /// With sleepers, and with producers that wait for room if there is a capacity.
 fn face(capacity: Option<usize>) {
-    let builder = TaskPool::builder().chunk_length(32);
+    let builder = TaskPool::builder().chunk_length(32).stays_open(true);
     let builder = match capacity {
         Some(capacity) => builder.capacity(capacity),
         None => builder,

@@ -74,8 +74,8 @@ impl Produce<u32> for AnyProducer {
         self.0.number()
     }
 
-    fn produce(&mut self, pool: usize, task: u32) -> Result<(), u32> {
-        self.0.produce(pool, task)
+    fn prepare(&mut self, pool: usize, grow: bool) -> bool {
+        self.0.prepare(pool, grow)
     }
 
     fn produce_force(&mut self, pool: usize, task: u32) -> Result<(), u32> {

@@ -312,6 +312,15 @@ impl<T: Send, M: Memory, F: Send + Sync> fmt::Debug for ProducerEnd<T, M, F> {
     }
 }
 
+/// A place for a producer's next task, and what is published once the task is there. Read before that is written, as a compiler does not know that
+/// the task is not written over the producer.
+pub(crate) struct Place<T, M: Memory> {
+    pub(crate) slot: *mut T,
+    filled: *const M::Word,
+    next: u64,
+    length: u64,
+}
+
 impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
     fn new(number: usize, core: Arc<Core<T, M, F>>) -> Self {
         ProducerEnd {
@@ -325,25 +334,41 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         }
     }
 
-    /// Line 58: puts `task` into the chunk that was begun, which has room.
+    /// Whether there is a place in the chunk that was begun.
     #[inline(always)]
-    fn fill(&mut self, task: T) {
-        debug_assert!(self.next < self.length);
+    pub(crate) fn has_place(&self) -> bool {
+        self.next != self.length
+    }
+
+    /// Line 58: where the next task goes. For a producer that has [prepared](Produce::prepare) a place.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place<T, M> {
+        let ProducerEnd { slots, filled, next, length, .. } = *self;
+        debug_assert!(next < length);
         // SAFETY: `next` is below the length of the chunk whose slots these are.
-        let slot = unsafe { self.slots.add(self.next as usize) };
+        let slot = unsafe { slots.add(next as usize) };
         // SAFETY: the chunk lives in the registry that `core` keeps.
         let slot = unsafe { &*slot };
-        slot.with_mut(|slot| {
-            // SAFETY: nobody reads a slot before `filled` is past it, and its last life's reader
-            // was done before the chunk was reset.
-            unsafe { slot.write(MaybeUninit::new(task)) };
-        });
-        self.next += 1;
+        // Written behind the closure, so that a large task need not be moved into it; a checker sees the two as one, as nothing that it
+        // sees stands between.
+        let slot = slot.with_mut(<*mut MaybeUninit<T>>::cast);
+        Place { slot, filled, next: next + 1, length }
+    }
+
+    /// Publishes what was written to `place`.
+    ///
+    /// # Safety
+    ///
+    /// It is this producer's [place](ProducerEnd::place), behind a [preparation](Produce::prepare) that succeeded; a task was written
+    /// there, and nothing done with this producer since.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&mut self, place: &Place<T, M>) {
+        self.next = place.next;
         // SAFETY: as for `slots`.
-        let filled = unsafe { &*self.filled };
+        let filled = unsafe { &*place.filled };
         // Release: who sees the count sees the tasks below it.
-        filled.store(self.next, Ordering::Release);
-        if self.next == self.length {
+        filled.store(place.next, Ordering::Release);
+        if place.next == place.length {
             // Lines 59-60: the chunk is full, and from here on not this producer's.
             self.next = 0;
             self.length = 0;
@@ -416,21 +441,22 @@ impl<T: Send, M: Memory, F: Send + Sync> Produce<T> for ProducerEnd<T, M, F> {
         self.number
     }
 
-    #[inline]
-    fn produce(&mut self, pool: usize, task: T) -> Result<(), T> {
-        if self.next == self.length && !self.get_chunk(pool, false) {
-            return Err(task);
-        }
-        self.fill(task);
-        Ok(())
+    #[inline(always)]
+    fn prepare(&mut self, pool: usize, grow: bool) -> bool {
+        self.has_place() || self.get_chunk(pool, grow)
     }
 
     #[inline]
     fn produce_force(&mut self, pool: usize, task: T) -> Result<(), T> {
-        if self.next == self.length && !self.get_chunk(pool, true) {
+        if !self.prepare(pool, true) {
             return Err(task);
         }
-        self.fill(task);
+        let place = self.place();
+        // SAFETY: there is a place. Nobody reads a slot before `filled` is past it, and its last life's reader was done before the chunk
+        // was reset.
+        unsafe { place.slot.write(task) };
+        // SAFETY: this producer's, and it was written just now.
+        unsafe { self.publish(&place) };
         Ok(())
     }
 }

@@ -1,0 +1,75 @@
+//! A put under way: steps p1 and p4 to p6 of [`admission`](crate::admission).
+
+use std::mem::{self, ManuallyDrop};
+
+use poach_memory::{CachePadded, Memory, Ordering, Word};
+
+use crate::gate::Gate;
+
+/// A word that is 1 while its producer is inside a put.
+pub(crate) type Busy<M> = CachePadded<<M as Memory>::Word>;
+
+/// A put under way. Its drop says that it is over and wakes who may wait for that.
+#[must_use]
+pub(crate) struct Putting<'a, M: Memory> {
+    pub(crate) busy: &'a Busy<M>,
+    gate: &'a Gate<M>,
+}
+
+impl<'a, M: Memory> Putting<'a, M> {
+    #[inline(always)]
+    pub(crate) fn begin(busy: &'a Busy<M>, gate: &'a Gate<M>) -> Self {
+        // Relaxed: ordered before the look at the gate by the fence that comes with it.
+        busy.store(1, Ordering::Relaxed);
+        Putting { busy, gate }
+    }
+
+    /// The put of a task for which there is a place goes on: until its [end](Putting::end) nothing can panic.
+    #[inline(always)]
+    pub(crate) fn go_on(self) {
+        mem::forget(self);
+    }
+
+    /// The put that [went on](Putting::go_on).
+    #[inline(always)]
+    pub(crate) fn of(busy: &'a Busy<M>, gate: &'a Gate<M>) -> Self {
+        Putting { busy, gate }
+    }
+
+    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to ask.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.gate.is_plain()
+    }
+
+    /// Ends a put whose task is in the pool. Whether the pool is closed: then ask [`is_abandoned`](Sides::is_abandoned).
+    #[inline(always)]
+    pub(crate) fn end(self) -> bool {
+        let putting = ManuallyDrop::new(self);
+        putting.over();
+        !putting.gate.is_plain() && wake_and_look(putting.gate)
+    }
+
+    /// p4.
+    #[inline(always)]
+    fn over(&self) {
+        // Release pairs with the Acquire in `is_settled`: who sees the put over sees its task.
+        self.busy.store(0, Ordering::Release);
+    }
+}
+
+/// p5, p6 where the gate is not plain. Whether it is closed.
+#[cold]
+#[inline(never)]
+fn wake_and_look<M: Memory>(gate: &Gate<M>) -> bool {
+    gate.wake(1);
+    gate.is_closed()
+}
+
+impl<M: Memory> Drop for Putting<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.over();
+        self.gate.wake(1);
+    }
+}

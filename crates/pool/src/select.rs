@@ -1,0 +1,207 @@
+//! [`Selector`]: the first of several gets and puts that can be done.
+//!
+//! It is the futures of these gets and puts, polled by whoever waits: a thread, with a waker that unparks it, or the executor of an async program. Those that were
+//! not first are dropped, which loses nothing: a wake-up that one of them had is passed on.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::consumer::Consumer;
+use crate::error::{Closed, PutError};
+use crate::gate::parked;
+use crate::producer::Producer;
+
+/// Waits for the first of several gets and puts, and does that one alone.
+///
+/// Each is added with what to do with its result. Of those that can be done at once each selection begins with another. A get from a pool that is
+/// closed and empty *can be done*: its result is [`Closed`]. So can a put that is refused.
+///
+/// ```
+/// use poach_pool::{Selector, TaskPool};
+///
+/// let (orders, names) = (TaskPool::new(), TaskPool::new());
+/// let (mut order, mut name) = (orders.consumer().unwrap(), names.consumer().unwrap());
+/// let mut to = names.producer().unwrap();
+/// to.put("Ada").unwrap();
+/// let got = Selector::new()
+///     .get(&mut order, |order: Result<u32, _>| format!("order {}", order.unwrap()))
+///     .get(&mut name, |name| format!("for {}", name.unwrap()))
+///     .wait();
+/// assert_eq!(got, "for Ada");
+/// ```
+///
+/// It is a future as well: in an async program `.await` it in place of [`wait`](Selector::wait). Like all futures of this crate it is cancel safe for
+/// gets: dropped before it is ready it has taken no task. The task of a put that was not done is dropped with it.
+///
+/// An operation costs an allocation, and an entry at its pool's gate if none can be done at once.
+#[must_use = "a selector does nothing unless it is waited for"]
+#[doc(alias = "select")]
+#[doc(alias = "Select")]
+pub struct Selector<'a, R> {
+    operations: Vec<Operation<'a, R>>,
+    /// Where this selection begins.
+    first: usize,
+}
+
+type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>) -> Poll<R> + 'a>;
+
+/// No operation could be done in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SelectTimeoutError;
+
+impl fmt::Display for SelectTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no get or put of a selection could be done in time")
+    }
+}
+
+impl std::error::Error for SelectTimeoutError {}
+
+impl<R> Default for Selector<'_, R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, R> Selector<'a, R> {
+    /// A selection among nothing yet.
+    pub fn new() -> Self {
+        thread_local! { static FIRST: Cell<usize> = const { Cell::new(0) } }
+        let first = FIRST.get();
+        FIRST.set(first.wrapping_add(1));
+        Selector { operations: Vec::new(), first }
+    }
+
+    fn operation<O>(
+        mut self,
+        mut operation: impl Future<Output = O> + Unpin + 'a,
+        then: impl FnOnce(O) -> R + 'a,
+    ) -> Self {
+        let mut then = Some(then);
+        self.operations.push(Box::new(move |context| {
+            Pin::new(&mut operation).poll(context).map(|output| {
+                let then = then.take().expect("a selection that has ended is not polled again");
+                then(output)
+            })
+        }));
+        self
+    }
+
+    /// Or takes a task from `consumer`'s pool.
+    #[doc(alias = "recv")]
+    pub fn get<T: Send + 'a>(
+        self,
+        consumer: &'a mut Consumer<T>,
+        then: impl FnOnce(Result<T, Closed>) -> R + 'a,
+    ) -> Self {
+        self.operation(consumer.get_async(), then)
+    }
+
+    /// Or puts `task` into `producer`'s pool.
+    #[doc(alias = "send")]
+    pub fn put<T: Send + 'a>(
+        self,
+        producer: &'a mut Producer<T>,
+        task: T,
+        then: impl FnOnce(Result<(), PutError<T>>) -> R + 'a,
+    ) -> Self {
+        self.operation(producer.put_async(task), then)
+    }
+
+    fn poll_each(&mut self, context: &mut Context<'_>) -> Poll<R> {
+        let count = self.operations.len().max(1);
+        let (before, after) = self.operations.split_at_mut(self.first % count);
+        let ready = after.iter_mut().chain(before).find_map(|operation| match operation(context) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        });
+        ready.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Waits until one can be done, and does it.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing to select from: that would never end. If what is done with a result does.
+    pub fn wait(self) -> R {
+        assert!(!self.operations.is_empty(), "a selection among nothing would wait for ever");
+        match self.wait_until(None) {
+            Ok(result) => result,
+            Err(SelectTimeoutError) => unreachable!("it has no deadline"),
+        }
+    }
+
+    /// Does one that can be done at once.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectTimeoutError`], if there is none.
+    #[doc(alias = "try_select")]
+    pub fn try_wait(mut self) -> Result<R, SelectTimeoutError> {
+        match self.poll_each(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => Ok(result),
+            Poll::Pending => Err(SelectTimeoutError),
+        }
+    }
+
+    /// As [`wait`](Selector::wait), no longer than `timeout`. A time beyond what the clock can tell is for ever. Among nothing it waits so long.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectTimeoutError`].
+    #[doc(alias = "select_timeout")]
+    pub fn wait_timeout(self, timeout: Duration) -> Result<R, SelectTimeoutError> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    /// As [`wait`](Selector::wait), until `deadline`, which may have passed.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectTimeoutError`].
+    #[doc(alias = "select_deadline")]
+    pub fn wait_deadline(self, deadline: Instant) -> Result<R, SelectTimeoutError> {
+        self.wait_until(Some(deadline))
+    }
+
+    fn wait_until(mut self, deadline: Option<Instant>) -> Result<R, SelectTimeoutError> {
+        let waker = parked();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(result) = self.poll_each(&mut context) {
+                return Ok(result);
+            }
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(left) if !left.is_zero() => thread::park_timeout(left),
+                Some(_) => return Err(SelectTimeoutError),
+            }
+        }
+    }
+}
+
+impl<R> fmt::Debug for Selector<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selector")
+            .field("operations", &self.operations.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Pending for ever, if there is nothing to select from.
+///
+/// # Panics
+///
+/// `poll` panics if it has been ready before.
+impl<R> Future for Selector<'_, R> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        self.poll_each(context)
+    }
+}
