@@ -3,14 +3,19 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
+use std::iter;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use poach_runtime::{
-    Index, Items, ThreadPool, par_bridge, par_for, par_for_init, par_map, par_map_init, par_reduce,
-    par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
-    par_sort_unstable_by_key, try_par_for, try_par_map, try_par_reduce,
+    Index, Items, ThreadPool, blocking, current_thread_index, join, par_bridge, par_for,
+    par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
+    par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, scope, spawn_detached,
+    try_par_for, try_par_map, try_par_reduce,
 };
 
 const ITEMS: usize = if cfg!(miri) { 60 } else { 60_000 };
@@ -195,6 +200,99 @@ fn an_iterator_is_shared_by_all_workers() {
         par_bridge((0..ITEMS).filter(|i| i % 3 == 0), |i| _ = sum.fetch_add(i, Ordering::Relaxed));
         assert_eq!(sum.into_inner(), (0..ITEMS).filter(|i| i % 3 == 0).sum::<usize>());
     });
+}
+
+/// Whatever should have happened before it is over never will.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Runs `body` in a pool of so many threads.
+fn in_time<R: Send + 'static>(threads: usize, body: impl FnOnce() -> R + Send + 'static) -> R {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        _ = send.send(pool.install(body));
+    });
+    receive.recv_timeout(LONG).expect("it hangs, or panics")
+}
+
+fn fib(n: usize) -> usize {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// What `next` waits for may be run by any worker; none of them waits for `next`.
+#[test]
+fn an_iterator_may_fork_to_make_an_item() {
+    const MADE: usize = if cfg!(miri) { 3 } else { 10 };
+    for round in 0..if cfg!(miri) { 4 } else { 60 } {
+        let threads = [1, 2, 4, 8][round % 4];
+        let sum = in_time(threads, move || {
+            let mut left = MADE;
+            let items = iter::from_fn(|| {
+                left = left.checked_sub(1)?;
+                let small = AtomicUsize::new(0);
+                scope(|s| {
+                    for _ in 0..4 {
+                        s.spawn(|_| _ = small.fetch_add(fib(3), Ordering::Relaxed));
+                    }
+                });
+                Some(
+                    par_reduce(0..100_usize, || 0, |sum, i| sum + i + fib(5), |a, b| a + b)
+                        + small.into_inner(),
+                )
+            });
+            let sum = AtomicUsize::new(0);
+            par_bridge(items, |item| _ = sum.fetch_add(item, Ordering::Relaxed));
+            sum.into_inner()
+        });
+        assert_eq!(sum, MADE * (4950 + 500 + 8));
+    }
+}
+
+#[test]
+fn nobody_else_waits_while_the_iterator_does() {
+    let (item, others) = in_time(2, || {
+        let (send, receive) = mpsc::channel();
+        let items = iter::once_with(move || {
+            spawn_detached(move || send.send(current_thread_index()).unwrap());
+            // The other worker's part.
+            blocking(|| receive.recv().unwrap())
+        });
+        let seen = Mutex::new(Vec::new());
+        par_bridge(items, |item| seen.lock().unwrap().push((item, current_thread_index())));
+        seen.into_inner().unwrap().pop().unwrap()
+    });
+    assert_ne!(item, others);
+}
+
+#[test]
+fn a_bridge_goes_on_after_a_panic_until_as_many_have_panicked_as_there_are_workers() {
+    for (threads, calls) in [(1, 1), (2, 2), (3, 3)] {
+        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        let called = AtomicUsize::new(0);
+        let bridge = || {
+            par_bridge(iter::repeat(()), |()| {
+                called.fetch_add(1, Ordering::Relaxed);
+                panic!("each");
+            });
+        };
+        let panicked = catch_unwind(AssertUnwindSafe(|| pool.install(bridge)));
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"each"));
+        // Others may be under way when the last one that counts panics.
+        assert!((calls..=2 * calls).contains(&called.into_inner()));
+        let (mut next, called) = (0, AtomicUsize::new(0));
+        let once = iter::from_fn(|| {
+            next += 1;
+            assert!(next != 3, "the third");
+            (next < 10).then_some(())
+        });
+        let bridge = || par_bridge(once, |()| _ = called.fetch_add(1, Ordering::Relaxed));
+        assert!(catch_unwind(AssertUnwindSafe(|| pool.install(bridge))).is_err());
+        assert_eq!(called.into_inner(), if threads == 1 { 2 } else { 8 });
+    }
 }
 
 type Pairs = Vec<(usize, usize)>;

@@ -1,5 +1,7 @@
 //! Loops that collect, that stop at the first error, that keep a state for each run, and one over an iterator.
 
+use std::iter::Fuse;
+use std::panic;
 use std::sync::{Mutex, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
@@ -7,6 +9,8 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use super::items::Items;
 use super::items::sealed::Piece;
 use super::parallel::{Loop, enter, par_reduce};
+use super::scope::Scope;
+use crate::job::unwind::catch;
 
 /// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What `items` may be: [`Items`].
 ///
@@ -194,8 +198,8 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
 /// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's lines or a channel's messages, which come one
 /// after the other.
 ///
-/// One worker at a time calls `next`, under a lock. So a call of `f` should take some microseconds at least; slices and ranges are
-/// better looped over with [`par_for`](crate::par_for()). `next` must not wait for tasks of the pool.
+/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a [scope](crate::scope()). So a call of `f` should take some
+/// microseconds at least; slices and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait for tasks of the pool.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -211,24 +215,50 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
 ///
 /// # Panics
 ///
-/// With the payload of a call of `f`, or of the iterator's, that panicked; other workers go on with the rest before.
+/// With the payload of a call of `f`, or of the iterator's, that panicked. The loop goes on before, until as many have panicked as the pool has workers.
 pub fn par_bridge<I>(items: I, f: impl Fn(I::Item) + Sync)
 where
     I: Iterator + Send,
 {
-    let items = Mutex::new(items.fuse());
-    let work = || {
-        loop {
-            // A panic of the iterator's leaves it to the others.
-            let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(item) = item else { break };
-            f(item);
-        }
+    let bridge = Bridge {
+        items: Mutex::new(items.fuse()),
+        f,
+        panics: Word::new(0),
+        most_panics: crate::current_num_threads() as u64,
     };
-    crate::scope(|s| {
-        for _ in 1..crate::current_num_threads() {
-            s.spawn(|_| work());
+    crate::scope(|s| bridge.take_one(s));
+}
+
+/// An iterator between one task that calls `next` and those that have been given items.
+struct Bridge<I: Iterator, F> {
+    /// No task ever waits for the lock: each is spawned by the one that has let go of it.
+    items: Mutex<Fuse<I>>,
+    f: F,
+    panics: <Machine as Memory>::Word,
+    most_panics: u64,
+}
+
+impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
+    /// Takes an item, leaves the iterator to another task, and calls `f`.
+    fn take_one<'b>(&'b self, s: &Scope<'b>) {
+        // Relaxed: what has panicked is seen soon enough.
+        if self.panics.load(Ordering::Relaxed) >= self.most_panics {
+            return;
         }
-        work();
-    });
+        let next = catch(|| self.items.lock().unwrap_or_else(PoisonError::into_inner).next());
+        if next.is_err() {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
+        if !matches!(next, Ok(None)) {
+            s.spawn(|s| self.take_one(s));
+        }
+        let called = next.and_then(|item| {
+            catch(|| _ = item.map(&self.f)).inspect_err(|_| {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        if let Err(payload) = called {
+            panic::resume_unwind(payload);
+        }
+    }
 }

@@ -50,7 +50,7 @@
 //! | name of a thread, spawn handler | the thread that builds | unwinds there, once the threads that run have ended | no |
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
 //! | functions of `par_for` and `par_reduce` | workers | as of the halves of a join, which they are | no |
-//! | iterator of `par_bridge` | workers, one at a time | travels; the others go on | the iterator's own |
+//! | iterator and function of `par_bridge` | workers, the iterator on one at a time | travels; the loop goes on until as many have panicked as there are workers | the iterator's own |
 //! | half of a join in a `QueuePool`, and its result | a worker, or a thief | as of any join | no |
 //! | the constructor of a `QueuePool`'s queues | the thread that builds | unwinds there, before there is a thread | no |
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
