@@ -168,12 +168,12 @@ fn a_record_of_csv_is_one_line_whatever_the_name() {
 #[test]
 fn an_export_of_ncdu_and_a_snapshot_are_read_back_as_they_were() {
     let (tree, scan) = grown();
-    for format in [Format::Ncdu, Format::Snapshot] {
+    for format in [Format::Ncdu, Format::NcduBinary, Format::Snapshot] {
         let out = written(format, &scan, &Extent::default());
         let again = read(&out[..]).unwrap_or_else(|error| panic!("{format:?}: {error}"));
         let (mut totals, mut expected) = (again.totals, scan.totals);
         let (mut seen, mut wanted) = (portrait(&again), portrait(&scan));
-        if format == Format::Ncdu {
+        if format != Format::Snapshot {
             // It does not tell what is neither a file, nor a directory, nor a link: neither do we.
             (totals.other, expected.other) = (0, 0);
             for portrait in [&mut seen, &mut wanted] {
@@ -182,7 +182,8 @@ fn an_export_of_ncdu_and_a_snapshot_are_read_back_as_they_were() {
         }
         assert_eq!(totals, expected, "{format:?}");
         assert_eq!(seen, wanted, "{format:?}");
-        assert_eq!(again.taken, scan.taken);
+        // ncdu's binary format does not tell when it was taken.
+        assert_eq!(again.taken, if format == Format::NcduBinary { 0 } else { scan.taken });
         // And what is written again is the same.
         assert_eq!(written(format, &again, &Extent::default()), out, "{format:?}");
     }
@@ -202,11 +203,61 @@ fn several_paths_and_a_file_are_kept_apart() {
     assert_eq!((portrait(&again), &again.errors), (portrait(&scan), &scan.errors));
     assert_eq!((again.totals, again.errors.len()), (scan.totals, 1));
 
-    let ncdu = written(Format::Ncdu, &scan, &Extent::default());
-    let again = read(&ncdu[..]).expect("an export");
-    let root = again.tree.roots().next().expect("one root");
-    assert_eq!((root.name(), root.entries()), (&b"(several paths)"[..], 2));
-    assert_eq!(root.apparent_bytes(), scan.totals.apparent_bytes);
+    for format in [Format::Ncdu, Format::NcduBinary] {
+        let ncdu = written(format, &scan, &Extent::default());
+        let again = read(&ncdu[..]).expect("an export");
+        let root = again.tree.roots().next().expect("one root");
+        assert_eq!((root.name(), root.entries()), (&b"(several paths)"[..], 2));
+        assert_eq!(root.apparent_bytes(), scan.totals.apparent_bytes);
+    }
+}
+
+/// Enough entries for several blocks, of which a directory's lie in more than one.
+#[test]
+fn a_binary_export_of_many_blocks_is_read_back_as_it_was() {
+    let mut export = b"[1,2,{\"timestamp\":1}".to_vec();
+    export.extend(b",[{\"name\":\"/r\",\"asize\":1,\"dev\":7}");
+    for directory in 0..60 {
+        export.extend(format!(",[{{\"name\":\"directory {directory:03}\",\"asize\":2}}").bytes());
+        for file in 0..97 {
+            let (size, inode) = (directory * 1000 + file, file / 2);
+            let name = format!("a name that takes some bytes of its block {file}");
+            let link = if file % 5 == 0 { ",\"hlnkc\":true,\"nlink\":3" } else { "" };
+            let text = format!(
+                ",{{\"name\":\"{name}\",\"asize\":{size},\"dsize\":512,\"ino\":{inode}{link}}}"
+            );
+            export.extend(text.bytes());
+        }
+        export.extend(b"]");
+    }
+    export.extend(b"]]");
+    let scan = read(&export[..]).expect("an export");
+    let out = written(Format::NcduBinary, &scan, &Extent::default());
+    assert!(out.len() * 3 < export.len(), "{} bytes", out.len());
+    let again = read(&out[..]).expect("a binary export");
+    assert_eq!((again.totals, portrait(&again)), (scan.totals, portrait(&scan)));
+    let mut packed = Vec::new();
+    packed.extend(ruzstd::encoding::compress_to_vec(
+        &export[..],
+        ruzstd::encoding::CompressionLevel::Fastest,
+    ));
+    let again = read(&packed[..]).expect("an export that is compressed by zstd");
+    assert_eq!((again.totals, portrait(&again)), (scan.totals, portrait(&scan)));
+}
+
+/// Bits that change in a binary export are refused or change what it says, and nothing panics.
+#[test]
+fn a_binary_export_that_was_changed_is_read_or_refused() {
+    let (_tree, scan) = grown();
+    let out = written(Format::NcduBinary, &scan, &Extent::default());
+    for at in 0..out.len() {
+        let mut changed = out.clone();
+        changed[at] ^= 1 << (at % 8);
+        match read(&changed[..]) {
+            Ok(_) | Err(ImportError::Damaged { .. } | ImportError::Unknown(_)) => {}
+            Err(error) => panic!("byte {at} was changed: {error}"),
+        }
+    }
 }
 
 #[test]
@@ -389,7 +440,7 @@ fn no_cell_of_csv_is_a_formula() {
 #[test]
 fn a_document_that_was_cut_or_changed_is_refused() {
     let (_tree, scan) = grown();
-    for format in [Format::Ncdu, Format::Snapshot] {
+    for format in [Format::Ncdu, Format::NcduBinary, Format::Snapshot] {
         let out = written(format, &scan, &Extent::default());
         let last = out.iter().rposition(|byte| !byte.is_ascii_whitespace()).expect("not empty");
         let mut random = fastrand::Rng::with_seed(11);

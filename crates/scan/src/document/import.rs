@@ -3,18 +3,20 @@
 use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
 
 use super::input::ImportError;
 use super::{ncdu, snapshot};
 use crate::Scan;
 
 const NEITHER: &str =
-    "it is neither a snapshot of poach nor an export of ncdu (`ncdu -o FILE`, its JSON format)";
+    "it is neither a snapshot of poach nor an export of ncdu (`ncdu -o FILE` or `ncdu -O FILE`)";
 
-/// Reads a snapshot, or an export of ncdu, which may be compressed by gzip.
+/// Reads a snapshot, or an export of ncdu of either format, which may be compressed by gzip or zstd.
 ///
 /// The format is told by how the document begins. Beside the tree no more is held than the way down to
-/// one entry, with its siblings. The depth has no limit.
+/// one entry, with its siblings; of ncdu's binary format, the file and what it decompresses to. The depth has no limit.
 ///
 /// # Errors
 ///
@@ -25,8 +27,19 @@ pub fn read(mut document: impl Read) -> Result<Scan, ImportError> {
 
 fn read_from(document: &mut dyn Read) -> Result<Scan, ImportError> {
     let mut document = BufReader::with_capacity(1 << 16, document);
-    if document.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+    let start = document.fill_buf()?;
+    if start.starts_with(&[0x1f, 0x8b]) {
         return read_plain(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(document)));
+    }
+    // The magic number of a zstd frame (RFC 8878, 3.1.1).
+    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let damaged = |error: FrameDecoderError| ImportError::Damaged {
+            format: "zstd file",
+            at: 0,
+            what: error.to_string(),
+        };
+        let decoder = StreamingDecoder::new(document).map_err(damaged)?;
+        return read_plain(BufReader::with_capacity(1 << 16, decoder));
     }
     read_plain(document)
 }
@@ -43,11 +56,9 @@ fn read_plain(mut document: impl BufRead) -> Result<Scan, ImportError> {
         _ if begins(&snapshot::MAGIC) => snapshot::read(document),
         Some(b'[') => ncdu::read(document),
         None => Err(ImportError::Unknown("it is empty")),
+        _ if begins(&ncdu::binary::SIGNATURE) => ncdu::binary::read(document),
         _ if begins(b"\xbfncduEX") => Err(ImportError::Unknown(
-            "it is ncdu's binary export, which is not read: make one with `ncdu -o FILE`",
-        )),
-        _ if begins(b"\x28\xb5\x2f\xfd") => Err(ImportError::Unknown(
-            "it is compressed by zstd: pipe it through `zstd -dc`, and import `-`",
+            "it is a binary export of a later ncdu than 2.8: make one with `ncdu -o FILE`",
         )),
         Some(_) => Err(ImportError::Unknown(NEITHER)),
     }

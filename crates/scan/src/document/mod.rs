@@ -10,6 +10,7 @@
 //! | [`ndjson`] | programs that read line by line: `jq`, log collectors | U+FFFD, and `path_hex` beside it |
 //! | [`csv`] | spreadsheets and data frames | as a terminal shows it, and the column `path_hex` |
 //! | [`ncdu`] | ncdu, and what reads its exports; read back | its bytes, as ncdu writes and reads them |
+//! | [`ncdu_binary`] | ncdu 2.6 and later, which shows it without reading all of it; read back | its bytes |
 //! | [`html`] | people: a page for a browser, with a treemap and a sunburst | as a terminal shows it |
 //! | [`snapshot`] | to be compared later, in a small file; read back | its bytes |
 //!
@@ -42,7 +43,7 @@ pub use import::read;
 pub use input::ImportError;
 pub(crate) use json::{Error, Path};
 pub use json::{SCHEMA, json};
-pub use ncdu::ncdu;
+pub use ncdu::{ncdu, ncdu_binary};
 pub use ndjson::ndjson;
 pub(crate) use safe::Lines;
 pub use snapshot::snapshot;
@@ -59,6 +60,8 @@ pub enum Format {
     Csv,
     /// [`ncdu`].
     Ncdu,
+    /// [`ncdu_binary`].
+    NcduBinary,
     /// [`snapshot`].
     Snapshot,
     /// [`html`].
@@ -67,13 +70,20 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] =
-        [Format::Json, Format::Ndjson, Format::Csv, Format::Ncdu, Format::Snapshot, Format::Html];
+    pub const ALL: [Format; 7] = [
+        Format::Json,
+        Format::Ndjson,
+        Format::Csv,
+        Format::Ncdu,
+        Format::NcduBinary,
+        Format::Snapshot,
+        Format::Html,
+    ];
 
     /// Whether it wants a scan with [`Options::keep_files`](crate::Options::keep_files), and heeds no
     /// limits of the extent: it holds all of it, and a page the largest.
     pub fn is_whole(self) -> bool {
-        matches!(self, Format::Ncdu | Format::Snapshot | Format::Html)
+        matches!(self, Format::Ncdu | Format::NcduBinary | Format::Snapshot | Format::Html)
     }
 
     /// Writes a scan in this format.
@@ -88,6 +98,7 @@ impl Format {
             Format::Ndjson => ndjson(scan, extent, out),
             Format::Csv => csv(scan, extent, out),
             Format::Ncdu => ncdu(scan, out),
+            Format::NcduBinary => ncdu_binary(scan, out),
             Format::Snapshot => snapshot(scan, out),
             Format::Html => html(scan, extent.measure, out),
         }

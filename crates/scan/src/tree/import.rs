@@ -4,7 +4,7 @@
 //! between them. So the entries of each directory that has begun wait until it ends: as many as lie
 //! beside the way down to the entry at hand.
 
-use super::{Arena, Entry, Facts, HardLink, Id, Listing, Root, build};
+use super::{Arena, Entry, Facts, HardLink, Id, Link, Listing, Root, build};
 use crate::sys::{Kind, Meta};
 use crate::{Failure, Options, Scan, Totals};
 
@@ -50,10 +50,7 @@ enum Note {
     /// Of a directory: the index of its listing.
     Listing(usize),
     /// Of a file that has several names.
-    Link {
-        device: u64,
-        inode: u64,
-    },
+    Link(Link),
     Error(Box<str>),
 }
 
@@ -65,8 +62,8 @@ pub(crate) struct Imported<'a> {
     /// Bytes of its own; of a file that has several names, at each of them.
     pub(crate) apparent: u64,
     pub(crate) disk: u64,
-    /// The device and number of a file that has several names.
-    pub(crate) link: Option<(u64, u64)>,
+    /// Of a file that has several names. Where a document does not say how many, 1.
+    pub(crate) link: Option<Link>,
     pub(crate) facts: Option<Facts>,
     pub(crate) error: Option<&'a str>,
 }
@@ -147,8 +144,8 @@ impl Importer {
             self.open.push(Open { listing, waiting: index + 1, notes: self.notes.len(), path });
             return Ok(());
         }
-        if let Some((device, inode)) = link {
-            self.notes.push((index, Note::Link { device, inode }));
+        if let Some(link) = link {
+            self.notes.push((index, Note::Link(link)));
         }
         if let Some(listing) = self.arena.listings.get_mut(parent) {
             listing.leaves = listing.leaves.checked_add(1).ok_or("a directory is too large")?;
@@ -189,8 +186,9 @@ impl Importer {
             let entry = Id::new(0, first + index - waiting);
             match note {
                 Note::Listing(listing) => self.arena.listings[listing].entry = entry,
-                Note::Link { device, inode } => {
-                    let meta = Meta { device, inode, ..Meta::of(Kind::File) };
+                Note::Link(Link { device, inode, links }) => {
+                    let links = links.into();
+                    let meta = Meta { device, inode, links, ..Meta::of(Kind::File) };
                     self.links.push(HardLink::new(&meta, entry, parent));
                 }
                 Note::Error(message) => self.failures.push((entry, parent, message)),

@@ -16,13 +16,17 @@
 //! paths, or one that is a file, lie in a directory called `(several paths)`. An entry of which nothing
 //! could be learnt is not written: it is in [`Scan::errors`](crate::Scan::errors) alone.
 
+pub(super) mod binary;
 mod read;
 mod write;
 
+pub use binary::ncdu_binary;
 pub(super) use read::read;
 pub use write::ncdu;
 
 const FORMAT: &str = "export of ncdu";
+const UNREAD_DIRECTORY: &str = "ncdu could not read all of the directory";
+const UNREAD_ENTRY: &str = "ncdu could not read the entry";
 /// The bits of a mode that are the type, and those of a symbolic link.
 const TYPE: u32 = 0o170_000;
 const SYMLINK: u32 = 0o120_000;

@@ -7,11 +7,11 @@ use std::io::{BufRead, BufReader, Read};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 
-use super::{FORMAT, SYMLINK, TYPE};
+use super::{FORMAT, SYMLINK, TYPE, UNREAD_DIRECTORY, UNREAD_ENTRY};
 use crate::Scan;
 use crate::document::input::{Counted, ImportError};
 use crate::sys::{Kind, Meta};
-use crate::tree::{Facts, Imported, Importer};
+use crate::tree::{Facts, Imported, Importer, Link};
 
 /// Bytes of a string, whether they are UTF-8 or not.
 #[derive(Debug, Default)]
@@ -170,10 +170,11 @@ impl<R: Read> Reader<R> {
             _ => Kind::File,
         };
         let several = !directory && (item.hlnkc || item.nlink > 1);
-        let link = item.ino.filter(|_| several).map(|inode| (device, inode));
+        let links = item.nlink.try_into().unwrap_or(u32::MAX).max(1);
+        let link = item.ino.filter(|_| several).map(|inode| Link { device, inode, links });
         let error = item.read_error.then_some(match kind {
-            Kind::Directory => "ncdu could not read all of the directory",
-            _ => "ncdu could not read the entry",
+            Kind::Directory => UNREAD_DIRECTORY,
+            _ => UNREAD_ENTRY,
         });
         let facts = item.mtime.map(|Seconds(modified)| {
             let (mode, owner, group) = (item.mode.unwrap_or(0), item.uid, item.gid);

@@ -62,6 +62,9 @@ fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     if let Some(file) = entry.node.link() {
         write!(out, ",\"dev\":{},\"ino\":{},\"hlnkc\":true", file.device, file.inode)?;
+        if file.links > 1 {
+            write!(out, ",\"nlink\":{}", file.links)?;
+        }
     }
     if matches!(entry.node.kind(), Kind::Symlink | Kind::Other) {
         out.write_all(b",\"notreg\":true")?;

@@ -9,7 +9,7 @@ use flate2::bufread::GzDecoder;
 use super::{MAGIC, STRING, VERSION, flag, rounded, tag};
 use crate::document::input::{Counted, ImportError};
 use crate::sys::{Kind, Meta};
-use crate::tree::{Facts, Imported, Importer};
+use crate::tree::{Facts, Imported, Importer, Link};
 use crate::{Failure, Options, Scan};
 
 /// Reads the snapshot, which begins with [`MAGIC`].
@@ -106,7 +106,7 @@ fn entries(from: &mut Fields<impl Read>, has_facts: bool) -> Result<Scan, Import
         };
         let link = match bits & tag::SEVERAL {
             0 => None,
-            _ => Some((from.number()?, from.number()?)),
+            _ => Some(Link { device: from.number()?, inode: from.number()?, links: 1 }),
         };
         let facts = if has_facts { Some(facts(from, kind)?) } else { None };
         let entry = Imported { name: &name, kind, apparent, disk, link, facts, error: None };

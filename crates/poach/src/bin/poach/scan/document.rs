@@ -62,6 +62,8 @@ enum Print {
     Csv,
     /// For `ncdu -f FILE`: all of it, whatever the limits.
     Ncdu,
+    /// For ncdu 2.6 and later, which shows it without reading all of it: all of it, compressed.
+    NcduBinary,
     /// Compact, to be imported or compared: all of it.
     Snapshot,
     /// A page for a browser.
@@ -78,6 +80,7 @@ impl Documents {
             Print::Ndjson => Some(Format::Ndjson),
             Print::Csv => Some(Format::Csv),
             Print::Ncdu => Some(Format::Ncdu),
+            Print::NcduBinary => Some(Format::NcduBinary),
             Print::Snapshot => Some(Format::Snapshot),
             Print::Html => Some(Format::Html),
         }
@@ -121,6 +124,9 @@ impl Documents {
         match self.format().filter(|_| self.target().is_terminal())? {
             Format::Snapshot => {
                 Some("--format snapshot: it is no text for a terminal; give --output FILE")
+            }
+            Format::NcduBinary => {
+                Some("--format ncdu-binary: it is no text for a terminal; give --output FILE")
             }
             Format::Ncdu => Some(
                 "--format ncdu: it is no text for a terminal; give --output FILE, or pipe it to `ncdu -f -`",
