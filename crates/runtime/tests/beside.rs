@@ -194,3 +194,23 @@ fn who_waits_for_a_task_below_it_is_told() {
         }
     });
 }
+
+/// The scope's task is in its worker's mail, so that nothing in the queue is needed. What lies there is older, and may wait for the task that opened
+/// the scope.
+#[test]
+fn a_scope_begins_nothing_that_is_older() {
+    let pool = ThreadPool::builder().threads(1).build().unwrap();
+    let (send, order) = channel();
+    let told = send.clone();
+    let outer = pool.spawn(move || {
+        drop(spawn(move || told.send("older").unwrap()));
+        let inner = spawn(move || {
+            scope(|s| s.spawn_broadcast(|_, _| send.send("the scope's").unwrap()));
+            send.send("after the scope").unwrap();
+        });
+        inner.join().unwrap();
+    });
+    // Nobody waits for `outer`, so that it is awaitable all the time.
+    assert_eq!(order.iter().collect::<Vec<_>>(), ["the scope's", "after the scope", "older"]);
+    outer.join().unwrap();
+}

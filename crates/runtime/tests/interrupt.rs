@@ -4,13 +4,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use poach_runtime::{
-    ThreadPool, broadcast, check, current_num_threads, current_thread_index, interrupt, join,
-    scope, spawn,
+    ThreadPool, Yield, broadcast, check, current_num_threads, current_thread_index, interrupt,
+    join, scope, spawn, yield_local,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -223,6 +223,30 @@ fn it_comes_between_two_tasks_of_a_scope() {
         interrupter.join().unwrap()
     });
     assert!((1..TASKS).contains(&seen), "{seen}");
+}
+
+#[test]
+fn a_yield_to_ones_own_tasks_answers_a_call() {
+    let (pool, stop) = (pool(1), Arc::new(AtomicBool::new(false)));
+    let (stopped, (send, done)) = (Arc::clone(&stop), mpsc::channel());
+    let (tell, begun) = mpsc::channel();
+    let busy = pool.spawn(move || {
+        tell.send(()).unwrap();
+        while !stopped.load(Ordering::SeqCst) {
+            assert_eq!(yield_local(), Some(Yield::Idle));
+        }
+    });
+    begun.recv().unwrap();
+    let interrupter = thread::spawn(move || {
+        pool.interrupt(|| ());
+        send.send(()).unwrap();
+        pool
+    });
+    let answered = done.recv_timeout(Duration::from_secs(60));
+    stop.store(true, Ordering::SeqCst);
+    assert_eq!(answered, Ok(()), "the call waits for the end of the task");
+    busy.join().unwrap();
+    drop(interrupter.join().unwrap());
 }
 
 #[test]

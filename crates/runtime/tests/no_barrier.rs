@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use poach_memory::{Machine, Memory};
 #[cfg(not(miri))]
@@ -128,6 +129,39 @@ fn the_worker_runs_what_a_caller_spawns_within() {
         }
     });
 }
+
+/// What a spare has spawned and not begun goes to the pool when it goes back, and sleeps.
+#[test]
+fn a_spare_goes_back_with_nothing_in_its_queue() {
+    alone::alone("a_spare_goes_back_with_nothing_in_its_queue", || {
+        #[cfg(not(miri))]
+        filtered::filter(filtered::Answer::Refused);
+        let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
+        let (send, left) = mpsc::channel();
+        let (tell, spawned) = mpsc::channel();
+        let (go, is_back) = mpsc::channel();
+        pool.install(move || {
+            spawn_detached(move || {
+                // A request may lie there: what is pushed first is shared.
+                for _ in 0..2 * TASKS {
+                    let send = send.clone();
+                    spawn_detached(move || send.send(()).unwrap());
+                }
+                tell.send(()).unwrap();
+                // Until the loan is over.
+                is_back.recv().unwrap();
+            });
+            blocking(|| spawned.recv().unwrap());
+            go.send(()).unwrap();
+        });
+        for _ in 0..2 * TASKS {
+            left.recv_timeout(LONG).expect("it lies in the queue of the spare");
+        }
+    });
+}
+
+/// Whatever should have happened before it is over never will.
+const LONG: Duration = Duration::from_secs(60);
 
 /// A task of a scope has pushed another, on a worker that has nothing left to stay for. (Miri would find that the thread's worker is never freed.)
 #[test]

@@ -111,6 +111,17 @@ fn a_builder_that_says_so_has_everything_on_the_pools_threads() {
 }
 
 #[test]
+fn halves_that_are_handed_over_have_migrated() {
+    let migrated = |pool: &ThreadPool| pool.join_context(|a| a.migrated(), |b| b.migrated());
+    let build = |callers| ThreadPool::builder().threads(1).callers(callers).build().unwrap();
+    assert_eq!(migrated(&build(0)), (true, true));
+    assert_eq!(migrated(&build(1)), (false, false));
+    // Within the pool they have come from its own thread.
+    let pool = build(0);
+    assert_eq!(pool.install(|| migrated(&pool)), (false, false));
+}
+
+#[test]
 fn more_callers_than_there_are_places_are_handed_over() {
     const CALLERS: usize = 6;
     let pool = Arc::new(pool(CALLERS));

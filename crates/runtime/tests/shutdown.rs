@@ -9,8 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use poach_runtime::{
-    JoinHandle, Priority, ThreadPool, broadcast, in_place_scope, interrupt, join, scope,
+    JoinHandle, Priority, ThreadPool, Waiting, broadcast, in_place_scope, interrupt, join, scope,
     scope_fifo, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo,
+    yield_local,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -139,6 +140,58 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
         drop(ran);
         assert_eq!(weak.strong_count(), 0, "what the closures held is dropped");
     }
+}
+
+/// A task that spins until its pool is being shut down at once. It looks for nothing but what it has spawned itself.
+fn until_tasks_are_dropped() {
+    loop {
+        let probe = spawn(|| ());
+        while !probe.is_finished() {
+            yield_local();
+        }
+        if probe.join().is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_immediate_one_runs_what_scopes_have_handles_to() {
+    for waiting in [Waiting::Random, Waiting::Sleep] {
+        let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+        let (tell, started) = mpsc::channel();
+        let busy = pool.spawn(move || {
+            tell.send(()).unwrap();
+            until_tasks_are_dropped();
+            let mut ran = false;
+            let waited = scope(|s| {
+                drop(s.spawn_handle(|| ran = true));
+                s.spawn_handle(|| 5).join().unwrap()
+            });
+            (waited, ran)
+        });
+        started.recv().unwrap();
+        pool.shutdown_now();
+        assert_eq!(busy.join().unwrap(), (5, true));
+    }
+}
+
+#[test]
+fn a_broadcast_that_has_not_begun_is_dropped_with_its_pool() {
+    let pool = pool(1);
+    let (tell, started) = mpsc::channel();
+    let busy = pool.spawn(move || {
+        tell.send(()).unwrap();
+        until_tasks_are_dropped();
+    });
+    started.recv().unwrap();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&ran);
+    pool.spawn_broadcast(move |_| _ = counter.fetch_add(1, Ordering::SeqCst));
+    pool.shutdown_now();
+    busy.join().unwrap();
+    let ran = Arc::into_inner(ran).expect("its closure is dropped");
+    assert_eq!(ran.into_inner(), 0);
 }
 
 #[test]
