@@ -6,7 +6,7 @@
 
 use std::process::Command;
 
-use poach_runtime::{ThreadPool, join};
+use poach_runtime::{BuildError, ThreadPool, join};
 
 const ROLE: &str = "POACH_TEST_SCARCE";
 
@@ -16,10 +16,16 @@ fn within(kib: u64, test: &str, body: impl FnOnce()) {
         return body();
     }
     let program = std::env::current_exe().unwrap();
+    // A backtrace takes address space.
     let script =
         format!("ulimit -v {kib} && exec \"$0\" --exact {test} --nocapture --test-threads=1");
-    let output =
-        Command::new("sh").args(["-c", &script]).arg(program).env(ROLE, "1").output().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .arg(program)
+        .env(ROLE, "1")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{}\n{text}", output.status);
 }
@@ -46,8 +52,53 @@ fn a_pool_reserves_less_where_there_is_less() {
 
 #[test]
 fn a_pool_that_cannot_be_had_is_refused() {
+    // Its smallest call stacks alone are more than that.
     within(200 << 10, "a_pool_that_cannot_be_had_is_refused", || {
-        let error = ThreadPool::builder().threads(64).build().unwrap_err();
-        assert!(!error.to_string().is_empty());
+        let error = ThreadPool::builder().threads(1024).build().unwrap_err();
+        assert!(matches!(error, BuildError::AddressSpace { threads: 1024, .. }), "{error}");
+        assert!(error.to_string().contains("bytes of address space"), "{error}");
+        assert_eq!(format!("{error:?}"), error.to_string(), "an `unwrap` says it too");
+        // What was asked for is not made smaller: here it would fit if it were.
+        let stack = ThreadPool::builder().threads(8).stack_size(64 << 20).build().unwrap_err();
+        assert!(matches!(stack, BuildError::AddressSpace { threads: 8, .. }), "{stack}");
     });
+}
+
+/// Builds a pool of so many workers, each time in a process of its own.
+fn small(kib: u64, workers: usize, test: &str) {
+    for _ in 0..5 {
+        within(kib, test, || {
+            let pool = ThreadPool::builder().threads(workers).build().unwrap();
+            assert_eq!(pool.install(|| fib(15)), 610);
+            // All threads are there.
+            assert_eq!(pool.broadcast(|context| context.index()).len(), workers);
+        });
+    }
+}
+
+// The C library reserves 64 MiB for what a thread allocates, if it can. So the threads that start first would take what the last ones need.
+
+#[test]
+fn two_workers_start_in_40_mb() {
+    small(40 << 10, 2, "two_workers_start_in_40_mb");
+}
+
+#[test]
+fn sixteen_workers_start_in_120_mb() {
+    small(120 << 10, 16, "sixteen_workers_start_in_120_mb");
+}
+
+#[test]
+fn eight_workers_start_in_150_mb() {
+    small(150 << 10, 8, "eight_workers_start_in_150_mb");
+}
+
+#[test]
+fn eight_workers_start_in_600_mb() {
+    small(600 << 10, 8, "eight_workers_start_in_600_mb");
+}
+
+#[test]
+fn many_workers_start_in_600_mb() {
+    small(600 << 10, 32, "many_workers_start_in_600_mb");
 }

@@ -212,6 +212,7 @@ impl Interruption {
             },
             Arc::clone(&parent.handlers),
             Some(Arc::clone(parent)),
+            None,
         )?;
         Ok(Frame { registry, owners: owners.into_iter().map(Some).collect() })
     }

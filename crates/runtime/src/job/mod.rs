@@ -13,6 +13,7 @@
 //! - [`current`]: which worker this thread is; [`enter`]: becoming one for a while;
 //! - [`forked`]: whether this process is the one in which a pool was made;
 //! - [`processor`]: which processor this thread is on;
+//! - [`reserved`]: address space that is kept for what is mapped later;
 //! - [`unwind`]: where code of the user's runs, and what its panics come to.
 
 pub(crate) mod current;
@@ -25,6 +26,7 @@ pub(crate) mod half;
 mod host;
 pub(crate) mod processor;
 pub(crate) mod queued;
+pub(crate) mod reserved;
 pub(crate) mod scoped;
 pub(crate) mod shared;
 pub(crate) mod task;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use poach_deque::split::{MAX_SLOTS, Split, Stack, StackError};
+use poach_deque::split::{MAX_SLOTS, Split, Stack, StackError, layout};
 use poach_memory::{CachePadded, membarrier};
 #[cfg(all(target_os = "linux", not(miri)))]
 use rustix::process::{Resource, getrlimit};
@@ -12,6 +12,7 @@ use super::handlers::Handlers;
 use crate::job::current::Local;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::job::forked::PerProcess;
+use crate::job::reserved::Reserved;
 use crate::observe::watch::Watch;
 use crate::scheduler::deque_events::DequeEvents;
 use crate::scheduler::registry::{Parts, Registry, Remote, Spawns, WaitPolicy};
@@ -50,9 +51,9 @@ impl TaskStacks {
         TaskStacks { own: forks, foreign: forks, resident: false }
     }
 
-    /// As much less as is tried next; `None` if this is the least.
-    fn less(self) -> Option<TaskStacks> {
-        let less = |forks: usize| forks.min((forks / 4).max(SMALLEST));
+    /// As much less as is tried next; `None` if there is none with at least so many forks.
+    fn less(self, least: usize) -> Option<TaskStacks> {
+        let less = |forks: usize| forks.min((forks / 4).max(least));
         let (own, foreign) = (less(self.own), less(self.foreign));
         ((own, foreign) != (self.own, self.foreign)).then_some(TaskStacks { own, foreign, ..self })
     }
@@ -66,7 +67,7 @@ impl TaskStacks {
 /// The most pending forks that a worker has room for unless the builder says otherwise.
 const MOST: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
-/// The fewest forks that a worker has room for where there is not enough address space for more.
+/// The fewest forks that a worker has room for by default beside a call stack that is [`ENOUGH`].
 const SMALLEST: usize = 1 << 14;
 
 /// Bytes of call stack that a fork takes at least, whose first half forks again: it returns, and knows its place.
@@ -77,54 +78,121 @@ pub(super) fn task_stack_beside(call_stack: Option<usize>) -> usize {
     call_stack.map_or(MOST, |bytes| (bytes / LEAST_FRAME).clamp(SMALLEST, MOST))
 }
 
-/// Address space is looked for in pieces of so much: large enough for the allocator to ask the system for each, and to learn nothing from it.
-/// As much a C library may reserve for what a thread allocates.
-const PIECE: usize = 64 << 20;
+/// As much address space a C library may reserve for what a thread allocates.
+const ARENA: usize = 64 << 20;
 
-/// And in no more than so many, 64 GiB.
-const MOST_PIECES: usize = 1 << 10;
+/// What a thread maps beside its call stack before it works: its guard page, the stack of its signal handlers, and a page for each of its first
+/// allocations, if there is no room for an [`ARENA`].
+const BESIDE_CALL_STACK: usize = 128 << 10;
 
-/// [`allocate`], with smaller task stacks if the system has no address space for those, or none for so many threads with call stacks of so
-/// many bytes beside them.
+/// And what is made for a worker beside its task stack: its queue above all.
+const BESIDE_TASK_STACK: usize = 128 << 10;
+
+/// And for all of them.
+const BESIDE_WORKERS: usize = 1 << 20;
+
+/// Bytes of call stack that are enough, if the builder does not say how many.
+const ENOUGH: usize = 2 << 20;
+
+/// And the fewest that are tried.
+const LEAST: usize = 256 << 10;
+
+/// What a pool reserves, of which it makes do with less where address space is short.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) task_stacks: TaskStacks,
+    /// Whether the builder has said how large they are.
+    pub(super) task_stacks_set: bool,
+    /// Bytes of a call stack.
+    pub(super) call_stack: usize,
+    pub(super) call_stack_set: bool,
+    /// Whether a handler starts the threads, which then has to find the room for them.
+    pub(super) handler: bool,
+}
+
+impl Sizes {
+    /// What is tried next; `None` if this is the least.
+    fn less(self) -> Option<Sizes> {
+        if !self.task_stacks_set
+            && let Some(task_stacks) = self.task_stacks.less(SMALLEST)
+        {
+            return Some(Sizes { task_stacks, ..self });
+        }
+        if self.call_stack_set || self.handler || self.call_stack <= LEAST {
+            return None;
+        }
+        let call_stack = (self.call_stack / 2).max(LEAST);
+        // With half of the call stack goes half of the forks, once that is less than enough.
+        let fewest = SMALLEST.min(call_stack / (ENOUGH / SMALLEST));
+        let less = if self.task_stacks_set { None } else { self.task_stacks.less(fewest) };
+        Some(Sizes { task_stacks: less.unwrap_or(self.task_stacks), call_stack, ..self })
+    }
+}
+
+/// What [`allocate_what_fits`] has made.
+pub(super) struct Made {
+    pub(super) registry: Arc<Registry>,
+    pub(super) owners: Vec<Spawns>,
+    /// Bytes of call stack that each thread gets.
+    pub(super) call_stack: usize,
+    /// What the threads need, [`for_thread`] each, where address space is limited.
+    pub(super) reserved: Option<Reserved>,
+}
+
+/// What is reserved for a worker that has room for so many forks.
+fn for_worker(forks: usize) -> usize {
+    forks.saturating_mul(layout::SLOT).saturating_add(BESIDE_TASK_STACK)
+}
+
+/// What is reserved for a thread with a call stack of so many bytes.
+pub(super) fn for_thread(call_stack: usize) -> usize {
+    call_stack.saturating_add(BESIDE_CALL_STACK)
+}
+
+/// [`allocate`], with smaller task stacks and then smaller call stacks, if the system has no address space for larger ones in so many threads.
+///
+/// The task stacks are as large as leaves room for what the C library reserves for each thread, if they can be. Where that is not to be had
+/// either, threads do with less.
 pub(super) fn allocate_what_fits(
     plan: &Plan,
     mut config: PoolConfig,
     handlers: &Arc<Handlers>,
     threads: usize,
-    call_stack: usize,
-) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
+    mut sizes: Sizes,
+) -> Result<Made, BuildError> {
+    let limited = !is_unlimited();
+    let first_guest = plan.slots() - config.guests;
+    // A handler has to find the room for its threads.
+    let own_threads = if sizes.handler { 0 } else { threads };
     loop {
-        let made = allocate(plan, config, Arc::clone(handlers), None);
-        let less = config.task_stacks.less();
-        match made {
-            Err(BuildError::TaskStack(StackError::OutOfMemory(_))) if less.is_some() => {}
-            Ok(made)
-                if less.is_none()
-                    || has_room_for(threads.saturating_mul(call_stack.saturating_add(PIECE))) =>
-            {
-                return Ok(made);
+        config.task_stacks = sizes.task_stacks;
+        let forks = (0..plan.slots()).map(|index| sizes.task_stacks.of(index, first_guest));
+        let workers = forks.fold(0_usize, |bytes, forks| bytes.saturating_add(for_worker(forks)));
+        let call_stacks = own_threads.saturating_mul(for_thread(sizes.call_stack));
+        let bytes = workers.saturating_add(call_stacks).saturating_add(BESIDE_WORKERS);
+        let may_shrink = !sizes.task_stacks_set && sizes.task_stacks.less(SMALLEST).is_some();
+        let arenas = if may_shrink { threads.saturating_mul(ARENA) } else { 0 };
+        let mut reserved = None;
+        if limited {
+            reserved = Reserved::new(bytes.saturating_add(arenas));
+        }
+        let error = if limited && reserved.is_none() {
+            BuildError::AddressSpace { threads, bytes }
+        } else {
+            if let Some(reserved) = &mut reserved {
+                reserved.release(arenas);
             }
-            Ok(_) => {}
-            Err(error) => return Err(error),
-        }
-        if let Some(less) = less {
-            config.task_stacks = less;
-        }
+            match allocate(plan, config, Arc::clone(handlers), None, reserved.as_mut()) {
+                Ok((registry, owners)) => {
+                    let call_stack = sizes.call_stack;
+                    return Ok(Made { registry, owners, call_stack, reserved });
+                }
+                Err(error @ BuildError::TaskStack(StackError::OutOfMemory(_))) => error,
+                Err(error) => return Err(error),
+            }
+        };
+        sizes = sizes.less().ok_or(error)?;
     }
-}
-
-/// Whether there is address space for so many bytes more, at this moment, as far as that is looked at.
-fn has_room_for(bytes: usize) -> bool {
-    if is_unlimited() {
-        return true;
-    }
-    let mut pieces = Vec::new();
-    (0..bytes.div_ceil(PIECE).min(MOST_PIECES)).all(|_| {
-        let mut piece = Vec::<u8>::new();
-        let fits = piece.try_reserve_exact(PIECE).is_ok();
-        pieces.push(piece);
-        fits
-    })
 }
 
 /// Whether the process may have as much address space as there is: no limit is set (`ulimit -v`), and the system promises more than it has. Takes one
@@ -146,15 +214,16 @@ fn is_unlimited() -> bool {
 /// Not known, or, under Miri, not to be asked for.
 #[cfg(any(not(target_os = "linux"), miri))]
 fn is_unlimited() -> bool {
-    false
+    true
 }
 
-/// Makes a registry and its workers' own ends of their queues, with nobody in it yet.
+/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: in what is `reserved` for them, if something is.
 pub(crate) fn allocate(
     plan: &Plan,
     config: PoolConfig,
     handlers: Arc<Handlers>,
     parent: Option<Arc<Registry>>,
+    mut reserved: Option<&mut Reserved>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
     // Thieves will want it. Until the system has answered they expose nothing.
     membarrier::is_registered();
@@ -177,9 +246,14 @@ pub(crate) fn allocate(
             let stack =
                 if plan.processor(index).is_some() { Stack::new_untouched } else { Stack::new };
             let forks = task_stacks.of(index, slots - guests);
-            let forks = stack(forks, events()).map_err(BuildError::TaskStack)?;
+            let (of_forks, of_spawns) = (events(), events());
+            if let Some(reserved) = &mut reserved {
+                reserved.release(for_worker(forks));
+            }
+            // Nothing is allocated in between.
+            let forks = stack(forks, of_forks).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
-                Split::with_context(SPAWN_QUEUE, 0, events()).map_err(BuildError::SpawnQueue)?;
+                Split::with_context(SPAWN_QUEUE, 0, of_spawns).map_err(BuildError::SpawnQueue)?;
             let victim_order = plan.victim_order(index);
             Ok((Remote::new(forks, spawns.thief(), watch, victim_order), spawns))
         };
@@ -195,6 +269,8 @@ pub(crate) fn allocate(
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
 
     #[test]
@@ -206,19 +282,44 @@ mod tests {
         assert_eq!(task_stack_beside(Some(usize::MAX)), MOST);
     }
 
+    /// What a pool with call stacks of 8 MiB reserves, and all that is tried after it.
+    fn tried(set: impl FnOnce(&mut Sizes)) -> Vec<Sizes> {
+        let task_stacks = TaskStacks { own: 1 << 18, foreign: MOST, resident: true };
+        let (task_stacks_set, call_stack_set, handler) = (false, false, false);
+        let call_stack = 8 << 20;
+        let mut sizes = Sizes { task_stacks, task_stacks_set, call_stack, call_stack_set, handler };
+        set(&mut sizes);
+        iter::successors(Some(sizes), |sizes| sizes.less()).collect()
+    }
+
     #[test]
     fn what_does_not_fit_is_tried_with_less_until_it_is_the_least() {
-        let mut stacks = TaskStacks { own: 1 << 18, foreign: MOST, resident: true };
+        let stacks = tried(|_| ())[0].task_stacks;
         assert_eq!([0, 1, 2].map(|index| stacks.of(index, 2)), [MOST, 1 << 18, MOST]);
-        let mut tries = 0;
-        while let Some(less) = stacks.less() {
-            assert!(less.own <= stacks.own && less.foreign <= stacks.foreign);
-            (stacks, tries) = (less, tries + 1);
+        let forks = |sizes: &Sizes| (sizes.task_stacks.own, sizes.task_stacks.foreign);
+        let tries = tried(|_| ());
+        // First the task stacks, down to what is enough beside 2 MiB, then the call stacks down to that, and then both.
+        let enough = tries.partition_point(|sizes| forks(sizes) != (SMALLEST, SMALLEST));
+        assert!(tries[..=enough].iter().all(|sizes| sizes.call_stack == 8 << 20));
+        let (least, half) = (tries[tries.len() - 1], tries[tries.len() - 2]);
+        assert_eq!((least.call_stack, forks(&least)), (LEAST, (1 << 11, 1 << 11)));
+        assert_eq!((half.call_stack, forks(&half)), (2 * LEAST, (1 << 12, 1 << 12)));
+        assert!(tries.len() < 12);
+        for two in tries.windows(2) {
+            assert!(two[1].call_stack <= two[0].call_stack && forks(&two[1]) <= forks(&two[0]));
         }
-        assert_eq!((stacks.own, stacks.foreign), (SMALLEST, SMALLEST));
-        assert!((1..10).contains(&tries));
-        // What is less already stays as it is.
-        assert!(TaskStacks::all(100).less().is_none());
+    }
+
+    #[test]
+    fn what_was_asked_for_stays_as_it_is() {
+        let tries = tried(|sizes| sizes.call_stack_set = true);
+        assert!(tries.iter().all(|sizes| sizes.call_stack == 8 << 20) && tries.len() > 1);
+        let tries = tried(|sizes| sizes.handler = true);
+        assert!(tries.iter().all(|sizes| sizes.call_stack == 8 << 20) && tries.len() > 1);
+        let tries = tried(|sizes| sizes.task_stacks_set = true);
+        assert!(tries.iter().all(|sizes| sizes.task_stacks.own == 1 << 18));
+        assert_eq!(tries[tries.len() - 1].call_stack, LEAST);
+        assert!(TaskStacks::all(100).less(SMALLEST).is_none());
     }
 
     // Miri's threads have no call stack that could be measured.

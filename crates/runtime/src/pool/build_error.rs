@@ -13,8 +13,7 @@ use crate::topology::TopologyError;
 /// A pool never has more workers than this, spare ones included.
 pub const MAX_THREADS: usize = 1024;
 
-/// Why a pool could not be made.
-#[derive(Debug)]
+/// Why a pool could not be made. `Debug` says what `Display` says, since most programs show it by an `unwrap`.
 #[non_exhaustive]
 pub enum BuildError {
     /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
@@ -35,6 +34,14 @@ pub enum BuildError {
     },
     /// A worker's task stack could not be reserved.
     TaskStack(StackError),
+    /// Address space is limited, and there is not enough of it, even for smaller call stacks and task stacks where the builder has not said
+    /// how large they are.
+    AddressSpace {
+        /// For so many threads.
+        threads: usize,
+        /// The bytes that were asked for last.
+        bytes: usize,
+    },
     /// There is no memory for a worker's queue of spawned tasks.
     SpawnQueue(CapacityError),
     /// The system refused to start worker `index`; those already started have ended.
@@ -79,6 +86,11 @@ impl fmt::Display for BuildError {
                 write!(f, "the name of worker {index} contains a NUL: leave it out")
             }
             BuildError::TaskStack(error) => write!(f, "{error}"),
+            BuildError::AddressSpace { threads, bytes } => write!(
+                f,
+                "the system has no {bytes} bytes of address space for a pool of {threads} threads: ask for fewer threads, or for \
+                 smaller call stacks or task stacks, or raise the limit (`ulimit -v`)"
+            ),
             BuildError::SpawnQueue(error) => write!(f, "{error}"),
             BuildError::Spawn { index, source } => {
                 write!(f, "the system refused to start worker {index}: {source}")
@@ -107,6 +119,12 @@ impl fmt::Display for BuildError {
     }
 }
 
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -115,6 +133,7 @@ impl std::error::Error for BuildError {
             BuildError::Topology(error) => Some(error),
             BuildError::SpawnQueue(error) => Some(error),
             BuildError::Threads(_)
+            | BuildError::AddressSpace { .. }
             | BuildError::Callers(_)
             | BuildError::Environment { .. }
             | BuildError::Name { .. }

@@ -6,8 +6,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use super::allocate::{PoolConfig, TaskStacks, allocate, allocate_what_fits, task_stack_beside};
+use super::allocate::{
+    Made, PoolConfig, Sizes, TaskStacks, allocate_what_fits, for_thread, task_stack_beside,
+};
 use super::build_error::{BuildError, MAX_THREADS};
+use super::gate::Gate;
 use super::handlers::Handlers;
 use super::threads::{ThreadBuilder, WorkerSlot};
 use super::{ThreadPool, environment, global};
@@ -115,7 +118,7 @@ impl<'h> Builder<'h> {
 
     /// Bytes of call stack a worker thread gets. By default 8 MiB of address space, since a worker
     /// runs other tasks on top of the one that waits; or as many as the environment variable `RUST_MIN_STACK` says, if
-    /// these are more.
+    /// these are more. If address space is short (see [`task_stack`](Builder::task_stack)), the 8 MiB become less, but no less than 256 KiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -126,8 +129,9 @@ impl<'h> Builder<'h> {
     ///
     /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
     /// [`stack_size`](Builder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
-    /// does not overcommit), it is a quarter or a sixteenth of that, but no less than 2^14. If there is not enough even for these,
-    /// [`build`](Builder::build) returns an error.
+    /// does not overcommit), it is less than that, but no less than 2^14, then the call stacks become smaller, down to 2 MiB, and then both do, down to
+    /// 2^11 forks and 256 KiB. What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even then, [`build`](Builder::build)
+    /// returns [`BuildError::AddressSpace`]. The answer does not depend on how the threads run: what all of them need is reserved before the first one starts.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
         self
@@ -375,20 +379,28 @@ impl<'h> Builder<'h> {
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
         let handlers = Arc::new(self.handlers);
         let wait_policy = self.wait_policy;
-        let config = |task_stacks| PoolConfig { threads, guests, task_stacks, wait_policy };
-        let (registry, mut owners) = if let Some(forks) = self.task_stack {
-            allocate(&plan, config(TaskStacks::all(forks)), handlers, None)?
+        let call_stack = self.stack_size.unwrap_or_else(environment::stack);
+        let task_stacks = if let Some(forks) = self.task_stack {
+            TaskStacks::all(forks)
         } else {
-            let stack = self.stack_size.unwrap_or_else(environment::stack);
             // A handler that is told no size has threads with call stacks of its own.
-            let known = (spawner.is_none() || self.stack_size.is_some()).then_some(stack);
-            let task_stacks = TaskStacks {
+            let known = (spawner.is_none() || self.stack_size.is_some()).then_some(call_stack);
+            TaskStacks {
                 own: task_stack_beside(known),
                 foreign: task_stack_beside(None),
                 resident: self.use_current_thread,
-            };
-            allocate_what_fits(&plan, config(task_stacks), &handlers, own, stack)?
+            }
         };
+        let sizes = Sizes {
+            task_stacks,
+            task_stacks_set: self.task_stack.is_some(),
+            call_stack,
+            call_stack_set: self.stack_size.is_some() || environment::is_stack_set(),
+            handler: spawner.is_some(),
+        };
+        let config = PoolConfig { threads, guests, task_stacks, wait_policy };
+        let Made { registry, mut owners, call_stack, mut reserved } =
+            allocate_what_fits(&plan, config, &handlers, own, sizes)?;
         let guests = Guests::new(&registry, owners.split_off(own));
         // Started workers are ended by this value's drop, should a later one fail to start.
         let started = Mutex::new(Vec::with_capacity(own));
@@ -397,6 +409,8 @@ impl<'h> Builder<'h> {
         let (report, started) = mpsc::channel();
         let waits = plan.processor(0).is_some() || pool.registry.handlers.awaited_start().is_some();
         let (mut resident, mut names) = (None, Vec::with_capacity(own));
+        // Dropped before the pool is, whose threads wait at it.
+        let mut gate = reserved.as_ref().filter(|_| spawner.is_none()).map(|_| Gate::closed());
         for (index, spawns) in owners.into_iter().enumerate() {
             let local =
                 WorkerSlot { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
@@ -412,8 +426,19 @@ impl<'h> Builder<'h> {
                 return Err(BuildError::Name { index });
             }
             names.push(name.clone());
-            let builder =
-                ThreadBuilder { name, stack_size: self.stack_size, slot: local, processor, report };
+            if let Some(reserved) = &mut reserved {
+                reserved.release(for_thread(call_stack));
+            }
+            let gate_place = gate.as_ref().map(Gate::place);
+            let stack_size = self.stack_size.or_else(|| spawner.is_none().then_some(call_stack));
+            let builder = ThreadBuilder {
+                name,
+                stack_size,
+                slot: local,
+                processor,
+                report,
+                gate: gate_place,
+            };
             let thread = match &mut spawner {
                 Some(spawner) => spawner(builder),
                 None => builder.spawn().map(|thread| {
@@ -422,7 +447,11 @@ impl<'h> Builder<'h> {
                 }),
             };
             thread.map_err(|source| BuildError::Spawn { index, source })?;
+            if let Some(gate) = &mut gate {
+                gate.wait();
+            }
         }
+        drop((gate, reserved));
         drop(report);
         started.iter().collect::<Result<(), _>>()?;
         if let Some(place) = resident {

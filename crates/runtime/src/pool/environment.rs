@@ -36,8 +36,16 @@ const STACK: usize = 8 << 20;
 /// Bytes of call stack where the builder says none: the default, or what the variable that `std::thread` heeds asks for, if it is
 /// more.
 pub(super) fn stack() -> usize {
-    let asked = env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
-    asked.map_or(STACK, |bytes: usize| bytes.max(STACK))
+    asked_stack().map_or(STACK, |bytes| bytes.max(STACK))
+}
+
+/// Whether the variable says how many.
+pub(super) fn is_stack_set() -> bool {
+    asked_stack().is_some()
+}
+
+fn asked_stack() -> Option<usize> {
+    env::var("RUST_MIN_STACK").ok()?.parse().ok()
 }
 
 #[cfg(test)]

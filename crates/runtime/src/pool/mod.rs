@@ -4,6 +4,7 @@ pub(crate) mod allocate;
 pub(crate) mod build_error;
 mod builder;
 mod environment;
+pub(crate) mod gate;
 mod global;
 pub(crate) mod handlers;
 mod methods;

@@ -9,6 +9,7 @@ use crate::api::blocking;
 use crate::job::current::Local;
 use crate::job::unwind::dispose;
 use crate::pool::build_error::BuildError;
+use crate::pool::gate::Place;
 use crate::pool::handlers::IndexHandler;
 use crate::pool::{Builder, ThreadPool, environment};
 use crate::scheduler::affinity;
@@ -44,6 +45,8 @@ pub struct ThreadBuilder {
     pub(crate) processor: Option<usize>,
     /// Who wants to know whether that was possible, and how its start handler ended.
     pub(crate) report: Option<mpsc::Sender<Result<(), BuildError>>>,
+    /// Where it waits until all have started, if it does.
+    pub(crate) gate: Option<Place>,
 }
 
 impl ThreadBuilder {
@@ -69,9 +72,14 @@ impl ThreadBuilder {
                 _ = report.send(answer);
             }
         };
-        match self.processor.map(affinity::bind) {
+        let bound = self.processor.map(affinity::bind);
+        let local = self.slot.local();
+        if let Some(gate) = self.gate {
+            gate.pass();
+        }
+        match bound {
             Some(Err(error)) => tell(Err(BuildError::Pin(error))),
-            _ => work(self.slot, tell),
+            _ => work(local, tell),
         }
     }
 
@@ -109,8 +117,8 @@ impl fmt::Debug for ThreadBuilder {
 }
 
 /// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for that, that the thread runs.
-fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
-    let (registry, index) = (Arc::clone(&slot.registry), slot.index);
+fn work(local: Local, started: impl FnOnce(Result<(), BuildError>)) {
+    let (registry, index) = (Arc::clone(&local.registry), local.index);
     // Whether it has not panicked.
     let told = |handler: &Option<IndexHandler>| {
         let mut fine = handler.is_none();
@@ -123,7 +131,7 @@ fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
         fine
     };
     // The handlers are called on the worker that they are told of.
-    slot.local().enter(|local| {
+    local.enter(|local| {
         if registry.handlers.start_is_awaited {
             let fine = told(&registry.handlers.start);
             started(if fine { Ok(()) } else { Err(BuildError::Start { index }) });
@@ -138,6 +146,7 @@ fn work(slot: WorkerSlot, started: impl FnOnce(Result<(), BuildError>)) {
         }
         told(&registry.handlers.exit);
     });
+    drop(local);
     // With the pool's handlers, if this thread is the last to know them.
     dispose(registry);
 }

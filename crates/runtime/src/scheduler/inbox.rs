@@ -10,9 +10,15 @@
 //! midst of: the value that the look reads is the one that this put has stored or a later one, and each of those
 //! counts the task. Counted after the lock, as it was, the task of a pusher that was stopped before it counted would be taken
 //! in the name of another's, which nobody would then see.
+//!
+//! # Memory
+//!
+//! An inbox grows as tasks come, and when the last of them is taken it gives back all its memory if that has room for more than [`KEPT`]. So a
+//! burst's memory is not kept, and no task that comes to a shorter queue costs an allocation.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Mutex;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
@@ -23,6 +29,9 @@ use crate::job::task::Task;
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod model;
+
+/// An empty inbox keeps room for this many tasks at most: 16 KiB.
+const KEPT: usize = 256;
 
 /// A lock around the tasks.
 pub(crate) trait Lock<T>: Send + Sync {
@@ -89,8 +98,30 @@ impl<T, M: Memory, L: Lock<T>> Inbox<T, M, L> {
             let oldest = tasks.pop_front();
             // Relaxed: as in `put`.
             self.length.store(tasks.len() as u64, Ordering::Relaxed);
-            oldest
+            let is_large = tasks.is_empty() && tasks.capacity() > KEPT;
+            // Freed once the lock is.
+            (oldest, is_large.then(|| mem::take(tasks)))
         });
-        oldest.flatten()
+        oldest?.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room for how many tasks an inbox keeps, that had so many in it at a time.
+    fn kept_after(burst: usize) -> usize {
+        let inbox: Inbox<usize> = Inbox::new();
+        (0..burst).for_each(|task| inbox.put(task));
+        let taken: Vec<_> = std::iter::from_fn(|| inbox.take()).collect();
+        assert!(taken.into_iter().eq(0..burst) && inbox.is_empty());
+        inbox.tasks.with(|tasks| tasks.capacity()).unwrap()
+    }
+
+    #[test]
+    fn a_burst_leaves_no_more_memory_than_is_kept() {
+        assert!((200..=KEPT).contains(&kept_after(200)));
+        assert!(kept_after(100 * KEPT) <= KEPT);
     }
 }

@@ -30,6 +30,9 @@ use crate::pool::build_error::BuildError;
 use crate::scheduler::affinity;
 use crate::topology::{Placement, Topology};
 
+/// Bytes of call stack of a thread that makes what a bound worker uses.
+const MAKERS_STACK: usize = 256 << 10;
+
 /// The order in which a worker looks at the others for something to steal:
 /// [`Builder::victims`](crate::Builder::victims).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +170,8 @@ impl Plan {
             return Ok(make());
         };
         thread::scope(|scope| {
-            let made = thread::Builder::new().spawn_scoped(scope, || {
+            let thread = thread::Builder::new().stack_size(MAKERS_STACK);
+            let made = thread.spawn_scoped(scope, || {
                 affinity::bind(processor)?;
                 Ok(make())
             })?;

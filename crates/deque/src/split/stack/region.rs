@@ -132,7 +132,11 @@ mod system {
         if let Some(stack) = (!untouched).then(|| reuse(size)).flatten() {
             return stack;
         }
-        let map = || map_next(size, layout.align()).or_else(|| map_within(size, layout.align()));
+        let map = || {
+            let next = map_next(size, layout.align());
+            let within = || map_within(size, layout.align());
+            next.or_else(within).or_else(|| map_below(size, layout.align()))
+        };
         let stack = map().or_else(|| {
             give_back();
             map()
@@ -172,6 +176,26 @@ mod system {
             }
         }
         Some(stack)
+    }
+
+    /// So many boundaries are tried where there is no room for a larger piece.
+    const TRIES: usize = 64;
+
+    /// At the next free boundary below the place that the system would choose: where no more address space is left than the stack needs.
+    fn map_below(size: usize, align: usize) -> Option<*mut u8> {
+        let place = map(0, size).ok()?;
+        // SAFETY: the mapping just made.
+        unsafe { unmap(place, size) };
+        let highest = place.addr() / align;
+        (highest.saturating_sub(TRIES) + 1..=highest).rev().find_map(|boundary| {
+            let stack = map(boundary * align, size).ok()?;
+            if stack.addr().is_multiple_of(align) {
+                return Some(stack);
+            }
+            // SAFETY: the mapping just made.
+            unsafe { unmap(stack, size) };
+            None
+        })
     }
 
     /// # Safety
