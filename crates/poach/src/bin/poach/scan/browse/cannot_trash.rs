@@ -13,11 +13,15 @@ pub(super) const IS_THERE: bool = false;
 #[derive(Debug)]
 pub(super) enum Trashed {}
 
+/// No trash.
+#[derive(Debug, Default)]
+pub(super) struct Bins;
+
 impl Trashed {
     /// # Errors
     ///
     /// Always.
-    pub(super) fn put(_: &Arc<Handle>, _: &Item, _: &Names) -> io::Result<Trashed> {
+    pub(super) fn put(_: &Arc<Handle>, _: &Item, _: &Names, _: &mut Bins) -> io::Result<Trashed> {
         Err(io::Error::other("on this system nothing is moved to the trash from here"))
     }
 

@@ -185,14 +185,15 @@ impl Plan {
 
     /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.
     pub(super) fn carry_out(self, control: &Control, gone: &AtomicU64) -> Outcome {
-        let mut outcome = Outcome::default();
+        let (mut outcome, mut bins) = (Outcome::default(), trash::Bins::default());
         for chosen in self.chosen {
             // Relaxed, here and below: the count is for people to watch.
             let before = gone.load(Ordering::Relaxed);
             let done = chosen.compare(control).and_then(|()| match self.act {
                 Act::Delete => remove(&chosen.within, &chosen.item, control, gone).map(|()| None),
                 Act::Trash => {
-                    let trashed = Trashed::put(&chosen.within, &chosen.item, &chosen.names)?;
+                    let trashed =
+                        Trashed::put(&chosen.within, &chosen.item, &chosen.names, &mut bins)?;
                     gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
                     Ok(Some(trashed))
                 }

@@ -7,12 +7,18 @@
 //! `.Trash/<uid>` where an administrator has made `.Trash` with the sticky bit, else `.Trash-<uid>`. Nothing is copied, so an
 //! entry is moved whole or not at all. What is moved is written down in `info` first, and brought back by a rename that
 //! replaces nothing.
+//!
+//! Other users can make any of these directories before the user does, and what is moved to a directory of theirs is theirs to
+//! read. So a trash and its parts must belong to the user who moves something, nobody else may write to the parts, and nobody
+//! else may have anything of a trash at the top of a file system: this is asked of open directories, after they were made.
 
+use std::collections::HashMap;
 use std::env;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +44,7 @@ pub(super) struct Trashed {
     within: Arc<OwnedFd>,
     item_name: CString,
     identity: Identity,
-    bin: Bin,
+    bin: Arc<Bin>,
     name: CString,
     info: CString,
 }
@@ -52,15 +58,37 @@ struct Bin {
     top: Option<PathBuf>,
 }
 
+/// The trashes that were opened, by file system.
+#[derive(Debug, Default)]
+pub(super) struct Bins(HashMap<u64, Arc<Bin>>);
+
+impl Bins {
+    /// The trash for what lies in a directory.
+    fn of(&mut self, within: &OwnedFd) -> io::Result<Arc<Bin>> {
+        let device = rustix::fs::fstat(within)?.st_dev;
+        if let Some(bin) = self.0.get(&device) {
+            return Ok(Arc::clone(bin));
+        }
+        let bin = Arc::new(Bin::of(within, home().as_deref())?);
+        self.0.insert(device, Arc::clone(&bin));
+        Ok(bin)
+    }
+}
+
 impl Trashed {
     /// Moves an entry to the trash, if it is what was listed still.
     ///
     /// # Errors
     ///
     /// The system's own, or that it is not what was listed; it is where it was then.
-    pub(super) fn put(within: &Arc<OwnedFd>, item: &Item, names: &Names) -> io::Result<Trashed> {
+    pub(super) fn put(
+        within: &Arc<OwnedFd>,
+        item: &Item,
+        names: &Names,
+        bins: &mut Bins,
+    ) -> io::Result<Trashed> {
         item.is_at(within, &item.name)?;
-        let bin = Bin::of(within, home().as_deref())?;
+        let bin = bins.of(within)?;
         let own = std::fs::read_link(path_of(within))?
             .join(std::ffi::OsStr::from_bytes(item.name.to_bytes()));
         let path = match &bin.top {
@@ -115,32 +143,51 @@ impl Bin {
     /// The trash for what lies in a directory.
     fn of(within: &OwnedFd, home: Option<&Path>) -> io::Result<Bin> {
         let device = rustix::fs::fstat(within)?.st_dev;
-        if let Some(home) = home {
-            std::fs::create_dir_all(home)?;
-            let home = rustix::fs::openat(CWD, home, DIRECTORY, Mode::empty())?;
-            if rustix::fs::fstat(&home)?.st_dev == device {
-                return Bin::open(&home, None);
-            }
+        let uid = rustix::process::getuid().as_raw();
+        if let Some(home) = home
+            && let Some(bin) = Bin::at_home(home, device, uid)?
+        {
+            return Ok(bin);
         }
         let top = top(within)?;
         let path = std::fs::read_link(path_of(&top))?;
-        let uid = rustix::process::getuid().as_raw();
-        let shared = rustix::fs::openat(&top, c".Trash", DIRECTORY, Mode::empty());
-        if let Ok(shared) = shared
-            && rustix::fs::fstat(&shared)?.st_mode & Mode::SVTX.as_raw_mode() != 0
-        {
-            let own = make(&shared, &CString::new(uid.to_string())?)?;
-            return Bin::open(&own, Some(path));
-        }
-        let own = make(&top, &CString::new(format!(".Trash-{uid}"))?)?;
-        if rustix::fs::fstat(&own)?.st_uid != uid {
-            return Err(io::Error::other("the trash of this file system is somebody else's"));
-        }
-        Bin::open(&own, Some(path))
+        Bin::at_top(&top, path, uid)
     }
 
-    fn open(trash: &OwnedFd, top: Option<PathBuf>) -> io::Result<Bin> {
-        Ok(Bin { files: make(trash, c"files")?, info: make(trash, c"info")?, top })
+    /// The trash in a user's home, if that is the user's and lies on a device. Of root with another user's HOME it is the other's.
+    fn at_home(home: &Path, device: u64, uid: u32) -> io::Result<Option<Bin>> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+        let home = rustix::fs::openat(CWD, home, DIRECTORY, Mode::empty())?;
+        if rustix::fs::fstat(&home)?.st_dev != device || !belongs(&home, uid, Mode::empty())? {
+            return Ok(None);
+        }
+        Bin::open(&home, None, uid).map(Some)
+    }
+
+    /// The trash of a user at the top of a file system.
+    fn at_top(top: &OwnedFd, path: PathBuf, uid: u32) -> io::Result<Bin> {
+        let shared = rustix::fs::openat(top, c".Trash", DIRECTORY, Mode::empty());
+        if let Ok(shared) = shared
+            && rustix::fs::fstat(&shared)?.st_mode & Mode::SVTX.as_raw_mode() != 0
+            && let Ok(own) = make(&shared, &CString::new(uid.to_string())?)
+            && belongs(&own, uid, ANYTHING)?
+        {
+            return Bin::open(&own, Some(path), uid);
+        }
+        let own = make(top, &CString::new(format!(".Trash-{uid}"))?)?;
+        if !belongs(&own, uid, ANYTHING)? {
+            let message = "the trash of this file system is another user's, or open to others";
+            return Err(io::Error::other(message));
+        }
+        Bin::open(&own, Some(path), uid)
+    }
+
+    fn open(trash: &OwnedFd, top: Option<PathBuf>, uid: u32) -> io::Result<Bin> {
+        let (files, info) = (make(trash, c"files")?, make(trash, c"info")?);
+        if belongs(&files, uid, WRITABLE)? && belongs(&info, uid, WRITABLE)? {
+            return Ok(Bin { files, info, top });
+        }
+        Err(io::Error::other("a part of the trash is another user's, or others may write to it"))
     }
 
     /// Writes down where something is from, and so takes a name for it. The name, and the name of what was written.
@@ -178,8 +225,20 @@ impl Bin {
     }
 }
 
+/// What others may not have of the parts of a trash.
+const WRITABLE: Mode = Mode::WGRP.union(Mode::WOTH);
+
+/// What others may not have of a trash at the top of a file system.
+const ANYTHING: Mode = Mode::RWXG.union(Mode::RWXO);
+
+/// Whether an open directory is a user's, and others have nothing of `mode` there.
+fn belongs(directory: &OwnedFd, uid: u32, mode: Mode) -> io::Result<bool> {
+    let stat = rustix::fs::fstat(directory)?;
+    Ok(stat.st_uid == uid && stat.st_mode & mode.as_raw_mode() == 0)
+}
+
 /// Opens a directory of the trash, and makes it if it is not there. A link is refused.
-fn make(within: &OwnedFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
+fn make(within: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     match rustix::fs::mkdirat(within, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
@@ -300,5 +359,89 @@ mod tests {
         assert_eq!(encoded(odd), "/a%20b/%FF%0A%25");
         let top = top(&within).expect("a top");
         assert!(path_of(&top).exists());
+    }
+
+    fn opened(path: &Path) -> OwnedFd {
+        rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()).expect("a directory")
+    }
+
+    fn allow(path: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    }
+
+    /// Which of the trashes at the top of a file system is used by its only user.
+    fn used(top: &Path) -> io::Result<&'static str> {
+        let uid = rustix::process::getuid().as_raw();
+        let bin = Bin::at_top(&opened(top), top.to_owned(), uid)?;
+        let files = std::fs::read_link(path_of(&bin.files))?;
+        let shared = top.canonicalize()?.join(".Trash").join(uid.to_string()).join("files");
+        Ok(if files == shared { "shared" } else { "own" })
+    }
+
+    #[test]
+    fn a_shared_trash_is_used_only_if_it_is_sticky_and_nobody_else_has_a_part_in_ours() {
+        let uid = rustix::process::getuid().as_raw();
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let top = |name: &str| {
+            let top = tree.path().join(name);
+            fs::create_dir_all(top.join(".Trash")).expect("directories");
+            allow(&top.join(".Trash"), 0o1777);
+            top
+        };
+        assert_eq!(used(&top("sticky")).expect("a trash"), "shared");
+        let plain = top("plain");
+        allow(&plain.join(".Trash"), 0o777);
+        assert_eq!(used(&plain).expect("a trash"), "own");
+        let link = tree.path().join("link");
+        fs::create_dir(&link).expect("a directory");
+        std::os::unix::fs::symlink("../sticky/.Trash", link.join(".Trash")).expect("a link");
+        assert_eq!(used(&link).expect("a trash"), "own");
+        // Ours, but a link, or open to others.
+        let linked = top("linked");
+        let place = format!(".Trash/{uid}");
+        std::os::unix::fs::symlink("/tmp", linked.join(&place)).expect("a link");
+        assert_eq!(used(&linked).expect("a trash"), "own");
+        for mode in [0o710, 0o701, 0o755, 0o777] {
+            let open = top(&format!("open-{mode:o}"));
+            fs::create_dir(open.join(&place)).expect("a directory");
+            allow(&open.join(&place), mode);
+            assert_eq!(used(&open).expect("a trash"), "own", "{mode:o}");
+            fs::remove_dir_all(open.join(format!(".Trash-{uid}"))).expect("ours");
+            fs::create_dir(open.join(format!(".Trash-{uid}"))).expect("a directory");
+            allow(&open.join(format!(".Trash-{uid}")), mode);
+            assert!(used(&open).is_err(), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn what_another_user_has_made_for_us_is_not_used() {
+        const OTHER: u32 = 65_534;
+        let uid = rustix::process::getuid().as_raw();
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let shared = tree.path().join(format!(".Trash/{uid}"));
+        fs::create_dir_all(&shared).expect("directories");
+        allow(&tree.path().join(".Trash"), 0o1777);
+        allow(&shared, 0o700);
+        let give = |path: &Path| std::os::unix::fs::chown(path, Some(OTHER), Some(OTHER));
+        if give(&shared).is_err() {
+            eprintln!("left out: only root can make a directory of another user");
+            return;
+        }
+        assert_eq!(used(tree.path()).expect("a trash"), "own");
+        let own = tree.path().join(format!(".Trash-{uid}"));
+        give(&own).expect("root");
+        assert!(used(tree.path()).is_err());
+        // A part of ours, and a whole one in a home that is not ours.
+        fs::remove_dir_all(&own).expect("ours");
+        assert_eq!(used(tree.path()).expect("a trash"), "own");
+        give(&own.join("files")).expect("root");
+        assert!(used(tree.path()).is_err());
+        let home = tree.path().join("home/Trash");
+        fs::create_dir_all(&home).expect("directories");
+        give(&home).expect("root");
+        let device = rustix::fs::fstat(opened(tree.path())).expect("it is open").st_dev;
+        assert!(Bin::at_home(&home, device, uid).expect("it can be asked").is_none());
+        assert!(!home.join("files").exists());
     }
 }
