@@ -18,6 +18,7 @@ use crate::visit::{Seen, Within};
 
 mod build;
 mod facts;
+mod find;
 mod import;
 mod order;
 mod own;
@@ -281,11 +282,7 @@ impl Tree {
     pub fn find(&self, names: &[impl AsRef<[u8]>]) -> Option<Node<'_>> {
         let (first, others) = names.split_first()?;
         let root = self.roots().find(|root| root.name() == first.as_ref())?;
-        others.iter().try_fold(root, |above, name| {
-            let name = name.as_ref();
-            let directory = above.directories().find(|node| node.name() == name);
-            directory.or_else(|| above.files().find(|node| node.name() == name))
-        })
+        others.iter().try_fold(root, |above, name| above.find(name.as_ref()))
     }
 
     fn entry(&self, id: Id) -> &Entry {
@@ -453,6 +450,12 @@ impl<'t> Node<'t> {
 
     fn directory(&self) -> Option<&'t Directory> {
         self.tree.directories.get(self.place.directory as usize)
+    }
+
+    /// What has a name in it. Linear in what it holds.
+    fn find(&self, name: &[u8]) -> Option<Node<'t>> {
+        let directory = self.directories().find(|node| node.name() == name);
+        directory.or_else(|| self.files().find(|node| node.name() == name))
     }
 
     /// The directories in it, in no particular order.

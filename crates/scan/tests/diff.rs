@@ -230,3 +230,34 @@ fn sizes_that_no_disk_has_do_not_overflow() {
             .expect("a vector can be written to");
     }
 }
+
+#[test]
+fn a_directory_that_has_changed_by_itself_differs_though_nothing_in_it_does() {
+    let export = |own: u64, file: u64| {
+        let text = format!(
+            r#"[1,2,{{}},[{{"name":"r"}},[{{"name":"d","asize":{own}}},{{"name":"f","asize":{file}}}]]]"#
+        );
+        read(text.as_bytes()).expect("an export")
+    };
+    let found = |old: &Scan, new: &Scan| -> Vec<(Vec<u8>, Change, i128, u64)> {
+        let diff = diff(old, new, Measure::Apparent);
+        let what =
+            |it: &Difference<'_>| (it.node().name().to_vec(), it.change, it.delta, it.turnover);
+        diff.differences.iter().map(what).collect()
+    };
+    let (small, large) = (export(4096, 100), export(8192, 100));
+    let row = |name: &str, change, delta, turnover| (name.into(), change, delta, turnover);
+    let (grown, shrunk) = (Change::Grown, Change::Shrunk);
+    assert_eq!(found(&small, &large), [row("r", grown, 4096, 4096), row("d", grown, 4096, 4096)]);
+    assert_eq!(
+        found(&large, &small),
+        [row("r", shrunk, -4096, 4096), row("d", shrunk, -4096, 4096)]
+    );
+    assert_eq!(found(&small, &export(4096, 100)), []);
+    // What it has gained by itself is what the file in it has lost.
+    let same = Change::Changed;
+    assert_eq!(
+        found(&small, &export(4146, 50)),
+        [row("r", same, 0, 100), row("d", same, 0, 100), row("f", shrunk, -50, 50)]
+    );
+}

@@ -43,8 +43,17 @@ fn find_on<S: Sys>(sys: &S, paths: &[PathBuf], settings: &Settings, threads: usi
     assert!(
         progress.compared.is_some_and(|compared| compared <= progress.to_compare * 2 + 4096 * 3)
     );
-    let text = String::from_utf8(out).expect("text");
-    Found { groups, section: section.expect("a report"), made: made.expect("threads"), text }
+    let (section, text) = (section.expect("a report"), String::from_utf8(out).expect("text"));
+    // The same, from the groups alone.
+    let mut again: Vec<Group> = groups
+        .iter()
+        .rev()
+        .map(|group| Group::new(group.apparent_bytes, group.copies.clone(), settings.measure))
+        .collect();
+    let again = Section::of_groups(&mut again, settings.top);
+    assert_eq!(again.rows, section.rows);
+    assert!(section.left_out > 0 || again.totals == section.totals);
+    Found { groups, section, made: made.expect("threads"), text }
 }
 
 fn find(root: &Path) -> Found {
@@ -171,6 +180,13 @@ fn holes_are_not_read_and_equal_zeros() {
     for (block, byte) in [(0, 5), (4, 6)] {
         file.seek(SeekFrom::Start(block << 16)).expect("a place");
         file.write_all(&vec![byte; 64 << 10]).expect("a block");
+    }
+    // One block at one place, and at another, neither of which a sample meets.
+    for (name, block) in [("early", 2), ("late", 5)] {
+        let mut file = File::create(tree.path().join(name)).expect("a file");
+        file.set_len(16 << 16).expect("a length");
+        file.seek(SeekFrom::Start(block << 16)).expect("a place");
+        file.write_all(&vec![7; 64 << 10]).expect("a block");
     }
     let found = find(tree.path());
     let groups: Vec<_> = found.groups.iter().map(|group| names(group, tree.path())).collect();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use poach_scan::choice::{Choice, Patterns};
 use poach_scan::survey::{Report, Settings, Survey, text};
-use poach_scan::sys::{Kind, Native};
+use poach_scan::sys::{Kind, Native, Sys as _};
 use poach_scan::{Control, Node, Options, RenewError, Scan, scan, scan_with};
 
 fn options(threads: usize) -> Options {
@@ -81,7 +81,14 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     fs::write(inner.join("deep/er/x"), "x").expect("a file");
     rig::symlink("x", inner.join("deep/er/link")).expect("a link");
     let way = names(root, "outer-0/inner-0");
+    known.interrupted = true;
     known.renew(&way, scanned(&inner, &options)).expect("it is there");
+    // A scan of a part does not complete one that was ended early, and the other way round.
+    assert!(known.interrupted);
+    known.interrupted = false;
+    let stopped = Scan { interrupted: true, ..scanned(&inner, &options) };
+    known.renew(&way, stopped).expect("it is there");
+    assert!(known.interrupted);
     // What lies above was changed itself only by what is in it.
     same(&known, &scanned(root, &options), "renewed");
 
@@ -148,6 +155,38 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     same(&known, &scanned(root, &options), "vanished");
 }
 
+/// The paths of all that lies below the root, from there on.
+fn paths_below(scan: &Scan, root: &Path) -> Vec<String> {
+    let below = |path: Vec<u8>| {
+        let path = String::from_utf8(path).expect("plain");
+        let path = path.strip_prefix(root.to_str().expect("plain")).expect("it begins so");
+        path.trim_start_matches(std::path::MAIN_SEPARATOR).replace('\\', "/")
+    };
+    known(scan).into_keys().map(below).filter(|below| !below.is_empty()).collect()
+}
+
+/// Deletes some entries, of which one may lie in another, and tells the scan.
+fn delete(scan: &mut Scan, root: &Path, below: &[String]) {
+    for path in below.iter().map(|below| root.join(below)) {
+        match path.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => fs::remove_dir_all(&path).expect("ours"),
+            Ok(_) => fs::remove_file(&path).expect("ours"),
+            Err(_) => {}
+        }
+    }
+    let ways: Vec<Vec<&[u8]>> = below.iter().map(|below| names(root, below)).collect();
+    scan.forget_all(ways.iter().map(Vec::as_slice)).expect("they were there");
+    assert!(scan.tree.find_each(ways.iter().map(Vec::as_slice)).iter().all(Option::is_none));
+    for way in &ways {
+        let path = way[1..way.len() - 1].iter().fold(root.to_owned(), |path, name| {
+            path.join(std::str::from_utf8(name).expect("plain"))
+        });
+        if let Ok(meta) = Native::default().meta(&path, false) {
+            scan.renew_own(&way[..way.len() - 1], &meta).expect("it is there");
+        }
+    }
+}
+
 #[test]
 fn random_changes_add_up() {
     for seed in 0..20 {
@@ -194,6 +233,19 @@ fn random_changes_add_up() {
             }
             known.renew(&names(root, &below), scanned(&path, &options)).expect("it is there");
             same(&known, &scanned(root, &options), &format!("seed {seed}, round {round}"));
+            let doomed: Vec<String> = random
+                .choose_multiple(paths_below(&known, root), 1 + round)
+                .into_iter()
+                .filter(|below| !directories.contains(&format!("/{below}")) || random.u8(..4) == 0)
+                // Two names of this one stay, as above.
+                .filter(|below| below != "second" && !files[0].starts_with(root.join(below)))
+                .collect();
+            delete(&mut known, root, &doomed);
+            same(&known, &scanned(root, &options), &format!("seed {seed}, deletion {round}"));
+            directories.retain(|below| root.join(below.trim_start_matches('/')).exists());
+            if directories.len() < 2 {
+                break;
+            }
         }
     }
 }
@@ -210,6 +262,11 @@ fn what_cannot_be_changed_stays_as_it_was() {
     assert_eq!(changed.renew(&root_only, whole()), Err(RenewError::NotThere));
     assert_eq!(changed.forget(&root_only), Err(RenewError::NotThere));
     assert_eq!(changed.forget(&names(root, "no/such")), Err(RenewError::NotThere));
+    let ways = [names(root, "hole"), names(root, "no/such")];
+    let ways = ways.iter().map(Vec::as_slice);
+    assert_eq!(changed.forget_all(ways), Err(RenewError::NotThere));
+    let meta = Native::default().meta(root, false).expect("it is there");
+    assert_eq!(changed.renew_own(&names(root, "hole"), &meta), Err(RenewError::NoDirectory));
     // A file has nothing below it, and a directory may have become one.
     assert_eq!(changed.renew(&names(root, "hole"), whole()), Err(RenewError::NotThere));
     let file = scanned(&root.join("hole"), &options);

@@ -64,8 +64,17 @@ pub struct Copy {
 }
 
 impl Group {
+    /// A group of some copies, by path, of at least two; by length or by bytes on disk.
+    pub fn new(apparent_bytes: u64, copies: Vec<Copy>, measure: Measure) -> Group {
+        let size = |copy: &Copy| match measure {
+            Measure::Apparent => apparent_bytes,
+            _ => copy.disk_bytes,
+        };
+        Group { apparent_bytes, freed_bytes: all_but_one(copies.iter().map(size)), copies }
+    }
+
     /// What is free if one copy is left, in the order of the groups: the greatest first.
-    fn rank(&self) -> Reverse<(Reverse<u64>, &[u8])> {
+    pub(crate) fn rank(&self) -> Reverse<(Reverse<u64>, &[u8])> {
         Reverse((Reverse(self.freed_bytes), &self.copies[0].path))
     }
 }
@@ -327,9 +336,7 @@ impl<S: Sys> Finder<'_, S> {
         };
         let mut copies: Vec<Copy> = equal.iter().map(copy).collect();
         copies.sort();
-        let sizes = equal.iter().map(|hashed| hashed.candidate.size(self.measure));
-        let apparent_bytes = equal[0].candidate.apparent;
-        Group { apparent_bytes, freed_bytes: all_but_one(sizes), copies }
+        Group::new(equal[0].candidate.apparent, copies, self.measure)
     }
 }
 

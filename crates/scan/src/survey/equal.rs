@@ -27,25 +27,58 @@ impl Collector for Duplicates {
 
     fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section {
         let limit = sources.settings.top.unwrap_or(usize::MAX);
-        let (mut rows, mut groups, mut files) = (Vec::new(), 0, 0);
-        let (mut freed, mut length) = (0_u64, 0_u64);
+        let (mut rows, mut sum) = (Vec::new(), Sum::default());
         (sources.compare)(self.0, &mut |group, each| {
-            groups += 1;
-            files += group.copies.len() as u64 - 1;
-            freed = freed.saturating_add(group.freed_bytes);
-            let copies = group.copies.len() as u64 - 1;
-            length = length.saturating_add(group.apparent_bytes.saturating_mul(copies));
-            if groups <= limit {
-                rows.extend(rows_of(groups, &group));
+            sum.add(&group);
+            if sum.groups <= limit {
+                rows.extend(rows_of(sum.groups, &group));
                 each(&group);
             }
         });
+        sum.section(rows, limit)
+    }
+}
+
+/// What groups come to.
+#[derive(Default)]
+struct Sum {
+    groups: usize,
+    files: u64,
+    freed: u64,
+    length: u64,
+}
+
+impl Sum {
+    fn add(&mut self, group: &Group) {
+        let copies = group.copies.len() as u64 - 1;
+        self.groups += 1;
+        self.files += copies;
+        self.freed = self.freed.saturating_add(group.freed_bytes);
+        self.length = self.length.saturating_add(group.apparent_bytes.saturating_mul(copies));
+    }
+
+    fn section(self, rows: Vec<Vec<Cell>>, limit: usize) -> Section {
         Section {
-            left_out: groups.saturating_sub(limit) as u64,
-            totals: Some([Cell::Bytes(freed), Cell::Bytes(length)]),
-            files,
+            left_out: self.groups.saturating_sub(limit) as u64,
+            totals: Some([Cell::Bytes(self.freed), Cell::Bytes(self.length)]),
+            files: self.files,
             ..Section::complete(Report::Duplicates, COLUMNS, rows)
         }
+    }
+}
+
+impl Section {
+    /// The report on groups of equal files, which are put in its order: the first of them have rows, and all of them count.
+    pub fn of_groups(groups: &mut [Group], top: Option<usize>) -> Section {
+        groups.sort_by(|a, b| b.rank().cmp(&a.rank()));
+        let (mut rows, mut sum, limit) = (Vec::new(), Sum::default(), top.unwrap_or(usize::MAX));
+        for group in groups {
+            sum.add(group);
+            if sum.groups <= limit {
+                rows.extend(rows_of(sum.groups, group));
+            }
+        }
+        sum.section(rows, limit)
     }
 }
 

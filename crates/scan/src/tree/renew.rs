@@ -2,14 +2,18 @@
 //! taken out. The sums of the directories above, the totals and the names that bear the size of a file with several
 //! (hard links) are those that a new walk would find.
 //!
-//! What is known of the rest stays: a file outside of the directory that had one name when it was scanned, and has a second one in
+//! What a directory is by itself, its own size and time, changes with what is in it: [`Scan::renew_own`]. What is known of the rest
+//! stays: a file outside of the directory that had one name when it was scanned, and has a second one in
 //! the directory now, counts twice until the next walk.
 //!
 //! What was replaced stays in its arena, unreachable, until the scan is dropped.
 
+use std::collections::HashSet;
+
 use super::build::{HardLink, Sum, settle};
-use super::{ABSENT, Directory, Entry, GONE, Id, Place, Tree, UNREAD};
+use super::{ABSENT, Directory, Entry, Facts, GONE, Id, Place, Tree, UNREAD};
 use crate::choice::Choice;
+use crate::sys::Meta;
 use crate::{Kind, Scan, Totals};
 
 /// Why a scan cannot be changed in a place, so that a walk of all is needed.
@@ -47,12 +51,12 @@ impl Scan {
         if root.directory == ABSENT || fresh.tree.roots.len() > 1 {
             return Err(RenewError::NoDirectory);
         }
-        if !fresh.tree.keep_files {
+        if !fresh.tree.keep_files || fresh.summed > 0 {
             return Err(RenewError::NoFiles);
         }
-        let path = self.tree.path(place.entry, place.parent);
+        let paths = self.paths(&[place]);
         let went = self.tree.replace(place, root, fresh.tree).ok_or(RenewError::Full)?;
-        self.account(&path, &went, Some(&fresh.totals));
+        self.account(&paths, &went, Some(&fresh.totals));
         self.errors.extend(fresh.errors);
         self.errors.sort_by(|a, b| a.path.cmp(&b.path));
         self.totals.errors = self.errors.len() as u64;
@@ -67,25 +71,83 @@ impl Scan {
     ///
     /// [`RenewError`]; nothing has changed then.
     pub fn forget(&mut self, names: &[impl AsRef<[u8]>]) -> Result<(), RenewError> {
-        let place = self.place(names)?;
-        let path = self.tree.path(place.entry, place.parent);
-        let went = self.tree.remove(place);
-        self.account(&path, &went, None);
+        self.forget_all([names])
+    }
+
+    /// [Forgets](Self::forget) many entries. Linear in them, in what goes, in what the directories on the ways to them hold, and in the
+    /// names of files that have several; but for the order that the ways are put in.
+    ///
+    /// # Errors
+    ///
+    /// [`RenewError`], if one of them cannot be forgotten; nothing has changed then.
+    pub fn forget_all<'n, N: AsRef<[u8]> + 'n>(
+        &mut self,
+        ways: impl IntoIterator<Item = &'n [N]>,
+    ) -> Result<(), RenewError> {
+        if !self.tree.keep_files || self.summed > 0 {
+            return Err(RenewError::NoFiles);
+        }
+        let names = |way: &&'n [N]| way.iter().map(AsRef::as_ref).collect::<Vec<&[u8]>>();
+        let mut ways: Vec<Vec<&[u8]>> = ways.into_iter().map(|way| names(&way)).collect();
+        ways.sort_unstable();
+        // What lies in something that goes, goes with it.
+        ways.dedup_by(|way, before| way.starts_with(before));
+        let nodes = self.tree.find_each(ways.iter().map(Vec::as_slice)).into_iter();
+        let places = nodes.map(|node| node.map(|it| it.place).filter(|it| it.parent != ABSENT));
+        let places = places.collect::<Option<Vec<_>>>().ok_or(RenewError::NotThere)?;
+        let paths = self.paths(&places);
+        let mut links = self.tree.lift_links();
+        let went = self.tree.bury(&places, &mut links);
+        self.tree.settle_links(links);
+        self.account(&paths, &went, None);
         self.totals.errors = self.errors.len() as u64;
         Ok(())
     }
 
+    /// Takes over what a directory is by itself: its own size, time and owner, as they have changed with what is in it. Linear in
+    /// what is in it, without what lies deeper.
+    ///
+    /// # Errors
+    ///
+    /// [`RenewError`]; nothing has changed then.
+    pub fn renew_own(&mut self, names: &[impl AsRef<[u8]>], meta: &Meta) -> Result<(), RenewError> {
+        let node = self.tree.find(names).ok_or(RenewError::NotThere)?;
+        let (place, (apparent, disk)) = (node.place, node.own());
+        if place.directory == ABSENT || meta.kind != Kind::Directory {
+            return Err(RenewError::NoDirectory);
+        }
+        let choice = self.options.choice.as_deref();
+        if !self.options.without_sizes && choice.is_none_or(Choice::counts_directories) {
+            self.tree.take_above(place.directory, Sum { apparent, disk, entries: 0 });
+            let (apparent, disk) = (meta.apparent, meta.disk);
+            self.tree.add_above(place.directory, Sum { apparent, disk, entries: 0 });
+        }
+        let facts = self.tree.arenas[place.entry.arena()].facts.get_mut(place.entry.index());
+        if let Some(facts) = facts.filter(|_| !self.options.without_sizes) {
+            *facts = Facts::of(meta);
+        }
+        self.sum_up();
+        Ok(())
+    }
+
+    /// The paths of entries; none, where no error can lie below them.
+    fn paths(&self, places: &[Place]) -> HashSet<Vec<u8>> {
+        let path = |place: &Place| self.tree.path(place.entry, place.parent);
+        let places = if self.errors.is_empty() { &[][..] } else { places };
+        places.iter().map(path).collect()
+    }
+
     /// Where names lead that end below a given path.
     fn place(&self, names: &[impl AsRef<[u8]>]) -> Result<Place, RenewError> {
-        if !self.tree.keep_files {
+        if !self.tree.keep_files || self.summed > 0 {
             return Err(RenewError::NoFiles);
         }
         let place = self.tree.find(names).map(|node| node.place);
         place.filter(|place| place.parent != ABSENT).ok_or(RenewError::NotThere)
     }
 
-    /// Corrects the totals and the errors for what went from a path, and what came.
-    fn account(&mut self, path: &[u8], went: &Totals, came: Option<&Totals>) {
+    /// Corrects the totals and the errors for what went from some paths, and what came.
+    fn account(&mut self, paths: &HashSet<Vec<u8>>, went: &Totals, came: Option<&Totals>) {
         let choice = self.options.choice.as_deref();
         let mut went = *went;
         if !choice.is_none_or(Choice::counts_directories) {
@@ -100,18 +162,23 @@ impl Scan {
         if let Some(came) = came {
             totals.add(came);
         }
+        self.sum_up();
+        let separator = std::path::MAIN_SEPARATOR as u8;
+        self.errors.retain(|error| {
+            let path = &error.path;
+            let ends = (0..path.len()).filter(|&at| path[at] == separator).chain([path.len()]);
+            !ends.into_iter().any(|end| paths.contains(&path[..end]))
+        });
+    }
+
+    /// The bytes of the totals are those of the given paths.
+    fn sum_up(&mut self) {
         let mut sum = Sum::default();
         for node in self.tree.roots() {
             let (apparent, disk) = (node.apparent_bytes(), node.disk_bytes());
             sum.add(Sum { apparent, disk, entries: 0 });
         }
-        (totals.apparent_bytes, totals.disk_bytes) = (sum.apparent, sum.disk);
-        let below = |other: &[u8]| {
-            other
-                .strip_prefix(path)
-                .is_some_and(|rest| rest.is_empty() || rest[0] == std::path::MAIN_SEPARATOR as u8)
-        };
-        self.errors.retain(|error| !below(&error.path));
+        (self.totals.apparent_bytes, self.totals.disk_bytes) = (sum.apparent, sum.disk);
     }
 }
 
@@ -134,7 +201,7 @@ impl Tree {
         };
         let mut links = self.lift_links();
         let fresh_links = fresh.lift_links();
-        let went = self.bury(place, &mut links);
+        let went = self.bury(&[place], &mut links);
         let top = *fresh.entry(root.entry);
         let facts = fresh.arenas[root.entry.arena()].facts.get(root.entry.index()).copied();
 
@@ -178,33 +245,25 @@ impl Tree {
         Some(went)
     }
 
-    /// Takes an entry out; it, and what it held, is counted.
-    fn remove(&mut self, place: Place) -> Totals {
-        let mut links = self.lift_links();
-        let went = self.bury(place, &mut links);
-        self.settle_links(links);
-        went
-    }
-
-    /// Takes an entry out of its directory and of the sums, while no file that has several names is in them; marks what it held
-    /// as gone and drops its names of such files.
-    fn bury(&mut self, place: Place, links: &mut Vec<HardLink>) -> Totals {
+    /// Takes entries out of their directories and of the sums, while no file that has several names is in them; marks what they held
+    /// as gone, counts it, and drops its names of such files. None of them lies in another.
+    fn bury(&mut self, places: &[Place], links: &mut Vec<HardLink>) -> Totals {
         let mut went = Totals::default();
-        let Entry { name, apparent, disk } = *self.entry(place.entry);
-        if place.directory == ABSENT {
-            went.count(self.entry(place.entry).kind());
-            self.entry_mut(place.entry).name = name | GONE;
-            let before = links.len();
-            links.retain(|link| link.entry != place.entry);
-            let linked = links.len() < before;
+        let mut waiting = Vec::new();
+        for &Place { entry: id, directory, parent } in places {
+            let Entry { name, apparent, disk } = *self.entry(id);
+            if directory != ABSENT {
+                let entries = self.directories[directory as usize].entries + 1;
+                self.take_above(parent, Sum { apparent, disk, entries });
+                waiting.push(directory);
+                continue;
+            }
+            went.count(self.entry(id).kind());
+            self.entry_mut(id).name = name | GONE;
+            let linked = links.binary_search_by_key(&id, |link| link.entry).is_ok();
             let (apparent, disk) = if linked { (0, 0) } else { (apparent, disk) };
-            self.take_above(place.parent, Sum { apparent, disk, entries: 1 });
-            return went;
+            self.take_above(parent, Sum { apparent, disk, entries: 1 });
         }
-        self.unlink(place);
-        let entries = self.directories[place.directory as usize].entries + 1;
-        self.take_above(place.parent, Sum { apparent, disk, entries });
-        let mut waiting = vec![place.directory];
         while let Some(index) = waiting.pop() {
             let Directory { first, kept, child, .. } = self.directories[index as usize];
             for at in first.index()..first.index() + kept as usize {
@@ -222,25 +281,43 @@ impl Tree {
                 next = self.directories[next as usize].sibling;
             }
         }
+        let mut above: Vec<u32> = places
+            .iter()
+            .filter(|place| place.directory != ABSENT)
+            .map(|place| place.parent)
+            .collect();
+        above.sort_unstable();
+        above.dedup();
+        for parent in above {
+            self.unlink_gone(parent);
+        }
         links.retain(|link| {
             let above = self.bases.directory(link.parent);
-            self.directories.get(above as usize).is_none_or(|above| above.entry != Id::NONE)
+            let is_there = |above: &Directory| above.entry != Id::NONE;
+            self.directories.get(above as usize).is_none_or(is_there)
+                && self.entry(link.entry).name & GONE == 0
         });
         went
     }
 
-    /// Takes a directory out of its parent's.
-    fn unlink(&mut self, place: Place) {
-        let sibling = self.directories[place.directory as usize].sibling;
-        let mut before = self.directories[place.parent as usize].child;
-        if before == place.directory {
-            self.directories[place.parent as usize].child = sibling;
-            return;
+    /// Takes the directories that are gone out of their parent's.
+    fn unlink_gone(&mut self, parent: u32) {
+        let mut next = std::mem::replace(&mut self.directories[parent as usize].child, ABSENT);
+        let mut last = ABSENT;
+        while next != ABSENT {
+            let index = next;
+            let Directory { entry, sibling, .. } = self.directories[index as usize];
+            next = sibling;
+            if entry == Id::NONE {
+                continue;
+            }
+            self.directories[index as usize].sibling = ABSENT;
+            match self.directories.get_mut(last as usize) {
+                Some(last) => last.sibling = index,
+                None => self.directories[parent as usize].child = index,
+            }
+            last = index;
         }
-        while self.directories[before as usize].sibling != place.directory {
-            before = self.directories[before as usize].sibling;
-        }
-        self.directories[before as usize].sibling = sibling;
     }
 
     /// Takes the sizes of files that have several names out of the sums, and hands their names over.

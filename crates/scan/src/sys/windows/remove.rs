@@ -15,7 +15,7 @@ use super::{Attributes, Directory, Windows};
 use crate::sys::{Kind, Meta};
 
 /// What tells an entry from one that takes its name later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     volume: u64,
     /// The file's number on the volume.

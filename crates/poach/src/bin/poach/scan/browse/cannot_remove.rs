@@ -36,7 +36,7 @@ pub(super) enum Trashed {}
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) went: Vec<Names>,
-    pub(super) partly: Option<Names>,
+    pub(super) partly: Vec<Names>,
     pub(super) trashed: Vec<Trashed>,
     pub(super) error: Option<io::Error>,
 }
@@ -52,6 +52,10 @@ impl Plan {
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
+        match self.never {}
+    }
+
+    pub(super) fn entries(&self) -> u64 {
         match self.never {}
     }
 

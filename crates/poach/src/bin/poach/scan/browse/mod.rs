@@ -4,6 +4,7 @@
 //! what the keys ask for outside of the browser. [`walk`] scans on a thread of its
 //! own, and [`poach_scan::listing`] knows what it has found so far, and makes the rows; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +12,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use poach_scan::listing::{Growing, Live};
-use poach_scan::report::{Look, Measure, Order, bytes, count};
+use poach_scan::report::{Look, Measure, Order, bytes, count, escape};
 use poach_scan::survey::{Report, Settings, Survey, Told};
-use poach_scan::{Control, Options, Scan};
+use poach_scan::sys::{Native, Sys as _};
+use poach_scan::{Control, Options, RenewError, Scan};
 
 mod act;
 mod canvas;
@@ -40,7 +42,8 @@ mod walk;
 
 use act::Act;
 use keys::Input;
-use names::{Names, joined, names_of};
+use names::{Names, joined, split};
+use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;
 use screen::Screen;
@@ -167,7 +170,7 @@ impl<'a> App<'a> {
             (Err(error), _) if self.browser.growing.is_some() => return Err(error.into()),
             (Err(error), _) => self.browser.message = error.to_string(),
         }
-        self.remake_report()
+        self.remake_report(false)
     }
 
     /// Does what is done outside of the browser.
@@ -250,9 +253,15 @@ impl<'a> App<'a> {
 
     /// Makes the report of the tab that is shown.
     fn make(&mut self, report: Report) -> Result<()> {
-        let survey = Survey::new(&[report], self.start.settings.clone());
+        let mut settings = self.start.settings.clone();
+        let (limit, measure) = (settings.top, settings.measure);
+        if report == Report::Duplicates {
+            // Groups that have no rows now may have some once others are gone.
+            settings.top = None;
+        }
+        let survey = Survey::new(&[report], settings);
         let (scan, control) = (&self.browser.scan, Control::new());
-        let mut sections = Vec::new();
+        let (mut sections, mut groups) = (Vec::new(), Vec::new());
         let say = || match control.progress() {
             progress if progress.compared.is_some() => {
                 let (compared, most) =
@@ -262,35 +271,40 @@ impl<'a> App<'a> {
             _ => format!("making the report {report}"),
         };
         let made = self.screen.busy(&control, say, || {
-            let mut keep = |told: Told<'_>| {
-                if let Told::Section(section) = told {
-                    sections.push(section.clone());
-                }
+            let mut keep = |told: Told<'_>| match told {
+                Told::Group(group) => groups.push(group.clone()),
+                Told::Section(section) => sections.push(section.clone()),
             };
             survey.finish_each(scan, survey.collect(scan), &control, &mut keep)
         })??;
-        self.browser.report = sections.pop().map(Page::new);
-        if made.interrupted {
-            "stopped: not every file was compared".clone_into(&mut self.browser.message);
-        }
+        self.browser.report = match report {
+            Report::Duplicates => {
+                Some(Page::of_groups(&self.browser.scan, groups, limit, measure, made))
+            }
+            _ => sections.pop().map(Page::new),
+        };
         Ok(())
     }
 
-    /// Makes the report of the tab that is shown again, for a scan that has changed. Equal files are not compared again: those
-    /// that are gone are left out.
-    fn remake_report(&mut self) -> Result<()> {
+    /// Makes the report of the tab that is shown again, for a scan that has changed. Of equal files, where nothing but some entries is gone,
+    /// those that are left are not compared again.
+    fn remake_report(&mut self, only_gone: bool) -> Result<()> {
         let shown = self.browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
-        match shown {
-            None => Ok(()),
-            Some(Report::Duplicates) => {
-                let scan = &self.browser.scan;
-                if let Some(page) = &mut self.browser.report {
-                    page.retain(|path| names_of(scan, path).is_some());
-                }
-                Ok(())
-            }
-            Some(&report) => self.make(report),
+        let Some(&report) = shown else { return Ok(()) };
+        let Browser { scan, report: page, .. } = &mut self.browser;
+        if report == Report::Duplicates
+            && only_gone
+            && page.as_mut().is_some_and(|page| page.retain(scan))
+        {
+            return Ok(());
         }
+        let marked = self.browser.report.as_ref().map_or(0, |page| page.marked);
+        self.make(report)?;
+        if let Some(page) = &mut self.browser.report {
+            page.marked = marked;
+            page.step(0);
+        }
+        Ok(())
     }
 
     /// Lists what would go, and asks.
@@ -311,36 +325,34 @@ impl<'a> App<'a> {
     /// Does what the answer to the question was yes to.
     fn carry_out(&mut self) -> Result<()> {
         let Some(plan) = self.plan.take() else { return Ok(()) };
-        let act = plan.act;
+        let (act, all) = (plan.act, plan.entries());
         let (control, gone) = (Control::new(), AtomicU64::new(0));
         // Relaxed: a number to watch.
-        let say = || format!("gone: {}", entries(gone.load(Ordering::Relaxed)));
+        let say = || format!("gone: {} of {}", count(gone.load(Ordering::Relaxed)), entries(all));
         let outcome = self.screen.busy(&control, say, || plan.carry_out(&control, &gone))?;
-        let gone = entries(gone.into_inner());
-        let mut said = match act {
-            Act::Delete => format!("{gone} deleted"),
-            Act::Trash => format!("{gone} moved to the trash; u: undo"),
+        let gone = gone.into_inner();
+        let done = match act {
+            Act::Delete => "deleted",
+            Act::Trash => "moved to the trash; u: undo",
         };
-        if let Some(error) = outcome.error {
-            said = format!("{said}, then: {error}");
-        }
+        let said = match outcome.error {
+            None => format!("{} {done}", entries(gone)),
+            Some(error) => format!("{} of {} {done}, then: {error}", count(gone), entries(all)),
+        };
         if !outcome.trashed.is_empty() {
             self.undo.push(outcome.trashed);
             if self.undo.len() > MOST_UNDONE {
                 self.undo.remove(0);
             }
         }
-        for names in &outcome.went {
-            self.browser.chosen.remove(names);
-            if self.browser.scan.forget(names).is_err() {
-                self.walk_all()?;
-            }
+        if forget(&mut self.browser, &outcome.went).is_err() {
+            self.walk_all()?;
         }
         self.browser.changed();
-        if let Some(names) = outcome.partly {
+        if let Some(names) = outcome.partly.into_iter().reduce(common) {
             self.walk_below(names)?;
         }
-        self.remake_report()?;
+        self.remake_report(true)?;
         self.browser.message = said;
         Ok(())
     }
@@ -380,6 +392,29 @@ impl<'a> App<'a> {
     }
 }
 
+/// What two ways have in common.
+fn common(mut a: Names, b: Names) -> Names {
+    let common = a.iter().zip(b).take_while(|(a, b)| *a == b).count();
+    a.truncate(common);
+    a
+}
+
+/// Takes out what is gone. The directories that it was in have changed by themselves, too: their times and, on some file systems,
+/// their sizes.
+fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
+    browser.scan.forget_all(went.iter().map(Vec::as_slice))?;
+    let above: BTreeSet<&[Vec<u8>]> = went.iter().map(|names| &names[..names.len() - 1]).collect();
+    for names in above {
+        let follows = names.len() == 1 && browser.scan.options.follow_paths;
+        let path = path_of(&joined(names.iter().map(Vec::as_slice)));
+        // One that is gone meanwhile is found out about by the next walk.
+        if let Ok(meta) = path.and_then(|path| Native::default().meta(&path, follows)) {
+            browser.scan.renew_own(names, &meta)?;
+        }
+    }
+    Ok(())
+}
+
 /// What is to go, with the given paths that it lies below. Of equal files, each with one that stays.
 ///
 /// # Errors
@@ -396,16 +431,27 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
     };
     let shown = browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
     let copies = browser.report.as_ref().filter(|_| shown == Some(&Report::Duplicates));
+    let groups = copies.map(Page::groups).unwrap_or_default();
+    // Of each group that something goes of, the first file that stays.
+    let mut staying = HashMap::new();
+    let goes: HashSet<&[Vec<u8>]> = all.iter().map(Vec::as_slice).collect();
+    // Itself, or with a directory that it lies in.
+    let stays = |names: &Names| !(1..=names.len()).any(|end| goes.contains(&names[..end]));
     let mut targets = Vec::with_capacity(all.len());
     for names in &all {
         let mut twin = None;
         if let Some(page) = copies {
             let path = joined(names.iter().map(Vec::as_slice));
-            let twins = page.twins(&path);
-            let stays = |names: &Names| !all.iter().any(|gone| names.starts_with(gone));
-            let found = twins.iter().filter_map(|path| names_of(&browser.scan, path)).find(stays);
-            let Some(stays) = found else {
-                let path = String::from_utf8_lossy(&path).into_owned();
+            let Some(rows) = groups.get(&path[..]).cloned() else {
+                let path = escape(&path);
+                bail!("{path} is none of the equal files; in this tab only those are deleted");
+            };
+            let found = staying.entry(rows.start).or_insert_with(|| {
+                let mut others = rows.filter_map(|row| split(&browser.scan, page.path_of(row)?));
+                others.find(stays)
+            });
+            let Some(stays) = found.clone() else {
+                let path = escape(&path);
                 bail!("no copy of {path} would be left; in this tab one stays");
             };
             twin = Some((given(&stays)?, stays));

@@ -19,12 +19,16 @@ pub(super) fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
 
 /// The names that a path of a scan is made of, if it is there.
 pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
+    split(scan, path).filter(|names| scan.tree.find(names).is_some())
+}
+
+/// The names that a path below one of a scan's is made of, whether it is there or not.
+pub(super) fn split(scan: &Scan, path: &[u8]) -> Option<Names> {
     let separator = std::path::MAIN_SEPARATOR as u8;
     scan.tree.roots().find_map(|root| {
         let rest = path.strip_prefix(root.name())?;
         let ends = rest.is_empty() || rest[0] == separator || root.name().ends_with(&[separator]);
         let below = rest.split(|&byte| byte == separator).filter(|name| !name.is_empty());
-        let names: Names = std::iter::once(root.name()).chain(below).map(<[u8]>::to_vec).collect();
-        (ends && scan.tree.find(&names).is_some()).then_some(names)
+        ends.then(|| std::iter::once(root.name()).chain(below).map(<[u8]>::to_vec).collect())
     })
 }

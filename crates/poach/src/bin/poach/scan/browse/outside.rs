@@ -52,13 +52,13 @@ pub(super) fn copy(path: &[u8]) -> io::Result<()> {
 
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have names that are no path")]
-fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
+pub(super) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
     Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
 }
 
 #[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
+pub(super) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
     let path = std::str::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidFilename)?;
     Ok(PathBuf::from(path))
 }

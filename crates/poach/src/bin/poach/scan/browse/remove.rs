@@ -14,27 +14,42 @@
 //! was meant.
 //!
 //! One handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything goes.
+//!
+//! Many entries are deleted by several threads, which divide the chosen entries, and what is in each directory, among them. Each
+//! ends at the first entry that any of them could not delete, or once it was stopped; the entry in hand goes.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
+use poach_runtime::ThreadPool;
 use poach_scan::Control;
 use poach_scan::duplicates::same_content;
 use poach_scan::report::escape;
 use poach_scan::sys::Native;
 
 use super::act::Act;
-use super::item::{self, Handle, Item, changed, open};
+use super::item::{self, Handle, Identity, Item, changed, open};
 use super::names::{Names, joined};
 use super::trash;
 pub(super) use super::trash::Trashed;
 
 /// How many levels may lie below an entry that is to go.
 const DEEPEST: usize = 400;
+
+/// The fewest entries that several threads delete.
+const MANY: u64 = 1000;
+
+/// The most levels of what several threads delete: each of them has a handle open for each.
+const DEEPEST_OF_MANY: usize = 40;
+
+/// The most threads that delete: a disk has so much to do at a time.
+const MOST_THREADS: usize = 8;
 
 /// What is to go: a given path, and the names below it.
 #[derive(Clone, Debug)]
@@ -55,6 +70,10 @@ pub(super) struct Plan {
     pub(super) directories: u64,
     /// On disk; a file that keeps another name frees nothing.
     pub(super) bytes: u64,
+    /// How many names of each file that has several are to go.
+    names: HashMap<Identity, u64>,
+    /// The levels of what lies deepest.
+    levels: usize,
 }
 
 #[derive(Debug)]
@@ -80,7 +99,7 @@ pub(super) struct Outcome {
     /// What is gone whole.
     pub(super) went: Vec<Names>,
     /// What is gone in part.
-    pub(super) partly: Option<Names>,
+    pub(super) partly: Vec<Names>,
     /// What is in the trash.
     pub(super) trashed: Vec<Trashed>,
     /// Why it ended before its end.
@@ -97,7 +116,8 @@ impl Plan {
         if act == Act::Trash && !trash::IS_THERE {
             return Err(io::Error::other("on this system nothing is moved to the trash from here"));
         }
-        let mut plan = Plan { chosen: Vec::new(), act, files: 0, directories: 0, bytes: 0 };
+        let (chosen, names) = (Vec::new(), HashMap::new());
+        let mut plan = Plan { chosen, act, files: 0, directories: 0, bytes: 0, names, levels: 0 };
         let mut opened = Opened::default();
         for Target { root, names, twin } in targets {
             let (within, name, is_link) = opened.open(root, names)?;
@@ -130,7 +150,12 @@ impl Plan {
         let identity = seen.identity;
         if !seen.is_directory {
             self.files += 1;
-            if seen.names == 1 {
+            let names = match seen.names {
+                1 => 1,
+                _ => *self.names.entry(identity).and_modify(|names| *names += 1).or_insert(1),
+            };
+            // With the last of its names the file goes.
+            if names == seen.names {
                 self.bytes += seen.bytes;
             }
             return Ok(Item { name, identity, inside: None });
@@ -148,6 +173,7 @@ impl Plan {
         }
         self.directories += 1;
         self.bytes += seen.bytes;
+        self.levels = self.levels.max(depth);
         let mut names = item::list(&directory)?;
         names.sort();
         let inside = names
@@ -183,35 +209,135 @@ impl Plan {
         lines
     }
 
+    /// How many entries go.
+    pub(super) fn entries(&self) -> u64 {
+        self.files + self.directories
+    }
+
     /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.
     pub(super) fn carry_out(self, control: &Control, gone: &AtomicU64) -> Outcome {
-        let (mut outcome, mut bins) = (Outcome::default(), trash::Bins::default());
-        for chosen in self.chosen {
-            // Relaxed, here and below: the count is for people to watch.
-            let before = gone.load(Ordering::Relaxed);
-            let done = chosen.compare(control).and_then(|()| match self.act {
-                Act::Delete => remove(&chosen.within, &chosen.item, control, gone).map(|()| None),
-                Act::Trash => {
-                    let trashed =
-                        Trashed::put(&chosen.within, &chosen.item, &chosen.names, &mut bins)?;
-                    gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
-                    Ok(Some(trashed))
-                }
-            });
-            match done {
-                Ok(trashed) => {
-                    outcome.trashed.extend(trashed);
-                    outcome.went.push(chosen.names);
-                }
-                Err(error) => {
-                    let some = gone.load(Ordering::Relaxed) > before;
-                    outcome.partly = some.then_some(chosen.names);
-                    outcome.error = Some(error);
-                    break;
-                }
+        let threads =
+            thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS);
+        let is_worth_it = self.act == Act::Delete
+            && self.entries() >= MANY
+            && self.levels <= DEEPEST_OF_MANY
+            && threads > 1;
+        // Without a pool one thread does it all.
+        let pool =
+            is_worth_it.then(|| ThreadPool::builder().threads(threads).build().ok()).flatten();
+        let ended = AtomicBool::new(false);
+        let outcome = Mutex::default();
+        let run = Run { control, gone, ended, outcome, divides: pool.is_some() };
+        match pool {
+            Some(pool) => pool.install(|| run.each(&self.chosen, &|chosen| run.delete(chosen))),
+            None if self.act == Act::Trash => run.to_trash(&self.chosen),
+            None => run.each(&self.chosen, &|chosen| run.delete(chosen)),
+        };
+        run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A deletion that runs.
+struct Run<'a> {
+    control: &'a Control,
+    /// How many entries are gone.
+    gone: &'a AtomicU64,
+    /// Whether one could not be deleted.
+    ended: AtomicBool,
+    outcome: Mutex<Outcome>,
+    /// Whether several threads work at it.
+    divides: bool,
+}
+
+impl Run<'_> {
+    /// Does something with each, in their order, or divided among the threads. Whether it came to the end.
+    fn each<T: Sync>(&self, items: &[T], act: &(impl Fn(&T) -> bool + Sync)) -> bool {
+        match items {
+            [one] => act(one),
+            [_, _, ..] if self.divides => {
+                let (left, right) = items.split_at(items.len() / 2);
+                let (left, right) =
+                    poach_runtime::join(|| self.each(left, act), || self.each(right, act));
+                left && right
+            }
+            _ => items.iter().all(act),
+        }
+    }
+
+    fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, for a reason. The first one is told.
+    fn end(&self, error: io::Error) -> bool {
+        self.outcome().error.get_or_insert(error);
+        // Relaxed, here and below: what the others see is only that they need not go on, and the counts are for people to watch.
+        self.ended.store(true, Ordering::Relaxed);
+        false
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) || self.control.is_stopped() && !self.end(stopped())
+    }
+
+    fn delete(&self, chosen: &Chosen) -> bool {
+        if self.has_ended() {
+            return false;
+        }
+        if let Err(error) = chosen.compare(self.control) {
+            return self.end(error);
+        }
+        let gone = AtomicU64::new(0);
+        let whole = self.remove(&chosen.within, &chosen.item, &gone);
+        if whole {
+            self.outcome().went.push(chosen.names.clone());
+        } else if gone.into_inner() > 0 {
+            self.outcome().partly.push(chosen.names.clone());
+        }
+        whole
+    }
+
+    /// Deletes an entry and, before, what is in it. `gone` counts what is gone of it.
+    fn remove(&self, within: &Handle, item: &Item, gone: &AtomicU64) -> bool {
+        if let Some(inside) = item.inside.as_deref().filter(|inside| !inside.is_empty()) {
+            let directory = match open(within, &item.name, item.identity) {
+                Ok(directory) => directory,
+                Err(error) => return self.end(error),
+            };
+            if !self.each(inside, &|item| self.remove(&directory, item, gone)) {
+                return false;
             }
         }
-        outcome
+        if self.has_ended() {
+            return false;
+        }
+        if let Err(error) = item::remove(within, item) {
+            return self.end(error);
+        }
+        gone.fetch_add(1, Ordering::Relaxed);
+        self.gone.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn to_trash(&self, all: &[Chosen]) -> bool {
+        let mut bins = trash::Bins::default();
+        all.iter().all(|chosen| {
+            if self.has_ended() {
+                return false;
+            }
+            let put = chosen.compare(self.control).and_then(|()| {
+                Trashed::put(&chosen.within, &chosen.item, &chosen.names, &mut bins)
+            });
+            let trashed = match put {
+                Ok(trashed) => trashed,
+                Err(error) => return self.end(error),
+            };
+            self.gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
+            let mut outcome = self.outcome();
+            outcome.trashed.push(trashed);
+            outcome.went.push(chosen.names.clone());
+            true
+        })
     }
 }
 
@@ -260,19 +386,6 @@ impl Opened {
         let is_link = links.contains(&last);
         Ok((Arc::clone(within), last, is_link))
     }
-}
-
-fn remove(within: &Handle, item: &Item, control: &Control, gone: &AtomicU64) -> io::Result<()> {
-    if let Some(inside) = &item.inside {
-        let directory = open(within, &item.name, item.identity)?;
-        inside.iter().try_for_each(|item| remove(&directory, item, control, gone))?;
-    }
-    if control.is_stopped() {
-        return Err(stopped());
-    }
-    item::remove(within, item)?;
-    gone.fetch_add(1, Ordering::Relaxed);
-    Ok(())
 }
 
 /// Names as a path that a terminal can show.

@@ -1,8 +1,14 @@
 //! A report as a tab: its rows, of which those that have a path can be gone to, chosen and deleted.
 
-use poach_scan::report::Look;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use poach_scan::Scan;
+use poach_scan::duplicates::{Group, Made};
+use poach_scan::report::{Look, Measure, count, cut, escape};
 use poach_scan::survey::{Cell, Section, text};
 
+use super::names::{Names, names_of, split};
 use super::state::in_sight;
 
 /// A report that was made.
@@ -11,11 +17,47 @@ pub(super) struct Page {
     pub(super) section: Section,
     pub(super) marked: usize,
     pub(super) top: usize,
+    /// Of duplicates.
+    equal: Option<Equal>,
+}
+
+/// What a report on duplicates is of.
+#[derive(Debug)]
+struct Equal {
+    /// All groups, those without rows, too.
+    groups: Vec<Group>,
+    /// How many of them have rows.
+    limit: Option<usize>,
+    measure: Measure,
+    made: Made,
+    /// The copies that have other names (hard links), by path.
+    linked: HashSet<Vec<u8>>,
 }
 
 impl Page {
     pub(super) fn new(section: Section) -> Page {
-        Page { section, marked: 0, top: 0 }
+        Page { section, marked: 0, top: 0, equal: None }
+    }
+
+    /// The report on equal files, of which so many groups have rows.
+    pub(super) fn of_groups(
+        scan: &Scan,
+        mut groups: Vec<Group>,
+        limit: Option<usize>,
+        measure: Measure,
+        made: Made,
+    ) -> Page {
+        let section = Section::of_groups(&mut groups, limit);
+        let copies = groups.iter().flat_map(|group| &group.copies).map(|copy| &copy.path);
+        let paths: Vec<&Vec<u8>> = copies.collect();
+        let ways: Vec<Names> =
+            paths.iter().map(|path| split(scan, path).unwrap_or_default()).collect();
+        let nodes = scan.tree.find_each(ways.iter().map(Vec::as_slice));
+        let linked =
+            paths.iter().zip(nodes).filter(|(_, node)| node.is_some_and(|it| it.link().is_some()));
+        let linked = linked.map(|(path, _)| (*path).clone()).collect();
+        let equal = Some(Equal { groups, limit, measure, made, linked });
+        Page { equal, ..Page::new(section) }
     }
 
     /// The path of a row, if it is of an entry.
@@ -32,13 +74,15 @@ impl Page {
         self.path_of(self.marked)
     }
 
-    /// The other paths of the group of equal files that a path is in.
-    pub(super) fn twins(&self, path: &[u8]) -> Vec<&[u8]> {
-        let rows = &self.section.rows;
-        let at = (0..rows.len()).find(|&row| self.path_of(row) == Some(path));
-        let Some(group) = at.and_then(|at| rows[at].first()) else { return Vec::new() };
-        let same = (0..rows.len()).filter(|&row| rows[row].first() == Some(group));
-        same.filter_map(|row| self.path_of(row)).filter(|other| *other != path).collect()
+    /// The rows of the group of equal files that each path is in.
+    pub(super) fn groups(&self) -> HashMap<&[u8], Range<usize>> {
+        let (mut groups, mut first) = (HashMap::new(), 0);
+        for group in self.section.rows.chunk_by(|a, b| a.first() == b.first()) {
+            let rows = first..first + group.len();
+            first = rows.end;
+            groups.extend(rows.clone().filter_map(|row| Some((self.path_of(row)?, rows.clone()))));
+        }
+        groups
     }
 
     /// What stands above the rows, a line for each row, and what stands below them, in so many columns.
@@ -57,24 +101,47 @@ impl Page {
         let count = self.section.rows.len();
         let titles = if count > 0 { lines.next() } else { None };
         let rows = lines.by_ref().take(count).collect();
-        (titles, rows, lines.collect())
+        (titles, rows, lines.chain(self.amiss().map(|line| cut(&line, width))).collect())
     }
 
-    /// Keeps the equal files whose paths are there still, and the groups that have at least two.
-    pub(super) fn retain(&mut self, is_there: impl Fn(&[u8]) -> bool) {
-        let keep: Vec<bool> = (0..self.section.rows.len())
-            .map(|row| self.path_of(row).is_some_and(&is_there))
-            .collect();
-        let mut keep = keep.into_iter();
-        self.section.rows.retain(|_| keep.next() == Some(true));
-        let mut left: Vec<Vec<Cell>> = Vec::new();
-        for group in self.section.rows.chunk_by(|a, b| a.first() == b.first()) {
-            if group.len() > 1 {
-                left.extend_from_slice(group);
-            }
-        }
-        self.section.rows = left;
+    /// What was not compared of files that may be equal.
+    fn amiss(&self) -> impl Iterator<Item = String> {
+        let made = self.equal.as_ref().map(|equal| &equal.made);
+        let interrupted = made.is_some_and(|made| made.interrupted);
+        let stopped = interrupted.then(|| "  stopped: not every file was compared".to_owned());
+        let failed = made.and_then(|made| {
+            let first = made.errors.first()?;
+            let number = made.errors.len() as u64;
+            let files = if number == 1 { "file is" } else { "files are" };
+            let (path, message) = (escape(&first.path), &first.message);
+            Some(format!("  {} {files} not compared, such as {path}: {message}", count(number)))
+        });
+        stopped.into_iter().chain(failed)
+    }
+
+    /// Keeps the equal files that are there still, and the groups that have at least two. Whether that is all there is to it: of a file
+    /// that has lost the name by which it was listed, another name may be there.
+    pub(super) fn retain(&mut self, scan: &Scan) -> bool {
+        let Some(equal) = &mut self.equal else { return false };
+        let copies = equal.groups.iter().flat_map(|group| &group.copies);
+        let mut ways: Vec<Names> = copies.filter_map(|copy| split(scan, &copy.path)).collect();
+        ways.sort_unstable();
+        let nodes = scan.tree.find_each(ways.iter().map(Vec::as_slice));
+        let there: HashSet<&Names> =
+            ways.iter().zip(nodes).filter_map(|(names, node)| node.map(|_| names)).collect();
+        let is_there = |path: &[u8]| split(scan, path).is_some_and(|names| there.contains(&names));
+        let mut is_all = true;
+        let groups = std::mem::take(&mut equal.groups).into_iter().filter_map(|group| {
+            let (stay, gone): (Vec<_>, Vec<_>) =
+                group.copies.into_iter().partition(|copy| is_there(&copy.path));
+            is_all &= !gone.iter().any(|copy| equal.linked.contains(&copy.path));
+            (stay.len() > 1).then(|| Group::new(group.apparent_bytes, stay, equal.measure))
+        });
+        equal.groups = groups.collect();
+        equal.made.errors.retain(|error| names_of(scan, &error.path).is_some());
+        self.section = Section::of_groups(&mut equal.groups, equal.limit);
         self.step(0);
+        is_all
     }
 
     pub(super) fn step(&mut self, by: isize) {
@@ -86,7 +153,8 @@ impl Page {
     pub(super) fn scroll(&mut self, page: usize) {
         let page = page.saturating_sub(1).max(1);
         let rows = self.section.rows.len();
-        let below = usize::from(self.section.left_out > 0 && self.marked + 1 == rows && page > 1);
+        let said = usize::from(self.section.left_out > 0) + self.amiss().count();
+        let below = if self.marked + 1 >= rows { said.min(page - 1) } else { 0 };
         self.top = in_sight(self.top, self.marked + below, rows + below, page);
     }
 

@@ -201,8 +201,9 @@ impl Browser {
         if self.way.is_empty() {
             self.enter_only_root();
         }
-        let tree = &self.scan.tree;
-        self.chosen.retain(|names| tree.find(names).is_some());
+        let there = self.scan.tree.find_each(self.chosen.iter().map(Vec::as_slice));
+        let mut there = there.iter().map(Option::is_some).collect::<Vec<_>>().into_iter();
+        self.chosen.retain(|_| there.next() == Some(true));
         self.list_again();
     }
 

@@ -2,10 +2,14 @@ use std::fs;
 use std::path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path};
 use std::thread;
 
+use poach_scan::Failure;
+use poach_scan::duplicates::Made;
 use poach_scan::report::escape;
 
 use super::*;
 
+#[cfg(unix)]
+mod model;
 // Their paths are Unix's.
 #[cfg(unix)]
 mod screenshots;
@@ -306,10 +310,23 @@ fn what_is_chosen_stays_so_wherever_one_goes() {
 }
 
 fn with_report(browser: &mut Browser, report: Report) {
-    let survey = Survey::new(&[report], Settings { top: None, ..Settings::default() });
-    let parts = survey.collect(&browser.scan);
-    let sections = survey.finish(&browser.scan, parts).expect("threads");
-    browser.report = sections.into_iter().next().map(Page::new);
+    let settings = Settings { top: None, measure: browser.measure, ..Settings::default() };
+    let survey = Survey::new(&[report], settings);
+    let (parts, control) = (survey.collect(&browser.scan), Control::new());
+    let (mut sections, mut groups) = (Vec::new(), Vec::new());
+    let mut keep = |told: Told<'_>| match told {
+        Told::Group(group) => groups.push(group.clone()),
+        Told::Section(section) => sections.push(section.clone()),
+    };
+    let made =
+        survey.finish_each(&browser.scan, parts, &control, &mut keep).expect("threads can be had");
+    browser.report = match report {
+        Report::Duplicates => {
+            let (scan, measure) = (&browser.scan, browser.measure);
+            Some(Page::of_groups(scan, groups, None, measure, made))
+        }
+        _ => sections.into_iter().next().map(Page::new),
+    };
 }
 
 #[test]
@@ -363,6 +380,22 @@ fn a_tab_says_at_its_end_how_many_rows_were_left_out() {
 }
 
 #[test]
+fn a_tab_of_equal_files_says_which_it_could_not_compare() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    browser.press(Key::BackTab);
+    let failure = |name: &str| Failure { path: name.into(), message: "it is closed".to_owned() };
+    let errors = vec![failure("/a/\u{202e}"), failure("/b")];
+    let made = Made { errors, interrupted: true };
+    let page = Page::of_groups(&browser.scan, Vec::new(), None, Measure::Disk, made);
+    browser.report = Some(page);
+    let lines = shown(&mut browser, 100, 8);
+    assert_eq!(lines[2], "  stopped: not every file was compared");
+    assert!(lines[3].starts_with("  2 files are not compared, such as /a/"), "{lines:#?}");
+    assert!(lines[3].ends_with("u{202e}: it is closed"), "{lines:#?}");
+}
+
+#[test]
 fn of_equal_files_one_stays() {
     let tree = grown();
     for name in ["one", "two", "large/three"] {
@@ -373,6 +406,7 @@ fn of_equal_files_one_stays() {
     browser.press(Key::BackTab);
     with_report(&mut browser, Report::Duplicates);
     let lines = shown(&mut browser, 100, 12);
+    assert!(lines[2].contains(" 137 KiB "), "{lines:#?}");
     let three = format!("{MAIN_SEPARATOR}large{MAIN_SEPARATOR}three");
     let two = format!("{MAIN_SEPARATOR}two");
     assert!(lines[2].ends_with(&three) && lines[4].ends_with(&two), "{lines:#?}");
@@ -393,11 +427,40 @@ fn of_equal_files_one_stays() {
     assert!(outcome.error.is_none() && outcome.went.len() == 2, "{outcome:?}");
     assert!(tree.path().join("large/three").exists() && !tree.path().join("one").exists());
     // The group that is left has one file, and goes.
-    outcome.went.iter().for_each(|names| browser.scan.forget(names).expect("it was there"));
-    let scan = &browser.scan;
+    forget(&mut browser, &outcome.went).expect("they were there");
     let page = browser.report.as_mut().expect("a report");
-    page.retain(|path| names_of(scan, path).is_some());
+    assert!(page.retain(&browser.scan));
     assert!(page.section.rows.is_empty());
+}
+
+/// A copy in a directory that goes does not stay.
+#[test]
+fn of_equal_files_the_last_does_not_go_with_the_directory_that_it_is_in() {
+    let tree = grown();
+    fs::create_dir_all(tree.path().join("zz/deep")).expect("directories");
+    for name in ["one", "zz/deep/two"] {
+        fs::write(tree.path().join(name), vec![9; 70_000]).expect("a file");
+    }
+    let paths = target_paths(tree.path());
+    let mut browser = browser(tree.path());
+    browser.press(Key::BackTab);
+    with_report(&mut browser, Report::Duplicates);
+    let root = tree.path().as_os_str().as_encoded_bytes().to_vec();
+    let way = |names: &[&str]| -> Names {
+        std::iter::once(root.clone()).chain(names.iter().map(|it| it.as_bytes().to_vec())).collect()
+    };
+    browser.chosen.insert(way(&["one"]));
+    assert_eq!(targets(&browser, &paths).expect("one stays").len(), 1);
+    for directory in [&["zz"][..], &["zz", "deep"]] {
+        browser.chosen.insert(way(directory));
+        let error = targets(&browser, &paths).expect_err("none stays").to_string();
+        assert!(error.contains("no copy of") && error.contains("one would be"), "{error}");
+        // Nor is anything else deleted from here.
+        browser.chosen.remove(&way(&["one"]));
+        let error = targets(&browser, &paths).expect_err("a directory").to_string();
+        assert!(error.contains("none of the equal files"), "{error}");
+        browser.chosen = BTreeSet::from([way(&["one"])]);
+    }
 }
 
 #[test]

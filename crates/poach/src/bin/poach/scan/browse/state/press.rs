@@ -110,7 +110,9 @@ impl Browser {
         let all: Vec<Names> =
             rows.map(|row| names.iter().chain([&row.name]).cloned().collect()).collect();
         if all.iter().all(|names| self.chosen.contains(names)) {
-            self.chosen.retain(|names| !all.contains(names));
+            for names in &all {
+                self.chosen.remove(names);
+            }
         } else {
             self.chosen.extend(all);
         }
