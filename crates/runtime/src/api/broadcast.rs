@@ -57,6 +57,10 @@ impl fmt::Debug for BroadcastContext<'_> {
 impl<'scope> Scope<'scope> {
     /// Spawns `task` once on every worker of the pool, into the scope; see
     /// [`broadcast`](crate::broadcast()) for when they run it.
+    ///
+    /// # Panics
+    ///
+    /// As `broadcast`, if the pool has ended.
     pub fn spawn_broadcast<F>(&self, task: F)
     where
         F: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
@@ -68,6 +72,10 @@ impl<'scope> Scope<'scope> {
 impl<'scope> ScopeFifo<'scope> {
     /// Spawns `task` once on every worker of the pool, into the scope; see
     /// [`broadcast`](crate::broadcast()) for when they run it.
+    ///
+    /// # Panics
+    ///
+    /// As `broadcast`, if the pool has ended.
     pub fn spawn_broadcast<F>(&self, task: F)
     where
         F: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
@@ -140,6 +148,10 @@ pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R
 /// poach::spawn_broadcast(move |context| send.send(context.index()).unwrap());
 /// assert_eq!(receive.iter().count(), poach::current_num_threads());
 /// ```
+///
+/// # Panics
+///
+/// As `broadcast`, if the pool has ended.
 pub fn spawn_broadcast(f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
     Local::with(|local| match local {
         Some(local) => spawn_broadcast_in(&local.registry, f),
