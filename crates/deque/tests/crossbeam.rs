@@ -262,3 +262,29 @@ fn batches_are_half_and_no_more_than_the_documented_limit() {
     assert_eq!(injector.steal_batch_and_pop(&dest), Success(0));
     assert_eq!(dest.len(), 32);
 }
+
+/// A batch into the queue that it comes from moves nothing: the tasks stay, in their order, of either kind.
+#[test]
+fn a_batch_into_ones_own_queue_moves_nothing() {
+    let kinds: [(fn() -> Worker<u32>, bool); 2] =
+        [(Worker::new_fifo, false), (Worker::new_lifo, true)];
+    for (make, newest_first) in kinds {
+        let worker = make();
+        let own = worker.stealer();
+        assert_eq!(
+            (own.steal_batch(&worker), own.steal_batch_and_pop(&worker)),
+            (Steal::Empty, Steal::Empty)
+        );
+        (0..20).for_each(|task| worker.push(task));
+        assert_eq!(own.steal_batch(&worker), Steal::Success(()));
+        assert_eq!(own.steal_batch_with_limit(&worker, 3), Steal::Success(()));
+        let mut order: Vec<u32> = (0..20).collect();
+        if newest_first {
+            order.reverse();
+        }
+        let popped =
+            [own.steal_batch_and_pop(&worker), own.steal_batch_with_limit_and_pop(&worker, 2)];
+        assert_eq!(popped, [Steal::Success(order[0]), Steal::Success(order[1])]);
+        assert!(std::iter::from_fn(|| worker.pop()).eq(order[2..].iter().copied()));
+    }
+}
