@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::{self, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::thread;
@@ -12,7 +13,8 @@ use crate::error::{Closed, GetTimeoutError, TryGetError};
 use crate::iter::{Iter, TryIter};
 use crate::mechanism::NoHandle;
 use crate::policy::Taker;
-use crate::salsa::Salsa;
+use crate::registry::try_box;
+use crate::salsa::{Found, Salsa};
 use crate::shared::Shared;
 use crate::sides::Side;
 
@@ -49,8 +51,8 @@ pub struct Consumer<T: Send> {
     pub(crate) shared: Arc<Shared<T>>,
     /// Whether the pool has a capacity.
     bounded: bool,
-    /// A task that a get had taken when a waker panicked.
-    kept: Option<T>,
+    /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as large as a task.
+    kept: Option<Box<T>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -92,10 +94,15 @@ impl<T: Send> Consumer<T> {
     #[inline]
     #[doc(alias = "recv")]
     pub fn get(&mut self) -> Result<T, Closed> {
-        match self.take() {
-            Some(task) => Ok(task),
-            None => self.wait(None).unwrap_or(Err(Closed)),
-        }
+        let mut place = MaybeUninit::uninit();
+        let found = match self.find(&mut place) {
+            Some(task) => task,
+            None => match self.wait(None, &mut place) {
+                Some(Ok(task)) => task,
+                _ => return Err(Closed),
+            },
+        };
+        Ok(found.read())
     }
 
     /// Takes a task if there is one. Lock-free, but for a mutex once the pool is closed.
@@ -107,14 +114,17 @@ impl<T: Send> Consumer<T> {
     #[inline]
     #[doc(alias = "try_recv")]
     pub fn try_get(&mut self) -> Result<T, TryGetError> {
-        match self.take() {
-            Some(task) => Ok(task),
-            None if !self.shared.admission.tasks.is_closed() => Err(TryGetError::Empty),
-            None => match self.look() {
-                Some(got) => got.map_err(|Closed| TryGetError::Closed),
-                None => Err(TryGetError::Empty),
+        let mut place = MaybeUninit::uninit();
+        let found = match self.find(&mut place) {
+            Some(task) => task,
+            None if !self.shared.admission.tasks.is_closed() => return Err(TryGetError::Empty),
+            None => match self.look(&mut place) {
+                Some(Ok(task)) => task,
+                Some(Err(Closed)) => return Err(TryGetError::Closed),
+                None => return Err(TryGetError::Empty),
             },
-        }
+        };
+        Ok(found.read())
     }
 
     /// Takes a task; waits for one no longer than `timeout`.
@@ -124,11 +134,13 @@ impl<T: Send> Consumer<T> {
     /// [`GetTimeoutError::TimedOut`] or [`GetTimeoutError::Closed`].
     #[doc(alias = "recv_timeout")]
     pub fn get_timeout(&mut self, timeout: Duration) -> Result<T, GetTimeoutError> {
-        match self.take() {
-            Some(task) => Ok(task),
+        let mut place = MaybeUninit::uninit();
+        let found = match self.find(&mut place) {
+            Some(task) => task,
             // A time beyond what the clock can tell is for ever.
-            None => self.wait_until(Instant::now().checked_add(timeout)),
-        }
+            None => self.wait_until(Instant::now().checked_add(timeout), &mut place)?,
+        };
+        Ok(found.read())
     }
 
     /// Takes a task; waits for one until `deadline`, which may have passed.
@@ -138,14 +150,20 @@ impl<T: Send> Consumer<T> {
     /// As [`get_timeout`](Consumer::get_timeout).
     #[doc(alias = "recv_deadline")]
     pub fn get_deadline(&mut self, deadline: Instant) -> Result<T, GetTimeoutError> {
-        match self.take() {
-            Some(task) => Ok(task),
-            None => self.wait_until(Some(deadline)),
-        }
+        let mut place = MaybeUninit::uninit();
+        let found = match self.find(&mut place) {
+            Some(task) => task,
+            None => self.wait_until(Some(deadline), &mut place)?,
+        };
+        Ok(found.read())
     }
 
-    fn wait_until(&mut self, deadline: Option<Instant>) -> Result<T, GetTimeoutError> {
-        match self.wait(deadline) {
+    fn wait_until(
+        &mut self,
+        deadline: Option<Instant>,
+        place: &mut MaybeUninit<T>,
+    ) -> Result<Found<T>, GetTimeoutError> {
+        match self.wait(deadline, place) {
             Some(got) => got.map_err(|Closed| GetTimeoutError::Closed),
             None => Err(GetTimeoutError::TimedOut),
         }
@@ -216,58 +234,78 @@ impl<T: Send> Consumer<T> {
         Iter(self)
     }
 
+    /// A task: where it lay, or at `place`. It is to be read before anything else is done with this consumer.
     #[inline(always)]
-    pub(crate) fn take(&mut self) -> Option<T> {
-        if self.bounded { self.take_and_release() } else { self.taker.get() }
+    pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        if self.bounded { self.find_and_release(place) } else { self.taker.find(place) }
     }
 
     /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a loop around a get keep its variables in
     /// memory, 44 instructions for 36.
     #[cold]
     #[inline(never)]
-    fn take_and_release(&mut self) -> Option<T> {
+    fn find_and_release(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         /// A task that is not lost if a waker panics.
         struct Taken<'a, T> {
-            kept: &'a mut Option<T>,
-            task: Option<T>,
+            kept: &'a mut Option<Box<T>>,
+            task: Option<Found<T>>,
         }
         impl<T> Drop for Taken<'_, T> {
             fn drop(&mut self) {
-                *self.kept = self.task.take();
+                if let Some(task) = self.task.take() {
+                    // Where there is no memory it is dropped.
+                    *self.kept = try_box(task.read()).ok();
+                }
             }
         }
         if self.kept.is_some() {
-            // The pool counted it out when it was taken.
-            return self.kept.take();
+            return self.find_kept(place);
         }
-        let task = Some(self.taker.get()?);
+        let task = Some(self.taker.find(place)?);
         let mut taken = Taken { kept: &mut self.kept, task };
         if let Some(room) = &self.shared.admission.room {
             room.release();
         }
-        taken.task.take()
+        let task = taken.task.take();
+        // A drop that has nothing to do, but room on the stack for a task.
+        mem::forget(taken);
+        task
+    }
+
+    /// What a get had taken when a waker panicked. The pool counted it out then.
+    #[cold]
+    #[inline(never)]
+    fn find_kept(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        place.write(*self.kept.take()?);
+        // SAFETY: it was written just now.
+        Some(unsafe { Found::at(place.as_ptr()) })
     }
 
     /// A task, or that there will never be one; nothing if neither is known.
-    pub(crate) fn look(&mut self) -> Option<Result<T, Closed>> {
+    pub(crate) fn look(&mut self, place: &mut MaybeUninit<T>) -> Option<Result<Found<T>, Closed>> {
         // In this order: what is not there once all puts are over will never be.
         let settled = self.shared.admission.is_settled();
-        match self.take() {
+        match self.find(place) {
             Some(task) => Some(Ok(task)),
             None => settled.then_some(Err(Closed)),
         }
     }
 
     #[cold]
-    fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, Closed>> {
+    #[inline(never)]
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        place: &mut MaybeUninit<T>,
+    ) -> Option<Result<Found<T>, Closed>> {
         for _ in 0..POLLS {
-            if let Some(found) = self.look() {
+            if let Some(found) = self.look(place) {
                 return Some(found);
             }
             thread::yield_now();
         }
         let shared = Arc::clone(&self.shared);
-        shared.admission.tasks.sleep(deadline, || self.look())
+        shared.admission.tasks.sleep(deadline, || self.look(place))
     }
 }
 

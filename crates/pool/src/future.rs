@@ -12,6 +12,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,6 +21,7 @@ use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
 use crate::gate::{Entry, Woken};
 use crate::producer::Producer;
+use crate::salsa::Found;
 
 impl<T: Send> Consumer<T> {
     /// Takes a task, and waits for one without blocking the thread. Dropping the future before it is
@@ -51,22 +53,24 @@ impl<T: Send> Future for Get<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        let mut place = MaybeUninit::uninit();
         if let Some(entry) = this.entry.take() {
             // Woken for something, or polled by chance.
             let shared = Arc::clone(&this.consumer.shared);
             let woken = shared.admission.tasks.leave_to_look(&entry);
-            let found = this.consumer.look();
+            let found = this.consumer.look(&mut place);
             woken.into_iter().for_each(Woken::looked);
             if let Some(found) = found {
-                return Poll::Ready(found);
+                return Poll::Ready(found.map(Found::read));
             }
-        } else if let Some(found) = this.consumer.look() {
-            return Poll::Ready(found);
+        } else if let Some(found) = this.consumer.look(&mut place) {
+            return Poll::Ready(found.map(Found::read));
         }
         // Kept before the look, which may panic: then `drop` gives the entry up.
         this.entry = Some(this.consumer.shared.admission.tasks.enter(context.waker()));
-        match this.consumer.look() {
+        match this.consumer.look(&mut place) {
             Some(found) => {
+                let found = found.map(Found::read);
                 this.give_up();
                 Poll::Ready(found)
             }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::iter::FusedIterator;
+use std::mem::MaybeUninit;
 
 use crate::consumer::Consumer;
+use crate::salsa::Found;
 
 /// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::iter`].
 pub struct Iter<'a, T: Send>(pub(crate) &'a mut Consumer<T>);
@@ -28,7 +30,8 @@ impl<T: Send> Iterator for TryIter<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.0.take()
+        let mut place = MaybeUninit::uninit();
+        self.0.find(&mut place).map(Found::read)
     }
 }
 

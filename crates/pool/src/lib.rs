@@ -14,12 +14,12 @@
 //!     });
 //!     let mut producer = pool.producer().unwrap();
 //!     producer.put_many(0..1000).unwrap();
-//!     pool.close(); // the consumer ends when the last task is taken
+//!     drop(producer); // the last one: the consumer ends when the last task is taken
 //! });
 //! ```
 //!
-//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators, disconnection when one side is gone, and async puts and
-//! gets (feature `async`). It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose puts and gets have neither a fence nor a
+//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators, disconnection when one side is gone, selection, and async puts and
+//! gets; streams and sinks with the feature `async`. It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose puts and gets have neither a fence nor a
 //! compare-and-swap on their fast paths.
 //!
 //! It runs nothing: threads of the program's own take the tasks and do them. "Task pool" is the papers' name for what holds
@@ -54,7 +54,7 @@
 //! | `Clone` of a waker | a get that is about to sleep | nothing | nothing has happened |
 //! | `wake` and `Drop` of a waker | a put, a close, the drop of a future | the task is in the pool; sleepers are being woken | the others are woken while the panic unwinds |
 //! | `wake` of a producer's waker | a get from a full pool | a task is taken | the task is kept for this consumer's next get |
-//! | `Drop` of a task | the drop of the last handle | tasks are being dropped | the others are dropped while the panic unwinds |
+//! | `Drop` of a task | the drop of the last consumer, or of the last handle; a put that the last consumer's drop meets | tasks are being dropped | the others are dropped while the panic unwinds |
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
 //! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that gets a new entry | nothing | nothing has happened |
 //!

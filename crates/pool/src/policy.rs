@@ -63,10 +63,14 @@
 //! any argument is, and nothing else has happened. Where there is no memory for a list the pools are served
 //! and robbed in the order of their numbers.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
+
+use poach_memory::{Memory, StoreLoad};
 
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::each;
+use crate::salsa::{Checks, Found, Salsa, SalsaConsumer};
 
 /// How far a pool is from a producer or consumer; only the order counts. Called with the handle's
 /// home (see [`Feeder::at`]) and the pool's number.
@@ -258,53 +262,47 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         Taker::at(&self.pools, self.policy.clone(), self.home)
     }
 
-    /// Drops all tasks that there are, and calls `dropped` before each. Asks no distance, which is foreign code. If a task's drop panics the others are
-    /// dropped while that unwinds.
-    pub(crate) fn discard(&mut self, dropped: impl Fn()) {
-        each(|| {
-            let own = self.end.consume();
-            let task =
-                own.or_else(|| (0..self.pools.pools()).find_map(|pool| self.end.steal(pool)));
-            if task.is_none() {
-                return !self.check_empty();
-            }
-            dropped();
-            true
-        });
-    }
-
     /// Takes a task, or finds that there was none at an instant of this call (lines 11-21).
     /// Lock-free: it goes on as long as it sees that there is a task, or that others take some.
     #[inline]
     pub fn get(&mut self) -> Option<T> {
         match self.end.consume() {
             Some(task) => Some(task),
-            None => self.look_further(),
+            None => {
+                self.look_further(&mut (), |end, ()| end.consume(), |end, (), from| end.steal(from))
+            }
         }
     }
 
+    /// With the mechanism's `consume` and `steal`.
     #[cold]
-    fn look_further(&mut self) -> Option<T> {
+    #[inline(never)]
+    fn look_further<R, A>(
+        &mut self,
+        place: &mut A,
+        consume: impl Fn(&mut P::Consumer, &mut A) -> Option<R>,
+        steal: impl Fn(&mut P::Consumer, &mut A, usize) -> Option<R>,
+    ) -> Option<R> {
         loop {
-            if let Some(task) = self.steal() {
-                return Some(task);
+            // Lines 17-19.
+            let me = self.end.number();
+            let distance = |pool| (self.policy.distance)(self.home, pool);
+            self.access.follow(&*self.pools, distance, me + 1);
+            let stolen = {
+                let mut victims = self.access.iter().filter(|&pool| pool != me);
+                victims.find_map(|pool| steal(&mut self.end, place, pool))
+            };
+            if stolen.is_some() {
+                return stolen;
             }
             if self.check_empty() {
                 return None;
             }
-            if let Some(task) = self.end.consume() {
-                return Some(task);
+            let own = consume(&mut self.end, place);
+            if own.is_some() {
+                return own;
             }
         }
-    }
-
-    /// Lines 17-19.
-    fn steal(&mut self) -> Option<T> {
-        let me = self.end.number();
-        let distance = |pool| (self.policy.distance)(self.home, pool);
-        self.access.follow(&*self.pools, distance, me + 1);
-        let mut victims = self.access.iter().filter(|&pool| pool != me);
-        victims.find_map(|pool| self.end.steal(pool))
     }
 
     /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks at each of
@@ -341,5 +339,36 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     /// How many atomic read-modify-writes the mechanism has done for this handle.
     pub fn exchanges(&self) -> u64 {
         self.end.exchanges()
+    }
+}
+
+impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Taker<T, Salsa<T, M, F, C>> {
+    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and is to be read before anything else is done with this
+    /// taker.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        match self.end.find(place) {
+            Some(task) => Some(task),
+            None => self.look_further(place, SalsaConsumer::find, |end, place, from| {
+                end.find_in(from, place)
+            }),
+        }
+    }
+
+    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no distance, which is foreign code. If a task's drop
+    /// panics the others are dropped while that unwinds.
+    pub(crate) fn discard(&mut self, dropped: impl Fn()) {
+        let mut place = MaybeUninit::uninit();
+        each(|| {
+            let own = self.end.find(&mut place);
+            let task = own.or_else(|| {
+                (0..self.pools.pools()).find_map(|pool| self.end.find_in(pool, &mut place))
+            });
+            if task.is_none() {
+                return !self.check_empty();
+            }
+            dropped();
+            true
+        });
     }
 }

@@ -238,13 +238,15 @@ fn put_into_closed<T: Send>(shared: &Shared<T>) {
 #[cold]
 #[inline(never)]
 fn refused<T: Send>(why: Refused, shared: &Shared<T>, task: T) -> Result<(), PutError<T>> {
-    Err(match why {
-        Refused::Closed if shared.admission.sides.is_untaken() => PutError::NoConsumer(task),
-        Refused::Closed => PutError::Closed(task),
-        Refused::Full => PutError::Full(task),
-        Refused::TimedOut => PutError::TimedOut(task),
-        Refused::OutOfMemory => PutError::OutOfMemory(task),
-    })
+    // First what, and then the task: a large one is not copied for each.
+    let error: fn(T) -> PutError<T> = match why {
+        Refused::Closed if shared.admission.sides.is_untaken() => PutError::NoConsumer,
+        Refused::Closed => PutError::Closed,
+        Refused::Full => PutError::Full,
+        Refused::TimedOut => PutError::TimedOut,
+        Refused::OutOfMemory => PutError::OutOfMemory,
+    };
+    Err(error(task))
 }
 
 /// As [`TaskPool::producer`](crate::TaskPool::producer), with the same home.

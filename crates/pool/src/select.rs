@@ -48,7 +48,7 @@ pub struct Selector<'a, R> {
     first: usize,
 }
 
-type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>) -> Poll<R> + 'a>;
+type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>) -> Poll<R> + Send + 'a>;
 
 /// No operation could be done in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl<'a, R> Selector<'a, R> {
 
     fn operation<O>(
         mut self,
-        mut operation: impl Future<Output = O> + Unpin + 'a,
-        then: impl FnOnce(O) -> R + 'a,
+        mut operation: impl Future<Output = O> + Unpin + Send + 'a,
+        then: impl FnOnce(O) -> R + Send + 'a,
     ) -> Self {
         let mut then = Some(then);
         self.operations.push(Box::new(move |context| {
@@ -97,7 +97,7 @@ impl<'a, R> Selector<'a, R> {
     pub fn get<T: Send + 'a>(
         self,
         consumer: &'a mut Consumer<T>,
-        then: impl FnOnce(Result<T, Closed>) -> R + 'a,
+        then: impl FnOnce(Result<T, Closed>) -> R + Send + 'a,
     ) -> Self {
         self.operation(consumer.get_async(), then)
     }
@@ -108,7 +108,7 @@ impl<'a, R> Selector<'a, R> {
         self,
         producer: &'a mut Producer<T>,
         task: T,
-        then: impl FnOnce(Result<(), PutError<T>>) -> R + 'a,
+        then: impl FnOnce(Result<(), PutError<T>>) -> R + Send + 'a,
     ) -> Self {
         self.operation(producer.put_async(task), then)
     }

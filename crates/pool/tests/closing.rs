@@ -15,18 +15,20 @@ const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 
 #[test]
 fn a_closed_pool_is_drained_and_then_says_so() {
-    let pool = TaskPool::new();
-    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    assert!(producer.put(1).is_ok());
-    assert!(pool.close() && !pool.close() && pool.is_closed());
-    assert_eq!(producer.put(2), Err(PutError::Closed(2)));
-    assert_eq!(producer.try_put(3).map_err(PutError::into_inner), Err(3));
-    assert_eq!(consumer.get(), Ok(1));
-    assert_eq!(consumer.get(), Err(Closed));
-    assert_eq!(consumer.try_get(), Err(TryGetError::Closed));
-    assert_eq!(consumer.get_timeout(Duration::MAX), Err(GetTimeoutError::Closed));
-    assert_eq!(consumer.get_many(5, &mut Vec::new()), Err(Closed));
-    assert_eq!(consumer.iter().count(), 0);
+    watched(|| {
+        let pool = TaskPool::new();
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        assert!(producer.put(1).is_ok());
+        assert!(pool.close() && !pool.close() && pool.is_closed());
+        assert_eq!(producer.put(2), Err(PutError::Closed(2)));
+        assert_eq!(producer.try_put(3).map_err(PutError::into_inner), Err(3));
+        assert_eq!(consumer.get(), Ok(1));
+        assert_eq!(consumer.get(), Err(Closed));
+        assert_eq!(consumer.try_get(), Err(TryGetError::Closed));
+        assert_eq!(consumer.get_timeout(Duration::MAX), Err(GetTimeoutError::Closed));
+        assert_eq!(consumer.get_many(5, &mut Vec::new()), Err(Closed));
+        assert_eq!(consumer.iter().count(), 0);
+    });
 }
 
 #[test]
@@ -99,41 +101,45 @@ fn a_put_ends_when_all_that_could_take_are_gone() {
 
 #[test]
 fn a_pool_that_stays_open_is_of_both_sides() {
-    let pool = TaskPool::builder().stays_open(true).build().unwrap();
-    let mut producer = pool.producer().unwrap();
-    let clone = pool.clone();
-    drop((pool.consumer().unwrap(), pool));
-    assert_eq!(producer.put(1), Ok(()));
-    drop(producer);
-    let mut consumer = clone.consumer().unwrap();
-    assert_eq!((consumer.try_get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
-    // By hand it is closed, and stays so.
-    let mut producer = clone.producer().unwrap();
-    drop(clone.close_guard());
-    drop((clone, consumer));
-    assert_eq!(producer.put(2), Err(PutError::Closed(2)));
+    watched(|| {
+        let pool = TaskPool::builder().stays_open(true).build().unwrap();
+        let mut producer = pool.producer().unwrap();
+        let clone = pool.clone();
+        drop((pool.consumer().unwrap(), pool));
+        assert_eq!(producer.put(1), Ok(()));
+        drop(producer);
+        let mut consumer = clone.consumer().unwrap();
+        assert_eq!((consumer.try_get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
+        // By hand it is closed, and stays so.
+        let mut producer = clone.producer().unwrap();
+        drop(clone.close_guard());
+        drop((clone, consumer));
+        assert_eq!(producer.put(2), Err(PutError::Closed(2)));
+    });
 }
 
 #[test]
 fn the_last_producer_closes_a_pool_that_is_kept() {
-    for stays_open in [false, true] {
-        let pool = TaskPool::builder().stays_open(stays_open).build().unwrap();
-        let mut consumer = pool.consumer().unwrap();
-        let mut producer = pool.producer().unwrap();
-        let mut clone = producer.clone();
-        producer.put(1).unwrap();
-        drop(producer);
-        clone.put(2).unwrap();
-        assert!(!pool.is_closed());
-        drop(clone);
-        assert_eq!(pool.is_closed(), !stays_open);
-        let late = if stays_open { Ok(()) } else { Err(PutError::Closed(3)) };
-        assert_eq!(pool.producer().unwrap().put(3), late);
-        drop(pool);
-        let mut taken: Vec<_> = consumer.iter().collect();
-        taken.sort_unstable();
-        assert!(taken.into_iter().eq(1..=2 + i32::from(stays_open)));
-    }
+    watched(|| {
+        for stays_open in [false, true] {
+            let pool = TaskPool::builder().stays_open(stays_open).build().unwrap();
+            let mut consumer = pool.consumer().unwrap();
+            let mut producer = pool.producer().unwrap();
+            let mut clone = producer.clone();
+            producer.put(1).unwrap();
+            drop(producer);
+            clone.put(2).unwrap();
+            assert!(!pool.is_closed());
+            drop(clone);
+            assert_eq!(pool.is_closed(), !stays_open);
+            let late = if stays_open { Ok(()) } else { Err(PutError::Closed(3)) };
+            assert_eq!(pool.producer().unwrap().put(3), late);
+            drop(pool);
+            let mut taken: Vec<_> = consumer.iter().collect();
+            taken.sort_unstable();
+            assert!(taken.into_iter().eq(1..=2 + i32::from(stays_open)));
+        }
+    });
 }
 
 #[test]
@@ -171,21 +177,23 @@ fn a_put_ends_with_the_last_consumer_though_the_pool_is_kept() {
 
 #[test]
 fn a_side_that_never_had_a_handle_is_gone_with_the_last_pool() {
-    let pool = TaskPool::<u8>::new();
-    let (clone, mut consumer) = (pool.clone(), pool.consumer().unwrap());
-    drop(pool);
-    assert_eq!(consumer.try_get(), Err(TryGetError::Empty));
-    drop(clone);
-    assert_eq!(consumer.get(), Err(Closed));
+    watched(|| {
+        let pool = TaskPool::<u8>::new();
+        let (clone, mut consumer) = (pool.clone(), pool.consumer().unwrap());
+        drop(pool);
+        assert_eq!(consumer.try_get(), Err(TryGetError::Empty));
+        drop(clone);
+        assert_eq!(consumer.get(), Err(Closed));
 
-    let pool = TaskPool::new();
-    let (clone, mut producer) = (pool.clone(), pool.producer().unwrap());
-    producer.put(1).unwrap();
-    drop(pool);
-    producer.put(2).unwrap();
-    drop(clone);
-    assert_eq!(producer.put(3), Err(PutError::NoConsumer(3)));
-    assert!(producer.is_empty(), "nobody can take what is in it");
+        let pool = TaskPool::new();
+        let (clone, mut producer) = (pool.clone(), pool.producer().unwrap());
+        producer.put(1).unwrap();
+        drop(pool);
+        producer.put(2).unwrap();
+        drop(clone);
+        assert_eq!(producer.put(3), Err(PutError::NoConsumer(3)));
+        assert!(producer.is_empty(), "nobody can take what is in it");
+    });
 }
 
 /// The one that waits for the answer to a request learns that nobody will give it.
@@ -240,7 +248,7 @@ fn a_put_that_meets_the_last_consumers_drop_leaves_nothing() {
                         producer
                     })
                 });
-                for _ in 0..round % 20 {
+                for _ in 0..round % 4 {
                     thread::yield_now();
                 }
                 drop(consumer);
@@ -282,14 +290,30 @@ fn a_close_wakes_all_that_wait() {
 /// As channels' ends do, without `AssertUnwindSafe`.
 #[test]
 fn handles_go_through_a_panic() {
-    let pool = TaskPool::new();
-    let (mut consumer, others) = (pool.consumer().unwrap(), pool.producer().unwrap());
-    let produced = std::panic::catch_unwind(|| {
-        let _closes = pool.close_guard();
-        others.clone().put(1).unwrap();
-        panic!("in the midst of it");
+    watched(|| {
+        let pool = TaskPool::new();
+        let (mut consumer, others) = (pool.consumer().unwrap(), pool.producer().unwrap());
+        let produced = std::panic::catch_unwind(|| {
+            let _closes = pool.close_guard();
+            others.clone().put(1).unwrap();
+            panic!("in the midst of it");
+        });
+        assert!(produced.is_err() && pool.is_closed() && others.is_closed());
+        let taken = std::panic::catch_unwind(move || (consumer.get(), consumer.get()));
+        assert_eq!(taken.unwrap(), (Ok(1), Err(Closed)));
     });
-    assert!(produced.is_err() && pool.is_closed() && others.is_closed());
-    let taken = std::panic::catch_unwind(move || (consumer.get(), consumer.get()));
-    assert_eq!(taken.unwrap(), (Ok(1), Err(Closed)));
+}
+
+#[test]
+fn put_many_says_how_far_it_came_and_takes_no_more() {
+    let pool = TaskPool::new();
+    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let mut tasks = (0..6).inspect(|&task| {
+        if task == 3 {
+            pool.close();
+        }
+    });
+    let error = producer.put_many(&mut tasks).unwrap_err();
+    assert_eq!((error.put, error.error), (3, PutError::Closed(3)));
+    assert!(tasks.eq(4..6) && consumer.try_iter().eq(0..3));
 }

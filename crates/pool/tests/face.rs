@@ -18,16 +18,18 @@ const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 
 #[test]
 fn what_is_put_comes_out_in_order_while_nobody_steals() {
-    let pool = TaskPool::new();
-    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    assert_eq!(consumer.try_get(), Err(TryGetError::Empty));
-    assert_eq!(producer.put_many(0..TASKS), Ok(TASKS));
-    assert_eq!((pool.len(), pool.is_empty()), (TASKS, false));
-    let mut first = Vec::new();
-    assert_eq!(consumer.get_many(10, &mut first), Ok(10));
-    assert!(first.into_iter().chain(consumer.drain()).eq(0..TASKS));
-    assert_eq!((pool.len(), pool.is_empty()), (0, true));
-    assert_eq!(consumer.get_many(0, &mut Vec::new()), Ok(0));
+    watched(|| {
+        let pool = TaskPool::new();
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        assert_eq!(consumer.try_get(), Err(TryGetError::Empty));
+        assert_eq!(producer.put_many(0..TASKS), Ok(TASKS));
+        assert_eq!((pool.len(), pool.is_empty()), (TASKS, false));
+        let mut first = Vec::new();
+        assert_eq!(consumer.get_many(10, &mut first), Ok(10));
+        assert!(first.into_iter().chain(consumer.drain()).eq(0..TASKS));
+        assert_eq!((pool.len(), pool.is_empty()), (0, true));
+        assert_eq!(consumer.get_many(0, &mut Vec::new()), Ok(0));
+    });
 }
 
 #[test]
@@ -77,17 +79,19 @@ fn a_wait_ends_with_its_time() {
 
 #[test]
 fn a_full_pool_refuses_and_then_makes_room() {
-    let pool = TaskPool::builder().capacity(3).build().unwrap();
-    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    assert_eq!(pool.capacity(), Some(3));
-    assert!((0..3).all(|task| producer.try_put(task).is_ok()));
-    assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
-    assert_eq!(consumer.get(), Ok(0));
-    assert!(producer.try_put(3).is_ok());
-    assert_eq!(producer.try_put(4), Err(PutError::Full(4)));
-    pool.close();
-    assert_eq!(producer.put(4), Err(PutError::Closed(4)));
-    assert!(consumer.iter().eq(1..=3));
+    watched(|| {
+        let pool = TaskPool::builder().capacity(3).build().unwrap();
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        assert_eq!(pool.capacity(), Some(3));
+        assert!((0..3).all(|task| producer.try_put(task).is_ok()));
+        assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
+        assert_eq!(consumer.get(), Ok(0));
+        assert!(producer.try_put(3).is_ok());
+        assert_eq!(producer.try_put(4), Err(PutError::Full(4)));
+        pool.close();
+        assert_eq!(producer.put(4), Err(PutError::Closed(4)));
+        assert!(consumer.iter().eq(1..=3));
+    });
 }
 
 #[test]
@@ -148,17 +152,19 @@ fn a_handle_goes_to_another_thread_in_the_middle_of_a_chunk() {
 
 #[test]
 fn tasks_of_a_consumer_that_left_are_taken_by_others() {
-    let pool = TaskPool::builder().chunk_length(4).build().unwrap();
-    let mut producer = pool.producer().unwrap();
-    let mut gone = pool.consumer().unwrap();
-    producer.put_many(0..10).unwrap();
-    assert_eq!(gone.get(), Ok(0));
-    let mut other = pool.consumer().unwrap();
-    drop(gone);
-    producer.put_many(10..20).unwrap();
-    let mut rest: Vec<_> = other.drain().collect();
-    rest.sort_unstable();
-    assert!(rest.into_iter().eq(1..20));
+    watched(|| {
+        let pool = TaskPool::builder().chunk_length(4).build().unwrap();
+        let mut producer = pool.producer().unwrap();
+        let mut gone = pool.consumer().unwrap();
+        producer.put_many(0..10).unwrap();
+        assert_eq!(gone.get(), Ok(0));
+        let mut other = pool.consumer().unwrap();
+        drop(gone);
+        producer.put_many(10..20).unwrap();
+        let mut rest: Vec<_> = other.drain().collect();
+        rest.sort_unstable();
+        assert!(rest.into_iter().eq(1..20));
+    });
 }
 
 #[test]
@@ -326,45 +332,93 @@ fn handles_tell_of_their_pool_and_close_it() {
 
 #[test]
 fn a_consumer_is_lent_to_a_loop() {
-    let pool = TaskPool::new();
-    let mut consumer = pool.consumer().unwrap();
-    pool.producer().unwrap().put_many(1..=6).unwrap();
-    let mut seen = Vec::new();
-    for task in &mut consumer {
-        seen.push(task);
-        if task == 3 {
-            break;
+    watched(|| {
+        let pool = TaskPool::new();
+        let mut consumer = pool.consumer().unwrap();
+        pool.producer().unwrap().put_many(1..=6).unwrap();
+        let mut seen = Vec::new();
+        for task in &mut consumer {
+            seen.push(task);
+            if task == 3 {
+                break;
+            }
         }
-    }
-    seen.extend(consumer.try_iter().take(1));
-    let mut rest: Iter<'_, _> = consumer.iter();
-    assert_eq!(format!("{rest:?}"), "Iter(Consumer { closed: true, .. })");
-    seen.extend(rest.by_ref());
-    assert!(seen.into_iter().eq(1..=6));
-    assert_eq!((rest.next(), rest.next()), (None, None));
-    let tries: TryIter<'_, _> = consumer.drain();
-    assert_eq!(format!("{tries:?}"), "TryIter(Consumer { closed: true, .. })");
+        seen.extend(consumer.try_iter().take(1));
+        let mut rest: Iter<'_, _> = consumer.iter();
+        assert_eq!(format!("{rest:?}"), "Iter(Consumer { closed: true, .. })");
+        seen.extend(rest.by_ref());
+        assert!(seen.into_iter().eq(1..=6));
+        assert_eq!((rest.next(), rest.next()), (None, None));
+        let tries: TryIter<'_, _> = consumer.drain();
+        assert_eq!(format!("{tries:?}"), "TryIter(Consumer { closed: true, .. })");
+    });
 }
 
 #[test]
 fn the_room_of_each_task_is_given_back() {
-    let pool = TaskPool::bounded(4);
-    let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    let fill =
-        |producer: &mut Producer<u8>| (0..9).take_while(|_| producer.try_put(0).is_ok()).count();
-    let take: [fn(&mut Consumer<u8>); 7] = [
-        |from| assert_eq!(from.get_many(4, &mut Vec::new()), Ok(4)),
-        |from| assert_eq!(from.try_iter().count(), 4),
-        |from| assert_eq!(from.iter().take(4).count(), 4),
-        |from| (0..4).for_each(|_| _ = from.get().unwrap()),
-        |from| (0..4).for_each(|_| _ = from.try_get().unwrap()),
-        |from| (0..4).for_each(|_| _ = from.get_timeout(Duration::ZERO).unwrap()),
-        |from| (0..4).for_each(|_| _ = from.get_deadline(Instant::now()).unwrap()),
-    ];
-    for (number, take) in take.iter().enumerate() {
-        assert_eq!(fill(&mut producer), 4, "before {number}");
-        take(&mut consumer);
-        assert!(!pool.is_full(), "after {number}");
+    watched(|| {
+        let pool = TaskPool::bounded(4);
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let fill = |producer: &mut Producer<u8>| {
+            (0..9).take_while(|_| producer.try_put(0).is_ok()).count()
+        };
+        let take: [fn(&mut Consumer<u8>); 7] = [
+            |from| assert_eq!(from.get_many(4, &mut Vec::new()), Ok(4)),
+            |from| assert_eq!(from.try_iter().count(), 4),
+            |from| assert_eq!(from.iter().take(4).count(), 4),
+            |from| (0..4).for_each(|_| _ = from.get().unwrap()),
+            |from| (0..4).for_each(|_| _ = from.try_get().unwrap()),
+            |from| (0..4).for_each(|_| _ = from.get_timeout(Duration::ZERO).unwrap()),
+            |from| (0..4).for_each(|_| _ = from.get_deadline(Instant::now()).unwrap()),
+        ];
+        for (number, take) in take.iter().enumerate() {
+            assert_eq!(fill(&mut producer), 4, "before {number}");
+            take(&mut consumer);
+            assert!(!pool.is_full(), "after {number}");
+        }
+        assert_eq!(fill(&mut producer), 4);
+    });
+}
+
+/// A task of 64 KiB is copied so seldom that a put and a get have room on a stack of four such tasks and a little; with their callers' own task
+/// and result, without optimisation. (A put that makes a chunk needs more, so that is made before.)
+#[test]
+fn a_large_task_needs_little_stack() {
+    const SIZE: usize = 1 << 16;
+    type Large = [u8; SIZE];
+    #[expect(clippy::large_stack_arrays, reason = "that is what is measured")]
+    #[inline(never)]
+    fn put(to: &mut Producer<Large>) {
+        assert!(to.put([7; SIZE]).is_ok());
     }
-    assert_eq!(fill(&mut producer), 4);
+    #[inline(never)]
+    fn get(from: &mut Consumer<Large>) {
+        assert!(from.get().is_ok_and(|task| task[9] == 7));
+    }
+    for capacity in [None, Some(3)] {
+        let builder = TaskPool::builder().chunk_length(4);
+        let builder = match capacity {
+            Some(capacity) => builder.capacity(capacity),
+            None => builder,
+        };
+        let pool = builder.build().unwrap();
+        let mut producer = pool.producer().unwrap();
+        let mut consumers = [(); 2].map(|()| pool.consumer().unwrap());
+        put(&mut producer);
+        get(&mut consumers[0]);
+        // An overflow ends the program, and names the thread.
+        let name = String::from("a_large_task_needs_little_stack");
+        let small = thread::Builder::new().name(name).stack_size(4 * SIZE + (48 << 10));
+        let run = move || {
+            let [owner, thief] = &mut consumers;
+            put(&mut producer);
+            get(owner);
+            // Found, stolen, and the last of the chunk.
+            put(&mut producer);
+            get(thief);
+            put(&mut producer);
+            get(owner);
+        };
+        small.spawn(run).unwrap().join().unwrap();
+    }
 }

@@ -132,28 +132,33 @@ fn every_task_is_awaited_once() {
 
 #[test]
 fn room_wakes_a_put_that_waits_and_one_that_is_dropped_wakes_another() {
-    let pool = TaskPool::builder().capacity(1).build().unwrap();
-    let mut producers = [(); 3].map(|()| pool.producer().unwrap());
-    let mut consumer = pool.consumer().unwrap();
-    let [first, second, third] = &mut producers;
-    first.put(1).unwrap();
-    let ((_, first_waker), (woken, second_waker)) = (counted(), counted());
-    let mut second = pin!(second.put_async(2));
-    {
-        let mut dropped = pin!(third.put_async(3));
-        assert!(dropped.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
-        assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
-        assert_eq!(consumer.get(), Ok(1));
-        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
-    }
-    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-    let done = second.as_mut().poll(&mut Context::from_waker(&second_waker));
-    assert!(matches!(done, Poll::Ready(Ok(()))));
-    assert_eq!(consumer.get(), Ok(2));
-    assert!(format!("{pool:?}").contains("len: 0, capacity: Some(1), closed: false"), "{pool:?}");
-    pool.close();
-    let late = pin!(first.put_async(4)).poll(&mut Context::from_waker(&first_waker));
-    assert!(matches!(late, Poll::Ready(Err(PutError::Closed(4)))));
+    watched(|| {
+        let pool = TaskPool::builder().capacity(1).build().unwrap();
+        let mut producers = [(); 3].map(|()| pool.producer().unwrap());
+        let mut consumer = pool.consumer().unwrap();
+        let [first, second, third] = &mut producers;
+        first.put(1).unwrap();
+        let ((_, first_waker), (woken, second_waker)) = (counted(), counted());
+        let mut second = pin!(second.put_async(2));
+        {
+            let mut dropped = pin!(third.put_async(3));
+            assert!(dropped.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
+            assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
+            assert_eq!(consumer.get(), Ok(1));
+            assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        }
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        let done = second.as_mut().poll(&mut Context::from_waker(&second_waker));
+        assert!(matches!(done, Poll::Ready(Ok(()))));
+        assert_eq!(consumer.get(), Ok(2));
+        assert!(
+            format!("{pool:?}").contains("len: 0, capacity: Some(1), closed: false"),
+            "{pool:?}"
+        );
+        pool.close();
+        let late = pin!(first.put_async(4)).poll(&mut Context::from_waker(&first_waker));
+        assert!(matches!(late, Poll::Ready(Err(PutError::Closed(4)))));
+    });
 }
 
 #[test]
@@ -184,21 +189,23 @@ impl Wake for Bomb {
 
 #[test]
 fn a_waker_that_panics_takes_no_task_with_it() {
-    let pool = TaskPool::builder().capacity(1).build().unwrap();
-    let mut producers = [(); 2].map(|()| pool.producer().unwrap());
-    let mut consumer = pool.consumer().unwrap();
-    let [first, second] = &mut producers;
-    first.put(Box::new(1)).unwrap();
-    let mut waits = pin!(second.put_async(Box::new(2)));
-    let bomb = Waker::from(Arc::new(Bomb));
-    assert!(waits.as_mut().poll(&mut Context::from_waker(&bomb)).is_pending());
-    assert!(catch_unwind(AssertUnwindSafe(|| consumer.try_get())).is_err());
-    // The pool counts the task out all the same, and once.
-    first.try_put(Box::new(3)).unwrap();
-    assert!(matches!(first.try_put(Box::new(4)), Err(PutError::Full(_))));
-    pool.close();
-    let taken: Vec<_> = consumer.iter().map(|task| *task).collect();
-    assert_eq!(taken, [1, 3]);
+    watched(|| {
+        let pool = TaskPool::builder().capacity(1).build().unwrap();
+        let mut producers = [(); 2].map(|()| pool.producer().unwrap());
+        let mut consumer = pool.consumer().unwrap();
+        let [first, second] = &mut producers;
+        first.put(Box::new(1)).unwrap();
+        let mut waits = pin!(second.put_async(Box::new(2)));
+        let bomb = Waker::from(Arc::new(Bomb));
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&bomb)).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| consumer.try_get())).is_err());
+        // The pool counts the task out all the same, and once.
+        first.try_put(Box::new(3)).unwrap();
+        assert!(matches!(first.try_put(Box::new(4)), Err(PutError::Full(_))));
+        pool.close();
+        let taken: Vec<_> = consumer.iter().map(|task| *task).collect();
+        assert_eq!(taken, [1, 3]);
+    });
 }
 
 /// Polls with a waker that counts how often it is woken, and another.
@@ -262,36 +269,47 @@ fn the_close_wakes_each_future() {
 
 #[test]
 fn an_owned_future_gives_its_handle_back() {
-    let pool = TaskPool::bounded(1);
-    let ((count, waker), (other, other_waker)) = (counted(), counted());
-    let mut get: OwnedGet<_> = pool.consumer().unwrap().into_get_async();
-    assert!(poll(&mut get, &waker).is_pending());
-    let mut put: OwnedPut<_> = pool.producer().unwrap().into_put_async(1);
-    let Poll::Ready((producer, Ok(()))) = poll(&mut put, &waker) else { panic!("there is room") };
-    assert_eq!(woken(&count), 1);
-    let Poll::Ready((consumer, Ok(1))) = poll(&mut get, &waker) else { panic!("there is a task") };
-    assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut get, &waker))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut put, &waker))).is_err());
-    // One that is dropped passes its wake-up on.
-    let mut dropped = consumer.clone().into_get_async();
-    let mut get = consumer.into_get_async();
-    assert!(poll(&mut dropped, &waker).is_pending() && poll(&mut get, &other_waker).is_pending());
-    let Poll::Ready((mut producer, Ok(()))) = poll(&mut producer.into_put_async(2), &waker) else {
-        panic!("there is room")
-    };
-    assert_eq!((woken(&count), woken(&other)), (2, 0));
-    drop(dropped);
-    assert_eq!(woken(&other), 1);
-    let Poll::Ready((mut consumer, Ok(2))) = poll(&mut get, &waker) else { panic!("a task") };
-    producer.put(3).unwrap();
-    let mut dropped = producer.clone().into_put_async(4);
-    let mut put = producer.into_put_async(5);
-    assert!(poll(&mut dropped, &waker).is_pending() && poll(&mut put, &other_waker).is_pending());
-    assert_eq!(consumer.get(), Ok(3));
-    drop(dropped);
-    assert_eq!(woken(&other), 2);
-    assert!(poll(&mut put, &waker).is_ready());
-    assert!(consumer.iter().eq([5]));
+    watched(|| {
+        let pool = TaskPool::bounded(1);
+        let ((count, waker), (other, other_waker)) = (counted(), counted());
+        let mut get: OwnedGet<_> = pool.consumer().unwrap().into_get_async();
+        assert!(poll(&mut get, &waker).is_pending());
+        let mut put: OwnedPut<_> = pool.producer().unwrap().into_put_async(1);
+        let Poll::Ready((producer, Ok(()))) = poll(&mut put, &waker) else {
+            panic!("there is room")
+        };
+        assert_eq!(woken(&count), 1);
+        let Poll::Ready((consumer, Ok(1))) = poll(&mut get, &waker) else {
+            panic!("there is a task")
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut get, &waker))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut put, &waker))).is_err());
+        // One that is dropped passes its wake-up on.
+        let mut dropped = consumer.clone().into_get_async();
+        let mut get = consumer.into_get_async();
+        assert!(
+            poll(&mut dropped, &waker).is_pending() && poll(&mut get, &other_waker).is_pending()
+        );
+        let Poll::Ready((mut producer, Ok(()))) = poll(&mut producer.into_put_async(2), &waker)
+        else {
+            panic!("there is room")
+        };
+        assert_eq!((woken(&count), woken(&other)), (2, 0));
+        drop(dropped);
+        assert_eq!(woken(&other), 1);
+        let Poll::Ready((mut consumer, Ok(2))) = poll(&mut get, &waker) else { panic!("a task") };
+        producer.put(3).unwrap();
+        let mut dropped = producer.clone().into_put_async(4);
+        let mut put = producer.into_put_async(5);
+        assert!(
+            poll(&mut dropped, &waker).is_pending() && poll(&mut put, &other_waker).is_pending()
+        );
+        assert_eq!(consumer.get(), Ok(3));
+        drop(dropped);
+        assert_eq!(woken(&other), 2);
+        assert!(poll(&mut put, &waker).is_ready());
+        assert!(consumer.iter().eq([5]));
+    });
 }
 
 fn next<S: Stream + Unpin>(stream: &mut S, waker: &Waker) -> Poll<Option<S::Item>> {
@@ -370,31 +388,33 @@ fn a_sink_puts_what_it_is_sent() {
 
 #[test]
 fn a_selection_does_the_first_that_can_be_done_and_no_other() {
-    let (left, right) = (TaskPool::new(), TaskPool::bounded(1));
-    let (mut to_left, mut to_right) = (left.producer().unwrap(), right.producer().unwrap());
-    let (mut from_left, mut from_right) = (left.consumer().unwrap(), right.consumer().unwrap());
-    to_left.put(1).unwrap();
-    to_right.put(2).unwrap();
-    let mut others = right.producer().unwrap();
-    let mut seen = [0; 3];
-    for _ in 0..30 {
-        let which = Selector::new()
-            .get(&mut from_left, |task| (0, task))
-            .get(&mut from_right, |task| (1, task))
-            .put(&mut others, 3, |put| (2, put.map(|()| 3).map_err(|_| Closed)))
-            .wait();
-        seen[which.0] += 1;
-        match which {
-            (0, Ok(1)) => to_left.put(1).unwrap(),
-            (1, Ok(2 | 3)) => to_right.put(2).unwrap(),
-            other => panic!("{other:?}"),
+    watched(|| {
+        let (left, right) = (TaskPool::new(), TaskPool::bounded(1));
+        let (mut to_left, mut to_right) = (left.producer().unwrap(), right.producer().unwrap());
+        let (mut from_left, mut from_right) = (left.consumer().unwrap(), right.consumer().unwrap());
+        to_left.put(1).unwrap();
+        to_right.put(2).unwrap();
+        let mut others = right.producer().unwrap();
+        let mut seen = [0; 3];
+        for _ in 0..30 {
+            let which = Selector::new()
+                .get(&mut from_left, |task| (0, task))
+                .get(&mut from_right, |task| (1, task))
+                .put(&mut others, 3, |put| (2, put.map(|()| 3).map_err(|_| Closed)))
+                .wait();
+            seen[which.0] += 1;
+            match which {
+                (0, Ok(1)) => to_left.put(1).unwrap(),
+                (1, Ok(2 | 3)) => to_right.put(2).unwrap(),
+                other => panic!("{other:?}"),
+            }
         }
-    }
-    // In turn, as each can be done; the put never can.
-    assert!(seen[0] >= 5 && seen[1] >= 5 && seen[2] == 0, "{seen:?}");
-    assert_eq!((from_left.try_iter().count(), from_right.try_iter().count()), (1, 1));
-    let put = Selector::default().put(&mut others, 4, |put| put).try_wait();
-    assert_eq!((put, from_right.try_get()), (Ok(Ok(())), Ok(4)));
+        // In turn, as each can be done; the put never can.
+        assert!(seen[0] >= 5 && seen[1] >= 5 && seen[2] == 0, "{seen:?}");
+        assert_eq!((from_left.try_iter().count(), from_right.try_iter().count()), (1, 1));
+        let put = Selector::default().put(&mut others, 4, |put| put).try_wait();
+        assert_eq!((put, from_right.try_get()), (Ok(Ok(())), Ok(4)));
+    });
 }
 
 #[test]
@@ -456,27 +476,48 @@ fn a_selection_is_a_future_and_loses_nothing_if_it_is_dropped() {
 
 #[test]
 fn a_selection_among_nothing_or_among_the_gone() {
-    assert!(catch_unwind(|| Selector::<()>::new().wait()).is_err());
-    assert_eq!(Selector::<()>::new().try_wait(), Err(SelectTimeoutError));
-    assert_eq!(Selector::<()>::new().wait_timeout(Duration::ZERO), Err(SelectTimeoutError));
-    assert_eq!(Selector::<()>::new().wait_deadline(Instant::now()), Err(SelectTimeoutError));
-    assert!(poll(&mut Selector::<()>::new(), Waker::noop()).is_pending());
-    let pool = TaskPool::<u8>::new();
-    let (producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
-    let past = Instant::now();
-    let got = Selector::new().get(&mut consumer, |task| task).wait_deadline(past);
-    assert_eq!(got, Err(SelectTimeoutError));
-    assert!(SelectTimeoutError.to_string().contains("in time"));
-    drop(producer);
-    assert_eq!(Selector::new().get(&mut consumer, |task| task).wait(), Err(Closed));
-    let full = TaskPool::bounded(1);
-    let (mut producer, consumer) = (full.producer().unwrap(), full.consumer().unwrap());
-    producer.put(1).unwrap();
-    assert_eq!(
-        Selector::new().put(&mut producer, 2, |put| put).try_wait(),
-        Err(SelectTimeoutError)
-    );
-    drop(consumer);
-    let put = Selector::new().put(&mut producer, 2, |put| put).wait();
-    assert_eq!(put, Err(PutError::NoConsumer(2)));
+    watched(|| {
+        assert!(catch_unwind(|| Selector::<()>::new().wait()).is_err());
+        assert_eq!(Selector::<()>::new().try_wait(), Err(SelectTimeoutError));
+        assert_eq!(Selector::<()>::new().wait_timeout(Duration::ZERO), Err(SelectTimeoutError));
+        assert_eq!(Selector::<()>::new().wait_deadline(Instant::now()), Err(SelectTimeoutError));
+        assert!(poll(&mut Selector::<()>::new(), Waker::noop()).is_pending());
+        let pool = TaskPool::<u8>::new();
+        let (producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let past = Instant::now();
+        let got = Selector::new().get(&mut consumer, |task| task).wait_deadline(past);
+        assert_eq!(got, Err(SelectTimeoutError));
+        assert!(SelectTimeoutError.to_string().contains("in time"));
+        drop(producer);
+        assert_eq!(Selector::new().get(&mut consumer, |task| task).wait(), Err(Closed));
+        let full = TaskPool::bounded(1);
+        let (mut producer, consumer) = (full.producer().unwrap(), full.consumer().unwrap());
+        producer.put(1).unwrap();
+        assert_eq!(
+            Selector::new().put(&mut producer, 2, |put| put).try_wait(),
+            Err(SelectTimeoutError)
+        );
+        drop(consumer);
+        let put = Selector::new().put(&mut producer, 2, |put| put).wait();
+        assert_eq!(put, Err(PutError::NoConsumer(2)));
+    });
+}
+
+#[test]
+fn a_selection_waits_as_long_as_it_may() {
+    watched(|| {
+        let pool = TaskPool::new();
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let (began, timeout) = (Instant::now(), Duration::from_millis(2));
+        let none = Selector::new().get(&mut consumer, |task| task).wait_timeout(timeout);
+        assert!(none == Err(SelectTimeoutError) && began.elapsed() >= timeout);
+        thread::scope(|scope| {
+            let selector = Selector::new().get(&mut consumer, |task| task);
+            let waits = scope.spawn(move || selector.wait_timeout(Duration::from_secs(3600)));
+            // Long enough for one that gives up at once to have done so, now and then.
+            thread::sleep(Duration::from_millis(if cfg!(miri) { 1 } else { 50 }));
+            producer.put(1).unwrap();
+            assert_eq!(waits.join().unwrap(), Ok(Ok(1)));
+        });
+    });
 }

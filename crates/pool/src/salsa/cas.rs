@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use poach_memory::{Full, Machine, Memory, Ordering, Word};
 
-use super::chunk::{Chunk, Term, read};
+use super::chunk::{Chunk, Term, found};
 use super::core::{CURRENT, ConsumerRecord, Core, ProducerEnd, RecordPointer, protect, unprotect};
 use crate::mechanism::{Consume, Mechanism, NoHandle};
 
@@ -155,7 +155,7 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
             // keeps the loads in order.
             match word.compare_exchange(taken, taken + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    let task = read::<T, M>(chunk.slots(), taken);
+                    let task = found::<T, M>(chunk.slots(), taken).read();
                     if taken + 1 == chunk.length() {
                         self.chunk = ptr::null();
                         unprotect(self.record(), CURRENT);

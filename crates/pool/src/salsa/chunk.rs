@@ -5,6 +5,7 @@ use core::ptr;
 
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 
+use super::found::Found;
 use crate::registry::{each, try_box};
 
 /// The most consumers that a pool has.
@@ -299,21 +300,37 @@ fn here() -> u64 {
     HERE.with(|here| ptr::from_ref(here).addr() as u64)
 }
 
-/// Reads the task out of a slot that is the caller's alone to take.
+/// The task in a slot that is the caller's alone to take. To be read before anything else is done with the consumer: a checker sees the
+/// reading as one with this, and the chunk is protected so long.
 #[inline(always)]
-pub(super) fn read<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> T {
+pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<T> {
     // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
     let slot = unsafe { slots.add(slot as usize) };
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
+    let task = slot.with(<*const MaybeUninit<T>>::cast);
+    // SAFETY: the producer's write happened before the `filled` that the caller read; nobody writes the slot before the chunk is reset, which
+    // the caller's hazard pointer prevents; and no other consumer reads it: points 1 to 3 of the module comment.
+    unsafe { Found::at(task) }
+}
+
+/// As [`found`], moved to `place`: for who lets go of the chunk next.
+#[inline(always)]
+pub(super) fn moved<T, M: Memory>(
+    slots: *const Slot<T, M>,
+    slot: u64,
+    place: &mut MaybeUninit<T>,
+) -> Found<T> {
+    // SAFETY: as in `found`: it is within the chunk.
+    let slot = unsafe { slots.add(slot as usize) };
+    // SAFETY: the chunk lives in the pool's registry.
+    let slot = unsafe { &*slot };
     slot.with(|task| {
-        // SAFETY: the producer's write happened before the `filled` that the caller read; nobody
-        // writes the slot before the chunk is reset, which the caller's hazard pointer prevents.
-        let task = unsafe { task.read() };
-        // SAFETY: it was written, and no other consumer reads it: points 1 to 3 of the module
-        // comment.
-        unsafe { task.assume_init() }
-    })
+        // SAFETY: as in `found`: the task is there, and the caller's; `place` is another place, lent exclusively.
+        unsafe { ptr::from_mut(place).copy_from_nonoverlapping(task, 1) };
+    });
+    // SAFETY: it was moved there just now.
+    unsafe { Found::at(place.as_ptr()) }
 }
 
 #[cfg(test)]

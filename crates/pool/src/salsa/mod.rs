@@ -123,11 +123,13 @@ mod checks;
 mod chunk;
 mod chunk_pool;
 mod core;
+mod found;
 mod list;
 mod steal;
 
 use ::core::fmt;
 use ::core::marker::PhantomData;
+use ::core::mem::MaybeUninit;
 use ::core::ptr;
 use std::sync::Arc;
 
@@ -135,9 +137,10 @@ use poach_memory::{Asymmetric, Machine, Memory, Ordering, StoreLoad, Word};
 
 pub use self::cas::{SalsaCas, SalsaCasConsumer};
 pub use self::checks::{Checks, EveryCheck};
-use self::chunk::{Chunk, Slot, Term, read};
+use self::chunk::{Chunk, Slot, Term, found, moved};
 pub use self::core::ProducerEnd as SalsaProducer;
 use self::core::{CURRENT, ConsumerRecord, Core, RecordPointer, TARGET, protect, unprotect};
+pub(crate) use self::found::Found;
 use self::list::Fifo;
 use crate::mechanism::{Consume, Mechanism, NoHandle};
 
@@ -295,20 +298,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
 
     #[inline]
     fn consume(&mut self) -> Option<T> {
-        if self.next == self.filled && !self.refresh() {
-            return self.search();
-        }
-        self.take_task::<false>()
+        let mut place = MaybeUninit::uninit();
+        self.find(&mut place).map(Found::read)
     }
 
     fn steal(&mut self, from: usize) -> Option<T> {
-        let core = Arc::clone(&self.core);
-        let task = self.steal_chunk(core.consumers.get(from)?, &core, from);
-        unprotect(self.record(), TARGET);
-        if self.announced() % 2 == 1 {
-            self.announce(1);
-        }
-        task
+        let mut place = MaybeUninit::uninit();
+        self.find_in(from, &mut place).map(Found::read)
     }
 
     fn is_empty(&mut self, pool: usize) -> bool {
@@ -325,6 +321,27 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     fn record(&self) -> &ConsumerRecord<T, M, F> {
         // SAFETY: the record lives in the registry that `core` keeps.
         unsafe { self.record.as_ref() }
+    }
+
+    /// [`consume`](Consume::consume). The task is in its slot, or was moved to `place` where the slot may be filled again; it is to be read before
+    /// anything else is done with this consumer.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        if self.next == self.filled && !self.refresh() {
+            return self.search(place);
+        }
+        self.take_task::<false>(place)
+    }
+
+    /// [`steal`](Consume::steal). The task was moved to `place`.
+    pub(crate) fn find_in(&mut self, from: usize, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        let core = Arc::clone(&self.core);
+        let task = self.steal_chunk(core.consumers.get(from)?, &core, from, place);
+        unprotect(self.record(), TARGET);
+        if self.announced() % 2 == 1 {
+            self.announce(1);
+        }
+        task
     }
 
     /// Line 86, for all tasks that came since the last time; whether there are any.
@@ -344,7 +361,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled. If the chunk is lost it
     /// searches another, unless that is what it is doing: a search goes on by itself.
     #[inline(always)]
-    fn take_task<const SEARCHING: bool>(&mut self) -> Option<T> {
+    fn take_task<const SEARCHING: bool>(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         debug_assert!(self.next < self.filled && !self.chunk.is_null());
         // SAFETY: `next` is below `filled`, so there is a current chunk, whose words live in the
         // registry that `core` keeps.
@@ -359,15 +376,15 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
         if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
-            return self.lost::<SEARCHING>();
+            return self.lost::<SEARCHING>(place);
         }
         let next = slot + 1;
         if next != filled {
             self.next = next;
             if Self::publish(record, term, taken, next, mine) {
-                return Some(read::<T, M>(slots, slot));
+                return Some(found::<T, M>(slots, slot));
             }
-            return self.take_last(slot);
+            return self.take_last(slot, place);
         }
         // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
         // Relaxed: this consumer's own word, of which it keeps no copy: the fence would wait for that store, too.
@@ -376,13 +393,14 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         let is_mine = Self::publish(record, term, taken, next, mine);
         self.next = next;
         if is_mine {
-            let task = read::<T, M>(slots, slot);
-            if next == self.length {
-                self.finish();
+            if next != self.length {
+                return Some(found::<T, M>(slots, slot));
             }
+            let task = moved::<T, M>(slots, slot, place);
+            self.finish();
             return Some(task);
         }
-        self.take_last(slot)
+        self.take_last(slot, place)
     }
 
     /// Lines 90-91: publishes that all up to `next` is taken. Whether the chunk is still this consumer's.
@@ -404,9 +422,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Lines 87-88: the chunk was stolen before slot `next` was published.
     #[cold]
     #[inline(never)]
-    fn lost<const SEARCHING: bool>(&mut self) -> Option<T> {
+    fn lost<const SEARCHING: bool>(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         self.leave_current();
-        if SEARCHING { None } else { self.search() }
+        if SEARCHING { None } else { self.search(place) }
     }
 
     /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by 2; odd
@@ -455,11 +473,11 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// Lines 95-98: "the chunk has been stolen, CAS the last task and go away".
     #[cold]
     #[inline(never)]
-    fn take_last(&mut self, slot: u64) -> Option<T> {
+    fn take_last(&mut self, slot: u64, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         // SAFETY: null, or a chunk of the registry that `core` keeps.
         let chunk = unsafe { self.chunk.as_ref() }?;
         self.exchanges += 1;
-        let task = chunk.claim(slot).then(|| read::<T, M>(chunk.slots(), slot));
+        let task = chunk.claim(slot).then(|| moved::<T, M>(chunk.slots(), slot, place));
         if task.is_some() && slot + 1 == chunk.length() {
             self.finish();
         } else {
@@ -472,19 +490,22 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     /// chunk that a thief takes away meanwhile is passed over: each chunk is looked at once.
     #[cold]
     #[inline(never)]
-    fn search(&mut self) -> Option<T> {
+    fn search(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         let core = Arc::clone(&self.core);
         let record = core.consumers.get(self.number)?;
         let from_here = record.fifos().skip(self.turn).chain(record.fifos().take(self.turn));
         let produced = from_here.flat_map(Fifo::iter);
-        produced.chain(record.held.iter()).find_map(|chunk| self.try_take_from(record, chunk))
+        produced
+            .chain(record.held.iter())
+            .find_map(|chunk| self.try_take_from(record, chunk, place))
     }
 
     fn try_take_from(
         &mut self,
         record: &ConsumerRecord<T, M, F>,
         chunk: &Chunk<T, M>,
-    ) -> Option<T> {
+        place: &mut MaybeUninit<T>,
+    ) -> Option<Found<T>> {
         if chunk.held_for(self.number) == 0 {
             return None;
         }
@@ -500,7 +521,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             self.leave_current();
             return None;
         }
-        self.take_task::<true>()
+        self.take_task::<true>(place)
     }
 
     /// Makes `chunk`, which hazard pointer [`CURRENT`] is on, the current one.

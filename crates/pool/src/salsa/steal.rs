@@ -1,11 +1,13 @@
 //! A thief of SALSA: the theft of one chunk, lines 108-138. The argument is in the module above.
 
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use poach_memory::{Memory, Ordering, Pointer, StoreLoad, Word};
 
-use super::chunk::{Chunk, Term, read};
+use super::chunk::{Chunk, Term, moved};
 use super::core::{CURRENT, ConsumerRecord, Core, TARGET, is_protected, protect, unprotect};
+use super::found::Found;
 use super::{Checks, SalsaConsumer};
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
@@ -40,14 +42,15 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         !(C::LOOK_FOR_OWNER && is_protected(victim, chunk))
     }
 
-    /// Lines 108-138. Leaves hazard pointer [`TARGET`] set.
+    /// Lines 108-138. Leaves hazard pointer [`TARGET`] set. The task goes to `place`.
     #[cold]
     pub(super) fn steal_chunk(
         &mut self,
         victim: &ConsumerRecord<T, M, F>,
         core: &Core<T, M, F>,
         from: usize,
-    ) -> Option<T> {
+        place: &mut MaybeUninit<T>,
+    ) -> Option<Found<T>> {
         let chunk = Self::choose(victim, from)?;
         if C::PROTECT_FIRST {
             protect(self.record(), TARGET, chunk);
@@ -124,7 +127,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         }
         // Line 134.
         self.exchanges += 1;
-        let task = chunk.claim(taken).then(|| read::<T, M>(chunk.slots(), taken));
+        let task = chunk.claim(taken).then(|| moved::<T, M>(chunk.slots(), taken, place));
         if next == chunk.length() {
             // Line 135, but only for the consumer that has the last task.
             if task.is_some() {
