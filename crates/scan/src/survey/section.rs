@@ -82,7 +82,7 @@ pub(super) const DISK: Column = Column::count("disk_bytes", "on disk");
 pub(super) const APPARENT: Column = Column::count("apparent_bytes", "apparent");
 pub(super) const ENTRIES: Column = Column::count("entries", "entries");
 pub(super) const FILES: Column = Column::count("files", "files");
-pub(super) const MODIFIED: Column = Column::text("modified", "changed");
+pub(super) const MODIFIED: Column = Column::text("modified", "changed (UTC)");
 pub(super) const PATH: Column = Column::path("path", "path");
 
 impl Section {

@@ -42,7 +42,7 @@ mod walk;
 
 use act::Act;
 use keys::Input;
-use names::{Names, joined, split};
+use names::{Names, joined, of, split};
 use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;
@@ -247,7 +247,7 @@ impl<'a> App<'a> {
         };
         self.browser.message = match done {
             Ok(()) => format!("{said}: {}", String::from_utf8_lossy(&path)),
-            Err(error) => format!("not {said}: {error}"),
+            Err(error) => format!("not {said}: {}: {error}", String::from_utf8_lossy(&path)),
         };
     }
 
@@ -366,7 +366,7 @@ impl<'a> App<'a> {
         let (mut brought, mut above, mut failed) = (0, Vec::new(), None);
         while let Some(trashed) = batch.pop() {
             if let Err(error) = trashed.bring_back() {
-                failed = Some(error);
+                failed = Some(of(trashed.names(), error));
                 batch.push(trashed);
                 break;
             }

@@ -1,5 +1,7 @@
 //! Where an entry lies: a given path, and the names below it.
 
+use std::io;
+
 use poach_scan::Scan;
 
 /// A given path, and the names below it.
@@ -31,4 +33,14 @@ pub(super) fn split(scan: &Scan, path: &[u8]) -> Option<Names> {
         let below = rest.split(|&byte| byte == separator).filter(|name| !name.is_empty());
         ends.then(|| std::iter::once(root.name()).chain(below).map(<[u8]>::to_vec).collect())
     })
+}
+
+/// An error of the system's, which says nothing of names, with the names that it is about, as they are: messages are escaped when
+/// they are shown.
+pub(super) fn of(names: &[Vec<u8>], error: io::Error) -> io::Error {
+    if error.raw_os_error().is_none() {
+        return error;
+    }
+    let path = joined(names.iter().map(Vec::as_slice));
+    io::Error::new(error.kind(), format!("{}: {error}", String::from_utf8_lossy(&path)))
 }

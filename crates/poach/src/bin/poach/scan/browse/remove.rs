@@ -35,7 +35,7 @@ use poach_scan::sys::Native;
 
 use super::act::Act;
 use super::item::{self, Handle, Identity, Item, changed, open};
-use super::names::{Names, joined};
+use super::names::{Names, joined, of};
 use super::trash;
 pub(super) use super::trash::Trashed;
 
@@ -120,12 +120,14 @@ impl Plan {
         let mut plan = Plan { chosen, act, files: 0, directories: 0, bytes: 0, names, levels: 0 };
         let mut opened = Opened::default();
         for Target { root, names, twin } in targets {
-            let (within, name, is_link) = opened.open(root, names)?;
+            let (within, name, is_link) =
+                opened.open(root, names).map_err(|error| of(names, error))?;
             let item = plan.list(&within, name, is_link, control, 0)?;
             let twin = match twin {
                 None => None,
                 Some((root, names)) => {
-                    let (within, name, _) = opened.open(root, names)?;
+                    let (within, name, _) =
+                        opened.open(root, names).map_err(|error| of(names, error))?;
                     Some(Twin { within, name, names: names.clone() })
                 }
             };
@@ -146,7 +148,7 @@ impl Plan {
         if control.is_stopped() {
             return Err(stopped());
         }
-        let seen = item::see(within, &name)?;
+        let seen = item::see(within, &name).map_err(|error| of_item(&name, error))?;
         let identity = seen.identity;
         if !seen.is_directory {
             self.files += 1;
@@ -167,14 +169,14 @@ impl Plan {
         if depth == DEEPEST {
             return Err(io::Error::other(format!("more than {DEEPEST} levels lie in it")));
         }
-        let directory = open(within, &name, identity)?;
+        let directory = open(within, &name, identity).map_err(|error| of_item(&name, error))?;
         if !item::identity_of(within)?.is_on_same_volume(&identity) {
             return Err(io::Error::other("another file system is mounted in it"));
         }
         self.directories += 1;
         self.bytes += seen.bytes;
         self.levels = self.levels.max(depth);
-        let mut names = item::list(&directory)?;
+        let mut names = item::list(&directory).map_err(|error| of_item(&name, error))?;
         names.sort();
         let inside = names
             .into_iter()
@@ -285,7 +287,7 @@ impl Run<'_> {
             return false;
         }
         if let Err(error) = chosen.compare(self.control) {
-            return self.end(error);
+            return self.end(of(&chosen.names, error));
         }
         let gone = AtomicU64::new(0);
         let whole = self.remove(&chosen.within, &chosen.item, &gone);
@@ -302,7 +304,7 @@ impl Run<'_> {
         if let Some(inside) = item.inside.as_deref().filter(|inside| !inside.is_empty()) {
             let directory = match open(within, &item.name, item.identity) {
                 Ok(directory) => directory,
-                Err(error) => return self.end(error),
+                Err(error) => return self.end(of_item(&item.name, error)),
             };
             if !self.each(inside, &|item| self.remove(&directory, item, gone)) {
                 return false;
@@ -312,7 +314,7 @@ impl Run<'_> {
             return false;
         }
         if let Err(error) = item::remove(within, item) {
-            return self.end(error);
+            return self.end(of_item(&item.name, error));
         }
         gone.fetch_add(1, Ordering::Relaxed);
         self.gone.fetch_add(1, Ordering::Relaxed);
@@ -330,7 +332,7 @@ impl Run<'_> {
             });
             let trashed = match put {
                 Ok(trashed) => trashed,
-                Err(error) => return self.end(error),
+                Err(error) => return self.end(of(&chosen.names, error)),
             };
             self.gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
             let mut outcome = self.outcome();
@@ -391,6 +393,10 @@ impl Opened {
 /// Names as a path that a terminal can show.
 fn shown(names: &Names) -> String {
     escape(&joined(names.iter().map(Vec::as_slice))).into_owned()
+}
+
+fn of_item(name: &CString, error: io::Error) -> io::Error {
+    of(&[name.to_bytes().to_vec()], error)
 }
 
 fn stopped() -> io::Error {

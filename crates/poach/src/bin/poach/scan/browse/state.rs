@@ -53,6 +53,8 @@ pub(super) enum Mode {
     /// The keys are told, from this line on.
     Help(usize),
     Confirm(Question),
+    /// Whether to end is asked.
+    Leave,
 }
 
 /// A key or a click, of whatever terminal.

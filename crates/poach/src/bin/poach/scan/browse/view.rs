@@ -82,8 +82,8 @@ pub(super) fn draw(browser: &mut Browser, look: Look, canvas: &mut Canvas) {
         Mode::Confirm(question) => {
             lines(question.lines.iter().skip(question.top), list, canvas);
         }
-        Mode::Browse | Mode::Search if browser.tab > 0 => report(browser, look, list, canvas),
-        Mode::Browse | Mode::Search => rows(browser, look, whole, list, canvas),
+        _ if browser.tab > 0 => report(browser, look, list, canvas),
+        _ => rows(browser, look, whole, list, canvas),
     }
     browser.places.tabs = None;
     if tabbed {
@@ -208,6 +208,7 @@ fn foot(browser: &Browser, width: usize) -> String {
     }
     let text = match &browser.mode {
         Mode::Search => format!("/{}", escape(browser.search.as_bytes())),
+        Mode::Leave => "y: end, the scan is gone   any other key: go on".to_owned(),
         Mode::Help(top) => {
             let more = if HELP.len() > top + browser.page { "   down: more" } else { "" };
             format!("any other key: back{more}")

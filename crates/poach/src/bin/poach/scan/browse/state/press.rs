@@ -151,6 +151,10 @@ impl Browser {
                 }
                 Wish::None
             }
+            Mode::Leave => {
+                self.mode = Mode::Browse;
+                if matches!(key, Key::Char('y' | 'q')) { Wish::Quit } else { Wish::None }
+            }
             Mode::Confirm(question) => {
                 match scrolled(key, question.top, question.lines.len(), self.page) {
                     Some(top) => question.top = top,
@@ -215,7 +219,9 @@ impl Browser {
                 self.search.clear();
                 self.list();
             }
-            Key::Char('q') | Key::Escape => return Wish::Quit,
+            // It may be the second of two that were to stop a walk, and the walk may have taken long.
+            Key::Escape => self.mode = Mode::Leave,
+            Key::Char('q') => return Wish::Quit,
             _ => {}
         }
         Wish::None
