@@ -142,29 +142,15 @@
 //! poach_runtime::spawn_detached(move || drop(borrowed));
 //! ```
 //!
-//! Queues that may hand out a job twice are none that a [`QueuePool`](crate::on_queue::QueuePool) runs on:
+//! What a parallel loop takes are slices, ranges and the like: `Items` of the user's own cannot be, since the trait `Sealed` that it asks
+//! for has no name outside.
 //!
 //! ```compile_fail,E0277
-//! use poach_deque::IdempotentFifo;
-//! use poach_runtime::on_queue::{Job, Queue};
-//! fn runs_on<Q: Queue>() {}
-//! runs_on::<IdempotentFifo<Job>>();
+//! struct Mine;
+//! fn loops<I: poach_runtime::Items>() {}
+//! loops::<Mine>();
 //! ```
 //! ```
-//! use poach_deque::ChaseLev;
-//! use poach_runtime::on_queue::{Job, Queue};
-//! fn runs_on<Q: Queue>() {}
-//! runs_on::<ChaseLev<Job>>();
-//! ```
-//!
-//! A queue of the user's own cannot say that it hands out each job once: the trait `Sealed` that says so has no name
-//! outside, and `Queue` asks for it.
-//!
-//! ```compile_fail,E0277
-//! fn a_queue<Q: poach_runtime::on_queue::Queue>() {}
-//! a_queue::<poach_deque::Fifo<poach_runtime::on_queue::Job>>();
-//! ```
-//! ```
-//! fn a_queue<Q: poach_runtime::on_queue::Queue>() {}
-//! a_queue::<poach_deque::The<poach_runtime::on_queue::Job>>();
+//! fn loops<I: poach_runtime::Items>() {}
+//! loops::<&[u32]>();
 //! ```

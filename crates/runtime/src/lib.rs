@@ -26,7 +26,6 @@
 //! | `scheduler` | workers: finding work, stealing, waiting, sleeping |
 //! | `observe` | counters, and a timeline |
 //! | [`topology`] | the machine's processors |
-//! | [`on_queue`] | the papers' plain scheduler on any queue, to compare queues |
 //!
 //! # Terms
 //!
@@ -52,7 +51,6 @@ mod api;
 mod compile_fail;
 mod job;
 mod observe;
-pub mod on_queue;
 mod pool;
 mod scheduler;
 pub mod topology;

@@ -10,8 +10,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::{mem, thread};
 
-use poach_deque::ChaseLev;
-use poach_runtime::on_queue::QueuePool;
 use poach_runtime::{BuildError, ThreadPool, scope};
 
 #[path = "rig/alone.rs"]
@@ -350,19 +348,6 @@ fn both_halves_of_a_join_may_panic_or_leave_what_panics() {
             }
             is_whole(&pool);
         }
-    });
-}
-
-#[test]
-fn so_may_those_of_a_join_on_a_queue() {
-    alone("so_may_those_of_a_join_on_a_queue", || {
-        let pool: QueuePool<ChaseLev<_>> = QueuePool::new(2, ChaseLev::default).unwrap();
-        for _ in 0..if cfg!(miri) { 2 } else { 50 } {
-            ends_with_a_bomb(|| pool.run(|w| w.join(|_| panic_any(Bomb), |_| panic_any(Bomb))));
-            ends_with_a_bomb(|| pool.run(|w| w.join(|_| panic_any(Bomb), |_| Bomb)));
-            ends_with_a_bomb(|| pool.run(|w| w.join(|_| Bomb, |_| panic_any(Bomb))));
-        }
-        assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
     });
 }
 

@@ -1,15 +1,12 @@
-//! Settings, counts, topologies and queues that safe code can give the runtime, with values that they are not meant to
+//! Settings, counts and topologies that safe code can give the runtime, with values that they are not meant to
 //! have: each is refused with an error, or the pool works.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
-use poach_deque::{Asymmetric, ChaseLev, Full, Private, Split, The, Thep, Unbounded};
-use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker, Steals};
 use poach_runtime::topology::{Distance, Processor, Topology};
 use poach_runtime::trace::RecordError;
 use poach_runtime::{
@@ -192,47 +189,6 @@ fn how_a_task_may_have_ended() {
     assert!(error.is_panic() && !error.is_cancelled());
     let payload = error.into_panic();
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"loud"));
-}
-
-#[test]
-fn a_pool_on_every_queue_that_it_takes() {
-    fn sum<Q: Queue>(worker: &QueueWorker<Q>, numbers: &[u64]) -> u64 {
-        if let [number] = numbers {
-            return *number;
-        }
-        let (left, right) = numbers.split_at(numbers.len() / 2);
-        let (a, b) = worker.join(|w| sum(w, left), |w| sum(w, right));
-        a + b
-    }
-    fn all<Q: Queue>(make: impl Fn() -> Q) {
-        assert!(QueuePool::new(0, &make).is_err());
-        let pool = QueuePool::new(2, &make).unwrap();
-        let numbers: Vec<u64> = (0..if cfg!(miri) { 8 } else { 500 }).collect();
-        let whole: u64 = numbers.iter().sum();
-        for _ in 0..if cfg!(miri) { 1 } else { 20 } {
-            // A worker of the outside of a join, used in its half, a scope of threads in a program.
-            let found = pool.run(|w| {
-                let (a, b) =
-                    w.join(|_| sum(w, &numbers), |w| w.join(|_| 0, |w| sum(w, &numbers)).1);
-                thread::scope(|scope| scope.spawn(|| a + b).join().unwrap())
-            });
-            assert_eq!(found, 2 * whole);
-            let panics = catch_unwind(AssertUnwindSafe(|| {
-                pool.run(|w| w.join(|w| sum(w, &numbers), |_| panic!("second")))
-            }));
-            assert!(panics.is_err());
-        }
-        let steals: Steals = pool.steals();
-        assert!(steals.stolen >= steals.aborted || steals.aborted > 0);
-    }
-    all(ChaseLev::<Job, Full>::default);
-    all(ChaseLev::<Job, Asymmetric>::default);
-    all(The::<Job, Full>::default);
-    all(The::<Job, Asymmetric>::default);
-    all(Thep::<Job, Unbounded>::default);
-    all(poach_deque::Mutex::<Job>::new);
-    all(Private::<Job>::new);
-    all(Split::<Job>::new);
 }
 
 #[test]

@@ -8,13 +8,15 @@
 //! the program's own recursion. The crate's README counts the instructions of `fib` in this form and as
 //! one would write it for Poach alone; both are in the tests of `fib`.
 
+mod on_queue;
 mod patterns;
 mod systems;
 mod task;
 
+use on_queue::Kind;
 pub(crate) use patterns::{Both, for_each, sum};
+use systems::OnQueue;
 pub(crate) use systems::{Chili, PoachJoin, Rayon, Sequential, Split, System, delta};
-use systems::{Kind, OnQueue};
 pub(crate) use task::{Fork, Task};
 
 use std::cell::{OnceCell, RefCell};

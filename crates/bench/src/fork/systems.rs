@@ -8,9 +8,9 @@ use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The,
 use poach_memory::{
     Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded, Unfenced,
 };
-use poach_runtime::on_queue::{Job, Queue, QueuePool, QueueWorker};
 use poach_runtime::{ThreadPool, Worker};
 
+use super::on_queue::{Job, Kind, QueuePool, QueueWorker};
 use super::task::{Fork, Task};
 use crate::need_stacks;
 use crate::promise;
@@ -193,34 +193,18 @@ impl Fork for &mut chili::Scope<'_> {
 
 /// A queue of the papers, under the plain scheduler that is the same for all of them.
 pub(crate) struct OnQueue<K: Kind> {
-    pool: QueuePool<K::Queue>,
+    pool: QueuePool<K>,
     /// The stores that each worker makes before a pop, if it makes any; reckoned once, for `cpuid` leaves a virtual machine.
     spacing: Option<usize>,
-}
-
-/// Which queue.
-pub(crate) trait Kind: 'static {
-    /// Its name on the command line.
-    const NAME: &'static str;
-    /// Its owner's end.
-    type Queue: Queue;
-
-    /// Whether its workers make [`spacing`] stores before each pop.
-    const SPACED: bool = false;
-
-    /// An empty one, or why this machine has none.
-    fn queue() -> Result<Self::Queue>;
 }
 
 impl<K: Kind> System for OnQueue<K> {
     const NAME: &'static str = K::NAME;
 
     fn new(workers: usize) -> Result<Self> {
-        K::queue()?;
         let spacing = K::SPACED.then(spacing).transpose()?;
         need_stacks(stacks(workers, STACK))?;
-        let make = || K::queue().expect("a queue that could be made can be made again");
-        let pool = QueuePool::new(workers, make);
+        let pool = QueuePool::new(workers);
         let pool = pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?;
         Ok(OnQueue { pool, spacing })
     }
@@ -238,7 +222,7 @@ impl<K: Kind> System for OnQueue<K> {
     }
 }
 
-impl<Q: Queue> Fork for &QueueWorker<Q> {
+impl<K: Kind> Fork for &QueueWorker<K> {
     #[inline(always)]
     fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
         QueueWorker::join(self, |worker| a.run(worker), |worker| b.run(worker))
@@ -285,8 +269,8 @@ fn spaced() -> Result<Bounded<Machine>> {
 /// A join pops once its first half is done; so the stores are the end of that half. A pop that finds nothing takes
 /// the queue's lock, and no store is on its way after that. A join that waits pops again: its own
 /// half was stolen then, and all that is older before it, so it finds nothing.
-struct Spaced<'w, Q: Queue> {
-    worker: &'w QueueWorker<Q>,
+struct Spaced<'w, K: Kind> {
+    worker: &'w QueueWorker<K>,
     stores: usize,
 }
 
@@ -306,7 +290,7 @@ impl Drop for Stores {
     }
 }
 
-impl<Q: Queue> Fork for Spaced<'_, Q> {
+impl<K: Kind> Fork for Spaced<'_, K> {
     #[inline(always)]
     fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
         let stores = self.stores;
@@ -338,21 +322,21 @@ macro_rules! kinds {
 }
 
 kinds! {
-    MutexKind = "mutex": poach_deque::Mutex<Job, Machine>, poach_deque::Mutex::new();
-    TheKind = "the": The<Job>, The::new();
-    FfTheKind = "ff-the": FfThe<Job>, The::with_policy(Bounded::new(delta()?)?);
-    FfTheMeasuredKind = "ff-the-measured": FfThe<Job>, The::with_policy(Bounded::new(promise::measured()?)?);
-    FfTheFourKind = "ff-the-4": FfThe<Job>, The::with_policy(spaced()?), spaced: true;
-    UnfencedTheKind = "unfenced-the": The<Job, Unfenced>, The::with_policy(promise::alone());
-    AsymmetricTheKind = "asymmetric-the": The<Job, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
-    ThepKind = "thep": Thep<Job, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta()?)?);
-    ThepInfiniteKind = "thep-infinite": Thep<Job, Unbounded>, Thep::with_policy(Unbounded);
-    ChaseLevKind = "chase-lev": ChaseLev<Job>, ChaseLev::new();
-    FfClKind = "ff-cl": FfCl<Job>, ChaseLev::with_policy(Bounded::new(delta()?)?);
-    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job>, ChaseLev::with_policy(Asymmetric::new());
-    ResolvedKind = "resolved": ResolvedCl<Job>, ChaseLev::with_policy(Resolved::new(delta()?)?);
-    PrivateKind = "private": Private<Job, Machine>, Private::new();
-    SplitQueueKind = "split-queue": poach_deque::Split<Job, Machine>, poach_deque::Split::new();
+    MutexKind = "mutex": poach_deque::Mutex<Job<Self>, Machine>, poach_deque::Mutex::new();
+    TheKind = "the": The<Job<Self>>, The::new();
+    FfTheKind = "ff-the": FfThe<Job<Self>>, The::with_policy(Bounded::new(delta()?)?);
+    FfTheMeasuredKind = "ff-the-measured": FfThe<Job<Self>>, The::with_policy(Bounded::new(promise::measured()?)?);
+    FfTheFourKind = "ff-the-4": FfThe<Job<Self>>, The::with_policy(spaced()?), spaced: true;
+    UnfencedTheKind = "unfenced-the": The<Job<Self>, Unfenced>, The::with_policy(promise::alone());
+    AsymmetricTheKind = "asymmetric-the": The<Job<Self>, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
+    ThepKind = "thep": Thep<Job<Self>, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta()?)?);
+    ThepInfiniteKind = "thep-infinite": Thep<Job<Self>, Unbounded>, Thep::with_policy(Unbounded);
+    ChaseLevKind = "chase-lev": ChaseLev<Job<Self>>, ChaseLev::new();
+    FfClKind = "ff-cl": FfCl<Job<Self>>, ChaseLev::with_policy(Bounded::new(delta()?)?);
+    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job<Self>>, ChaseLev::with_policy(Asymmetric::new());
+    ResolvedKind = "resolved": ResolvedCl<Job<Self>>, ChaseLev::with_policy(Resolved::new(delta()?)?);
+    PrivateKind = "private": Private<Job<Self>, Machine>, Private::new();
+    SplitQueueKind = "split-queue": poach_deque::Split<Job<Self>, Machine>, poach_deque::Split::new();
 }
 
 #[cfg(test)]

@@ -7,8 +7,6 @@
 //! - [`task`]: a spawned closure as a value of 64 bytes, boxed only if it is large, and kept in half of that if it is
 //!   small;
 //! - [`shared`]: a closure and its result in the frame of a thread that waits for another to run it;
-//! - [`queued`]: the second half of a `join` as a value, for queues other than the split stack; [`host`]: who may
-//!   run it;
 //! - [`scoped`]: the tasks of a scope, and the count of those that have not ended;
 //! - [`current`]: which worker this thread is; [`enter`]: becoming one for a while;
 //! - [`forked`]: whether this process is the one in which a pool was made;
@@ -23,9 +21,7 @@ pub(crate) mod fork;
 pub(crate) mod forked;
 pub(crate) mod guests;
 pub(crate) mod half;
-mod host;
 pub(crate) mod processor;
-pub(crate) mod queued;
 pub(crate) mod reserved;
 pub(crate) mod scoped;
 pub(crate) mod shared;

@@ -51,8 +51,6 @@
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
 //! | functions of `par_for` and `par_reduce` | workers | as of the halves of a join, which they are | no |
 //! | iterator and function of `par_bridge` | workers, the iterator on one at a time | travels; the loop goes on until as many have panicked as there are workers | the iterator's own |
-//! | half of a join in a `QueuePool`, and its result | a worker, or a thief | as of any join | no |
-//! | the constructor of a `QueuePool`'s queues | the thread that builds | unwinds there, before there is a thread | no |
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
 //! `tests/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for

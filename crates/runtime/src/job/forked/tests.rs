@@ -98,11 +98,8 @@ pub(crate) mod children {
     use std::sync::mpsc;
     use std::{env, io, thread};
 
-    use poach_deque::Split;
-
     use super::*;
     use crate::job::current::Local;
-    use crate::on_queue::{Job, QueuePool};
     use crate::trace::RecordError;
     use crate::{ThreadPool, join, scope};
 
@@ -425,18 +422,15 @@ pub(crate) mod children {
     }
 
     #[test]
-    fn recordings_and_queue_pools_stay_with_their_process() {
-        if !alone("recordings_and_queue_pools_stay_with_their_process") {
+    fn recordings_stay_with_their_process() {
+        if !alone("recordings_stay_with_their_process") {
             return;
         }
         let pool = ThreadPool::builder().threads(1).build().unwrap();
-        let queues: QueuePool<Split<Job>> = QueuePool::new(1, Split::new).unwrap();
         let recording = pool.record(10).unwrap();
         let status = fork(|| {
             assert_eq!(pool.record(10).unwrap_err(), RecordError::Forked);
             assert_eq!(recording.stop().workers().len(), 1);
-            assert!(refusal(|| queues.run(|_| 1)).contains("make a new pool after fork()"));
-            drop(queues);
             9
         });
         assert_eq!(status, 9 << 8, "{status:#x}");
