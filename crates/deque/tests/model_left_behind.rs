@@ -1,15 +1,18 @@
 //! A thief that is about to sleep leaves no task behind, wherever its owner stops in the midst of a push: either it
 //! finds the task, or the push finds the thief's request and shares. Without the thief's barrier it may do neither.
+//! So does an owner that has begun a pop and puts the task back.
 
 mod barrierless;
+mod put_back;
 
 use std::cell::Cell as Flag;
 use std::rc::Rc;
 
 use barrierless::Barrierless;
-use poach_deque::split::{Split, Stack};
+use poach_deque::split::{Split, Stack, Thief};
 use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::Memory;
+use put_back::put_back;
 
 #[repr(align(8))]
 struct Descriptor;
@@ -95,6 +98,30 @@ fn a_spawned_task_is_found_or_shared() {
 #[test]
 fn a_fork_is_found_or_shared() {
     is_clean(&check(&stack::<Simulated>));
+}
+
+#[test]
+fn a_task_that_is_put_back_is_found_or_shared() {
+    let series = |owner: &Split<u64, Simulated>| {
+        let mut taken = Vec::new();
+        let mut take = |task: *mut u64| {
+            // SAFETY: a task stands there, and is taken once.
+            taken.push(unsafe { task.read() });
+            false
+        };
+        // SAFETY: the task is moved out, and the queue is not used before.
+        unsafe { owner.pop_each_in_place(|task, _| take(task)) };
+        !taken.is_empty()
+    };
+    let report = check(&|threads| {
+        let owner = Split::<u64, Simulated>::with_capacity(2).expect("a power of two");
+        put_back(threads, owner, series, Thief::request, Thief::has_private_tasks);
+    });
+    assert_eq!(report.verdict, Verdict::Clean);
+    assert!(report.complete, "{report:?}");
+    // The thief finds it, or it is put back and shared while the thief sleeps; or it is taken, and then the thief finds nothing.
+    assert_eq!(Vec::from_iter(&report.outcomes), [&[0], &[1], &[3]], "{report:?}");
+    println!("{} executions", report.executions);
 }
 
 #[test]

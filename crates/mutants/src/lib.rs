@@ -26,6 +26,8 @@ use poach_pool::Retention;
 use poach_pool::bag::ConcBag;
 
 mod promise;
+#[path = "../../deque/tests/put_back/mod.rs"]
+mod put_back;
 mod scene;
 pub mod table;
 
@@ -46,6 +48,7 @@ pub(crate) use poach_memory::{CachePadded, Machine, Memory, Ordering, Word, delt
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use poach_pool::mechanism;
 use poach_pool::mechanism::{Consume, Mechanism};
+use put_back::put_back;
 
 // What the copies' unit tests find there.
 #[cfg(test)]
@@ -417,6 +420,14 @@ macro_rules! exposed {
                 return explore(config, &|threads: &mut Threads| {
                     let make = || Made::<u64, Simulated>::with_capacity(4).expect(POWER);
                     late_request_of(threads, make, |thief| thief.request());
+                });
+            }
+            if scene == Scene::PutsBack {
+                return explore(config, &|threads: &mut Threads| {
+                    type ThiefOf = <Made<u64, Simulated> as Owner<u64>>::Thief;
+                    let owner = Made::<u64, Simulated>::with_capacity(2).expect(POWER);
+                    let series = |owner: &Made<u64, Simulated>| promise::series!(owner);
+                    put_back(threads, owner, series, ThiefOf::request, ThiefOf::has_private_tasks);
                 });
             }
             let make = |n| Exposing(Made::<u64, Simulated>::with_capacity(n).expect(POWER));

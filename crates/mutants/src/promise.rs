@@ -19,6 +19,22 @@ pub(crate) fn delta(pops: NonZeroU64) -> Delta {
     unsafe { filled(pops).without_fill() }
 }
 
+/// A series of pops of a split deque or of a copy of it, which ends with the first task: whether it took one.
+macro_rules! series {
+    ($owner:expr) => {{
+        let mut taken = false;
+        let mut take = |task: *mut u64| {
+            // SAFETY: a task stands there, a number, and is taken once.
+            taken = unsafe { task.read() } == 0;
+            false
+        };
+        // SAFETY: the task is moved out, and the queue is not used before.
+        unsafe { $owner.pop_each_in_place(|task, _| take(task)) };
+        taken
+    }};
+}
+pub(crate) use series;
+
 /// What a copy of the policies' source offers: the methods of its own [`StoreLoad`].
 pub(crate) trait Copied: Send + Sync {
     fn owner(&self);

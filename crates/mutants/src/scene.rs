@@ -24,6 +24,7 @@ impl Scene {
             | Scene::Again
             | Scene::Goes
             | Scene::Asks
+            | Scene::PutsBack
             | Scene::Comes
             | Scene::FedByTwo
             | Scene::RobbedThief
@@ -98,8 +99,9 @@ impl Scene {
 
     /// Whether a thief may get a task in it, which the history then says.
     pub fn steals(self) -> bool {
-        use Scene::{Again, Announced, Asks, Comes, FedByTwo, Goes, HeadReturns, Pass};
-        !matches!(self, Pass | Announced | Again | Goes | Comes | Asks | FedByTwo | HeadReturns)
+        use Scene::{Again, Announced, Asks, Comes, FedByTwo, Goes, HeadReturns, Pass, PutsBack};
+        let watch = matches!(self, Pass | Announced | Again | Goes | Comes | Asks | PutsBack);
+        !watch && !matches!(self, FedByTwo | HeadReturns)
     }
 
     /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than

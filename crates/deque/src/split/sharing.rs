@@ -19,6 +19,10 @@
 //! push and each thief, either U3 sees T1, or T3 sees U1*; likewise O3 and O1. That is Dekker's protocol with an
 //! asymmetric fence, which the thief pays for alone. Each section below uses it.
 //!
+//! An owner that has passed O3 and takes nothing makes the task visible again. For a thief that looked after O1 this is a push of that
+//! task, so the owner goes through U1 to U3. (A pop that has lost its task to a thief makes none visible: it stores the head above a
+//! task that is claimed.)
+//!
 //! # A request
 //!
 //! A thief that finds nothing shared raises the request (T1). The owner whose comparison fails shares the older half

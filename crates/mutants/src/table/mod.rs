@@ -189,6 +189,8 @@ pub enum Scene {
     Halves,
     /// Two thieves and a request: one takes what the owner has shared, the other asks again.
     Asks,
+    /// One private task: the owner begins a pop and puts the task back, and a thief asks and sleeps if it finds nothing.
+    PutsBack,
     /// A consumer leaves its pool while a task comes there.
     Goes,
     /// Three tasks, in chunks of one; the owner pops three times and goes; a thief steals once.

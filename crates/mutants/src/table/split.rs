@@ -121,6 +121,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..EXPOSED
     },
     Mutant {
+        name: "split-puts-back-unseen",
+        why: "an owner that puts a task back does not look whether a thief has asked: the thief has found nothing, and sleeps",
+        was: "        if self.shared.request.is_asked() {
+            self.push_disturbed();
+        }
+",
+        is: "",
+        file: "deque/src/split/growing/emplace.rs",
+        scene: Scene::PutsBack,
+        caught: Caught::RequestLost,
+        ..EXPOSED
+    },
+    Mutant {
         name: "split-never-steals",
         why: "a thief takes none of the tasks that it finds shared, and says that there are none",
         was: "if shared == 0 {

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 
 use poach_memory::Memory;
 
-use super::{Context, Split, Storage};
+use super::{Context, Split, SplitRequest, Storage};
 
 impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// Pushes the task that `write` makes of `value` in the places that it is given.
@@ -105,12 +105,25 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             let index = head.wrapping_sub(1);
             shared.set_head(index);
             if !shared.undisturbed(head) {
-                // Not taken: the next pop begins anew.
-                shared.set_head(head);
+                self.put_back(head);
                 return;
             }
             // SAFETY: as in `pop_in_place`.
             wants_more = unsafe { buffer.read_with(index, &mut take) };
+        }
+    }
+
+    /// The end of a pop that has left the head below `head` and takes nothing: the next pop begins anew. For thieves it is a push.
+    #[cold]
+    #[inline(never)]
+    fn put_back(&self, head: u64) {
+        // U1.
+        self.shared.set_head(head);
+        // U2: pairs with the heavy fence of a thief.
+        M::light();
+        // U3. At the split, without a request, there is nothing to do: no private task was made invisible.
+        if self.shared.request.is_asked() {
+            self.push_disturbed();
         }
     }
 }
