@@ -307,6 +307,10 @@ impl<W: Searcher, S: Search<W>> Search<W> for Counted<'_, S> {
         self.0.expose(worker, thief)
     }
 
+    fn is_over(&self, worker: &W) -> bool {
+        self.0.is_over(worker)
+    }
+
     fn goes_on(&self, worker: &W) -> bool {
         self.0.goes_on(worker)
     }

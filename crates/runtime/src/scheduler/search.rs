@@ -22,6 +22,8 @@ pub(super) const LOOKS: u32 = 64;
 /// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
 /// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
 pub(super) const EAGER_LOOKS: u32 = 16;
+/// A search finds out whether it has lasted long enough after so many looks each time: in a large pool a look takes long.
+const LOOKS_AT_ONCE: u32 = 2;
 /// Pauses between two eager looks.
 const PAUSES: u32 = 8;
 
@@ -153,6 +155,12 @@ pub trait Search<W: Searcher + ?Sized> {
         false
     }
 
+    /// Whether it has looked for long enough, though it has not looked as often as it looks before it sleeps. What is private then is seen
+    /// by the look before it sleeps, and exposed after it.
+    fn is_over(&self, _: &W) -> bool {
+        false
+    }
+
     /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has slept for as long as it was to.
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
 
@@ -202,13 +210,20 @@ impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
                 search.begin(worker);
             }
             *looks += 1;
-            if aside {
+            // Not before the looks that expose something.
+            let over = *looks % LOOKS_AT_ONCE == 0
+                && *looks != EAGER_LOOKS
+                && *looks < LOOKS
+                && search.is_over(worker);
+            let exposes = (*looks == EAGER_LOOKS || *looks == LOOKS) && !aside;
+            if aside || over {
                 *looks = LOOKS;
             }
-            if (*looks == EAGER_LOOKS || *looks == LOOKS) && !aside && search.expose(worker, thief)
-            {
+            if exposes && search.expose(worker, thief) {
                 // Something to steal now.
-            } else if *looks < LOOKS || !aside && !way.is_contended() && search.goes_on(worker) {
+            } else if *looks < LOOKS
+                || !aside && !over && !way.is_contended() && search.goes_on(worker)
+            {
                 // The last look comes again, with its exposure.
                 *looks = if *looks < LOOKS { *looks } else { LOOKS - 2 };
                 if *looks < EAGER_LOOKS || !way.yields() {

@@ -97,6 +97,10 @@ impl<W: Searcher> Search<W> for Unrestricted {
         self.idle && worker.lookout().goes_on()
     }
 
+    fn is_over(&self, worker: &W) -> bool {
+        self.idle && !worker.lookout().goes_on()
+    }
+
     fn sleep(&mut self, worker: &W, _: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
         let sleeping = worker.sleeps();
         let sleep = worker.sleep();
