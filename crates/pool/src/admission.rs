@@ -103,14 +103,14 @@ impl<M: Memory> Room<M> {
         None
     }
 
-    /// Sleeps until there is room for a task, and takes it.
+    /// Waits until there is room for a task, and takes it.
     #[cold]
     fn wait(&self, deadline: Option<Instant>) -> Result<Reserved<'_, M>, Refused> {
         let look = || {
             if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
         };
-        // Without a deadline it sleeps until `look` has an answer.
-        self.gate.sleep(deadline, look).unwrap_or(Err(Refused::TimedOut))
+        // Without a deadline it waits until `look` has an answer.
+        self.gate.wait(deadline, look).unwrap_or(Err(Refused::TimedOut))
     }
 
     /// Gives back the room of one task.

@@ -6,7 +6,6 @@ use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Closed, GetTimeoutError, TryGetError};
@@ -15,11 +14,9 @@ use crate::mechanism::NoHandle;
 use crate::policy::Taker;
 use crate::registry::try_box;
 use crate::salsa::{Found, Salsa};
+use crate::seats::{KEPT, OWNED};
 use crate::shared::Shared;
 use crate::sides::Side;
-
-/// How often a get that finds nothing looks again before it sleeps.
-const POLLS: u32 = 64;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///
@@ -47,13 +44,19 @@ const POLLS: u32 = 64;
 /// });
 /// ```
 pub struct Consumer<T: Send> {
-    taker: Taker<T, Salsa<T>>,
+    seat: Seat<T>,
     pub(crate) shared: Arc<Shared<T>>,
-    /// Whether the pool has a capacity.
-    bounded: bool,
+    home: usize,
     /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as large as a task.
     kept: Option<Box<T>>,
     not_sync: PhantomData<Cell<()>>,
+}
+
+enum Seat<T: Send> {
+    /// In a pool without a capacity.
+    Plain(Taker<T, Salsa<T>>),
+    /// In a pool with a capacity; or none, until the next get; or for one get.
+    Guarded(Option<Taker<T, Salsa<T>>>),
 }
 
 impl<T: Send> fmt::Debug for Consumer<T> {
@@ -65,19 +68,22 @@ impl<T: Send> fmt::Debug for Consumer<T> {
 }
 
 impl<T: Send> Consumer<T> {
-    pub(crate) fn new(taker: Taker<T, Salsa<T>>, shared: Arc<Shared<T>>) -> Self {
-        let bounded = shared.admission.room.is_some();
+    pub(crate) fn new(shared: &Arc<Shared<T>>, home: usize) -> Result<Self, NoHandle> {
+        let seat = match shared.seats.begin(&shared.pools, &shared.policy, home)? {
+            Some(seat) if shared.admission.room.is_none() => Seat::Plain(seat),
+            seat => Seat::Guarded(seat),
+        };
         shared.admission.sides.join(Side::Takes);
-        Consumer { taker, shared, bounded, kept: None, not_sync: PhantomData }
+        Ok(Consumer { seat, shared: Arc::clone(shared), home, kept: None, not_sync: PhantomData })
     }
 
     /// One more consumer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
     ///
     /// # Errors
     ///
-    /// [`NoHandle`]; the limit is 1024 consumers at a time.
+    /// [`NoHandle::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, NoHandle> {
-        Ok(Consumer::new(self.taker.another()?, Arc::clone(&self.shared)))
+        Consumer::new(&self.shared, self.home)
     }
 
     /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the oldest of a chunk, and which chunk is not
@@ -115,19 +121,23 @@ impl<T: Send> Consumer<T> {
     #[doc(alias = "try_recv")]
     pub fn try_get(&mut self) -> Result<T, TryGetError> {
         let mut place = MaybeUninit::uninit();
-        let found = match self.find(&mut place) {
-            Some(task) => task,
-            None if !self.shared.admission.tasks.is_closed() => return Err(TryGetError::Empty),
-            None => match self.look(&mut place) {
-                Some(Ok(task)) => task,
-                Some(Err(Closed)) => return Err(TryGetError::Closed),
-                None => return Err(TryGetError::Empty),
-            },
-        };
-        Ok(found.read())
+        Ok(self.try_find(&mut place)?.read())
     }
 
-    /// Takes a task; waits for one no longer than `timeout`.
+    #[inline(always)]
+    fn try_find(&mut self, place: &mut MaybeUninit<T>) -> Result<Found<T>, TryGetError> {
+        match self.find(place) {
+            Some(task) => Ok(task),
+            None if !self.shared.admission.tasks.is_closed() => Err(TryGetError::Empty),
+            None => match self.look(place) {
+                Some(got) => got.map_err(|Closed| TryGetError::Closed),
+                None => Err(TryGetError::Empty),
+            },
+        }
+    }
+
+    /// Takes a task; waits for one no longer than `timeout`, and returns within a slice of the
+    /// system's scheduler from then. With [`Duration::ZERO`] it looks once.
     ///
     /// # Errors
     ///
@@ -135,10 +145,13 @@ impl<T: Send> Consumer<T> {
     #[doc(alias = "recv_timeout")]
     pub fn get_timeout(&mut self, timeout: Duration) -> Result<T, GetTimeoutError> {
         let mut place = MaybeUninit::uninit();
-        let found = match self.find(&mut place) {
-            Some(task) => task,
+        let found = match self.try_find(&mut place) {
+            Ok(task) => task,
+            Err(TryGetError::Closed) => return Err(GetTimeoutError::Closed),
             // A time beyond what the clock can tell is for ever.
-            None => self.wait_until(Instant::now().checked_add(timeout), &mut place)?,
+            Err(TryGetError::Empty) => {
+                self.wait_until(Instant::now().checked_add(timeout), &mut place)?
+            }
         };
         Ok(found.read())
     }
@@ -151,9 +164,10 @@ impl<T: Send> Consumer<T> {
     #[doc(alias = "recv_deadline")]
     pub fn get_deadline(&mut self, deadline: Instant) -> Result<T, GetTimeoutError> {
         let mut place = MaybeUninit::uninit();
-        let found = match self.find(&mut place) {
-            Some(task) => task,
-            None => self.wait_until(Some(deadline), &mut place)?,
+        let found = match self.try_find(&mut place) {
+            Ok(task) => task,
+            Err(TryGetError::Closed) => return Err(GetTimeoutError::Closed),
+            Err(TryGetError::Empty) => self.wait_until(Some(deadline), &mut place)?,
         };
         Ok(found.read())
     }
@@ -237,7 +251,10 @@ impl<T: Send> Consumer<T> {
     /// A task: where it lay, or at `place`. It is to be read before anything else is done with this consumer.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
-        if self.bounded { self.find_and_release(place) } else { self.taker.find(place) }
+        match &mut self.seat {
+            Seat::Plain(seat) => seat.find(place),
+            Seat::Guarded(_) => self.find_and_release(place),
+        }
     }
 
     /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a loop around a get keep its variables in
@@ -261,7 +278,16 @@ impl<T: Send> Consumer<T> {
         if self.kept.is_some() {
             return self.find_kept(place);
         }
-        let task = Some(self.taker.find(place)?);
+        let found = self.sit().find(place);
+        let task = if self.number().is_some_and(|number| number >= OWNED) {
+            // Where it lies it is this consumer's for as long as it has the seat.
+            let found = found.map(|task| Self::moved(task, place));
+            self.rise();
+            found
+        } else {
+            found
+        };
+        let task = Some(task?);
         let mut taken = Taken { kept: &mut self.kept, task };
         if let Some(room) = &self.shared.admission.room {
             room.release();
@@ -281,6 +307,52 @@ impl<T: Send> Consumer<T> {
         Some(unsafe { Found::at(place.as_ptr()) })
     }
 
+    /// Moves a task from where it lies to `place`.
+    fn moved(task: Found<T>, place: &mut MaybeUninit<T>) -> Found<T> {
+        // Two steps: it may lie there.
+        let task = task.read();
+        place.write(task);
+        // SAFETY: it was written just now.
+        unsafe { Found::at(place.as_ptr()) }
+    }
+
+    fn number(&self) -> Option<usize> {
+        match &self.seat {
+            Seat::Plain(seat) => Some(seat.number()),
+            Seat::Guarded(seat) => seat.as_ref().map(Taker::number),
+        }
+    }
+
+    /// This consumer's seat, which it takes if it has none.
+    fn sit(&mut self) -> &mut Taker<T, Salsa<T>> {
+        let Shared { seats, pools, policy, admission } = &*self.shared;
+        let take = || seats.take(pools, policy, self.home);
+        if let Seat::Guarded(None) = &self.seat {
+            let seat = take();
+            let plain = admission.room.is_none() && seat.number() < OWNED;
+            self.seat = if plain { Seat::Plain(seat) } else { Seat::Guarded(Some(seat)) };
+        }
+        match &mut self.seat {
+            Seat::Plain(seat) => seat,
+            Seat::Guarded(seat) => seat.get_or_insert_with(take),
+        }
+    }
+
+    /// Gives the seat back, if this consumer has one.
+    fn rise(&mut self) {
+        let seat = mem::replace(&mut self.seat, Seat::Guarded(None));
+        if let Seat::Plain(seat) | Seat::Guarded(Some(seat)) = seat {
+            self.shared.seats.give(seat);
+        }
+    }
+
+    /// After a poll: a future that waits has no seat, and of those that were ready few have.
+    pub(crate) fn polled(&mut self, ready: bool) {
+        if !ready || self.number().is_some_and(|number| number >= KEPT) {
+            self.rise();
+        }
+    }
+
     /// A task, or that there will never be one; nothing if neither is known.
     pub(crate) fn look(&mut self, place: &mut MaybeUninit<T>) -> Option<Result<Found<T>, Closed>> {
         // In this order: what is not there once all puts are over will never be.
@@ -298,14 +370,14 @@ impl<T: Send> Consumer<T> {
         deadline: Option<Instant>,
         place: &mut MaybeUninit<T>,
     ) -> Option<Result<Found<T>, Closed>> {
-        for _ in 0..POLLS {
-            if let Some(found) = self.look(place) {
-                return Some(found);
-            }
-            thread::yield_now();
+        // A get with a deadline has looked whether the pool is closed.
+        if deadline.is_none()
+            && let Some(found) = self.look(place)
+        {
+            return Some(found);
         }
         let shared = Arc::clone(&self.shared);
-        shared.admission.tasks.sleep(deadline, || self.look(place))
+        shared.admission.tasks.wait(deadline, || self.look(place))
     }
 }
 
@@ -317,7 +389,7 @@ impl<T: Send> RefUnwindSafe for Consumer<T> {}
 ///
 /// # Panics
 ///
-/// If there are 1024 consumers already, or there is no memory; [`try_clone`](Consumer::try_clone) gives an error instead.
+/// If there is no memory; [`try_clone`](Consumer::try_clone) gives an error instead.
 impl<T: Send> Clone for Consumer<T> {
     fn clone(&self) -> Self {
         match self.try_clone() {
@@ -333,9 +405,12 @@ impl<T: Send> Drop for Consumer<T> {
         struct Discards<'a, T: Send>(&'a mut Consumer<T>);
         impl<T: Send> Drop for Discards<'_, T> {
             fn drop(&mut self) {
-                let Consumer { shared, taker, .. } = self.0;
+                let Consumer { shared, seat, .. } = self.0;
                 if shared.admission.sides.is_abandoned() {
-                    shared.discard_by(taker);
+                    match seat {
+                        Seat::Plain(seat) | Seat::Guarded(Some(seat)) => shared.discard_by(seat),
+                        Seat::Guarded(None) => shared.discard(),
+                    }
                 }
             }
         }

@@ -19,9 +19,10 @@ use std::task::{Context, Poll};
 
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
-use crate::gate::{Entry, Woken};
+use crate::gate::Woken;
 use crate::producer::Producer;
 use crate::salsa::Found;
+use crate::sleepers::Entry;
 
 impl<T: Send> Consumer<T> {
     /// Takes a task, and waits for one without blocking the thread. Dropping the future before it is
@@ -52,34 +53,46 @@ impl<T: Send> Future for Get<'_, T> {
     type Output = Result<T, Closed>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
+        let found = self.poll_seated(context);
+        self.consumer.polled(found.is_ready());
+        found
+    }
+}
+
+impl<T: Send> Get<'_, T> {
+    fn poll_seated(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Closed>> {
+        let shared = Arc::clone(&self.consumer.shared);
+        let gate = &shared.admission.tasks;
+        if self.entry.as_ref().is_some_and(|entry| gate.renew(entry, context.waker())) {
+            // Polled by chance: it has kept its entry, and one look will do.
+            return self.look_entered();
+        }
+        // Woken for something, if it had an entry.
+        let woken = self.entry.take().map(|_| gate.woken());
         let mut place = MaybeUninit::uninit();
-        if let Some(entry) = this.entry.take() {
-            // Woken for something, or polled by chance.
-            let shared = Arc::clone(&this.consumer.shared);
-            let woken = shared.admission.tasks.leave_to_look(&entry);
-            let found = this.consumer.look(&mut place);
-            woken.into_iter().for_each(Woken::looked);
-            if let Some(found) = found {
-                return Poll::Ready(found.map(Found::read));
-            }
-        } else if let Some(found) = this.consumer.look(&mut place) {
+        let found = self.consumer.look(&mut place);
+        woken.into_iter().for_each(Woken::looked);
+        if let Some(found) = found {
             return Poll::Ready(found.map(Found::read));
         }
         // Kept before the look, which may panic: then `drop` gives the entry up.
-        this.entry = Some(this.consumer.shared.admission.tasks.enter(context.waker()));
-        match this.consumer.look(&mut place) {
+        self.entry = Some(gate.enter(context.waker()));
+        self.look_entered()
+    }
+
+    /// The last look before it is pending.
+    fn look_entered(&mut self) -> Poll<Result<T, Closed>> {
+        let mut place = MaybeUninit::uninit();
+        match self.consumer.look(&mut place) {
             Some(found) => {
                 let found = found.map(Found::read);
-                this.give_up();
+                self.give_up();
                 Poll::Ready(found)
             }
             None => Poll::Pending,
         }
     }
-}
 
-impl<T: Send> Get<'_, T> {
     /// If it was woken for something it will not take that: another may.
     fn give_up(&mut self) {
         if let Some(entry) = self.entry.take() {
@@ -135,26 +148,36 @@ impl<T: Send> Future for Put<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let shared = Arc::clone(this.producer.shared());
-        let entry = this.entry.take().zip(shared.admission.room.as_ref());
-        // Woken for room, or polled by chance.
-        let woken = entry.and_then(|(entry, room)| room.gate.leave_to_look(&entry));
+        let room = shared.admission.room.as_ref();
+        if let Some((entry, room)) = this.entry.as_ref().zip(room)
+            && room.gate.renew(entry, context.waker())
+        {
+            return this.try_entered();
+        }
+        // Woken for room, if it had an entry.
+        let woken = this.entry.take().zip(room).map(|(_, room)| room.gate.woken());
         let done = this.try_put();
         woken.into_iter().for_each(Woken::looked);
         if let Some(done) = done {
             return Poll::Ready(done);
         }
-        this.entry = this.producer.room().map(|room| room.gate.enter(context.waker()));
-        match this.try_put() {
+        this.entry = room.map(|room| room.gate.enter(context.waker()));
+        this.try_entered()
+    }
+}
+
+impl<T: Send> Put<'_, T> {
+    /// The last try before it is pending.
+    fn try_entered(&mut self) -> Poll<Result<(), PutError<T>>> {
+        match self.try_put() {
             Some(done) => {
-                this.give_up();
+                self.give_up();
                 Poll::Ready(done)
             }
             None => Poll::Pending,
         }
     }
-}
 
-impl<T: Send> Put<'_, T> {
     /// What the put came to; nothing if there is no room.
     fn try_put(&mut self) -> Option<Result<(), PutError<T>>> {
         let task = self.task.take().expect("a future that was ready is not polled again");

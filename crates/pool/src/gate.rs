@@ -1,53 +1,145 @@
-//! Where consumers sleep until there is a task, and producers until there is room; and the word that
-//! says the pool is closed.
+//! Where consumers sleep until there is a task, and producers until there is room; and the word
+//! that says the pool is closed.
 //!
-//! **No wake-up is lost.** A sleeper enters itself, issues the costly end of the fence, and looks
-//! once more for what it waits for; only then does it sleep. A waker makes that there, issues the
-//! cheap end of the fence, and looks whether anybody has entered ([`StoreLoad`]: the waker is the
-//! owner, the sleeper the thief). So either the sleeper finds it, or the waker finds the sleeper. The
-//! waker takes the sleeper's entry away before it wakes it: each thing put wakes one sleeper, never
-//! the same one twice. A sleeper that finds what it waits for by itself, and its entry gone, was
-//! woken for another thing, and wakes the next in its place.
+//! # Why no wake-up is lost
 //!
-//! While nobody sleeps a look costs one load of a line that nobody writes, and one comparison: all that
-//! could ask for more than that stands in the one word, also what never changes, such as that this system
-//! has no process-wide barrier and the cheap end of the fence is therefore not cheap.
+//! | | a waker | | a sleeper |
+//! |---|---|---|---|
+//! | w1 | makes the thing there | s1 | locks; enters itself, and *watches* the gate if nobody did; unlocks |
+//! | w2 | the cheap end of a fence | s2 | the costly end, unless the watch is *fenced*; then says, under the lock, that it is |
+//! | w3 | looks whether the gate is watched | s3 | looks for the thing |
+//! | w4 | if so, locks; takes the first entry out, or, if there is none, ends the watch; unlocks; wakes | s4 | sleeps |
 //!
-//! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped after it is
-//! released, so that a waker may use the pool. If one panics while all are woken, the others are woken while
-//! that panic unwinds. A sleeper whose look panics gives up its entry: a wake-up that went to it goes to the
-//! next, and so does one that it was going to look for ([`Woken`]).
+//! The watch is a bit of the gate's word. It begins and ends under the lock; where there is an
+//! entry there is a watch. It is fenced from the end of a costly fence that was issued while it
+//! lasted until its own end.
+//!
+//! 1. *w3 misses the watch.* Then w1 comes before the costly fence of this watch, by the guarantee
+//!    of [`StoreLoad`] (the waker is the owner). The sleeper issued that fence itself, or was told
+//!    under the lock that it is over. So s3 finds the thing, unless another took it.
+//! 2. *w3 sees the watch, and w4 locks before s1.* The lock orders w1 before s3, which finds the
+//!    thing, unless another took it.
+//! 3. *w3 sees the watch, and w4 locks after s1.* There is an entry, this one or an earlier one. It
+//!    is taken out before it is woken: each thing put wakes one sleeper, never the same one twice.
+//!
+//! So a sleeper that comes where another sleeps pays for a lock, and not for a process-wide
+//! barrier, nor does the next after one that was woken, until a waker has found nobody. **If the
+//! end of a watch forgot that it is fenced**, the next watch would begin without a barrier: a waker
+//! that missed it, and a sleeper that missed the thing. **If a watch were fenced from its begin**,
+//! a second sleeper would look before the first one's barrier. Models have both, and find both.
+//!
+//! A sleeper that finds what it waits for by itself, and its entry gone, was woken for another
+//! thing, and wakes the next in its place. A sleeper that looks again, and has kept its entry, need
+//! not enter again: the argument holds since it entered.
+//!
+//! While nobody sleeps a look costs one load of a line that nobody writes, and one comparison: all
+//! that could ask for more than that stands in the one word, also what never changes, such as that
+//! this system has no process-wide barrier and the cheap end of the fence is therefore not cheap.
+//!
+//! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped
+//! after it is released, so that a waker may use the pool. If one panics while all are woken, the
+//! others are woken while that panic unwinds. A sleeper whose look panics gives up its entry: a
+//! wake-up that went to it goes to the next, and so does one that it was going to look for
+//! ([`Woken`]).
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::Instant;
+use std::ops::DerefMut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, StoreLoad, Word, order::InForce};
 
 use crate::registry::each;
+use crate::sleepers::{Entry, Sleepers};
 
 /// Set once the pool is closed.
 const CLOSED: u64 = 1;
 /// Set from the start where whoever passes has more to do than to look.
 const GUARDED: u64 = 2;
-/// Above them the number of entries.
-const ONE: u64 = 4;
+/// Set while there is an entry, and until a waker has found none.
+const WATCHED: u64 = 4;
 
 pub(crate) struct Gate<M: Memory> {
+    watch: Watch<M>,
+    sleepers: Mutex<Watched>,
+}
+
+/// What the lock of a gate guards.
+#[derive(Default)]
+struct Watched {
+    sleepers: Sleepers,
+    /// Whether [`WATCHED`] is set.
+    lasts: bool,
+    /// Whether a costly fence was issued since it was set, and is over.
+    fenced: bool,
+    /// How many watches have ended.
+    ended: u64,
+}
+
+/// A gate without its lock, which is its caller's: models have one of their own.
+struct Watch<M: Memory> {
     word: CachePadded<M::Word>,
-    sleepers: Mutex<Sleepers>,
     fence: Asymmetric<M>,
 }
 
-#[derive(Default)]
-struct Sleepers {
-    entries: VecDeque<(u64, Waker)>,
-    next: u64,
+impl<M: Memory> Watch<M> {
+    /// s1, s2. The lock is not held across the fence.
+    fn enter<G: DerefMut<Target = Watched>>(&self, lock: impl Fn() -> G, waker: Waker) -> Entry {
+        let mut it = lock();
+        let entry = it.sleepers.push(waker);
+        if !it.lasts {
+            it.lasts = true;
+            // Relaxed: the lock orders the changes of the bit; who looks at it has a fence.
+            self.word.fetch_or(WATCHED, Ordering::Relaxed);
+        }
+        let (fenced, ended) = (it.fenced, it.ended);
+        drop(it);
+        if !fenced {
+            self.fence.thief();
+            let mut it = lock();
+            // Not of a watch that began after the fence.
+            it.fenced |= it.lasts && it.ended == ended;
+        }
+        entry
+    }
+
+    /// w4: takes the first entry out.
+    fn take<G: DerefMut<Target = Watched>>(&self, lock: impl Fn() -> G) -> Option<Waker> {
+        let mut it = lock();
+        let first = it.sleepers.pop_front();
+        if first.is_none() {
+            self.end(&mut it);
+        }
+        first
+    }
+
+    /// Takes an entry out. Nothing if it was gone.
+    fn leave<G: DerefMut<Target = Watched>>(
+        &self,
+        lock: impl Fn() -> G,
+        entry: &Entry,
+    ) -> Option<Waker> {
+        let mut it = lock();
+        let removed = it.sleepers.remove(entry);
+        if removed.is_some() && it.sleepers.is_empty() {
+            self.end(&mut it);
+        }
+        removed
+    }
+
+    /// Ends the watch, of which there are no entries.
+    fn end(&self, it: &mut Watched) {
+        if it.lasts {
+            it.lasts = false;
+            it.fenced = false;
+            it.ended += 1;
+            // Relaxed, as where it is set.
+            self.word.fetch_and(!WATCHED, Ordering::Relaxed);
+        }
+    }
 }
 
-/// A wake-up that a sleeper has had, and for which it is going to look. Dropped before, as by a panic, it goes to the next.
+/// A wake-up that a sleeper has had, and for which it is going to look. Dropped before, as by a
+/// panic, it goes to the next.
 #[must_use]
 pub(crate) struct Woken<'a, M: Memory>(&'a Gate<M>);
 
@@ -64,48 +156,41 @@ impl<M: Memory> Drop for Woken<'_, M> {
     }
 }
 
-/// An entry that must be given up by [`Gate::leave`].
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct Entry(u64);
-
 impl<M: Memory> Gate<M> {
-    /// An open gate. If it is `guarded` no look at it is [`plain`](Gate::is_plain), and none is where the
-    /// system has no process-wide barrier.
+    /// An open gate. If it is `guarded` no look at it is [`plain`](Gate::is_plain), and none is
+    /// where the system has no process-wide barrier.
     pub(crate) fn new(guarded: bool) -> Self {
         let fence = Asymmetric::new();
         let plain = !guarded && fence.in_force() == InForce::ProcessWide;
-        Gate {
-            word: CachePadded::new(Word::new(if plain { 0 } else { GUARDED })),
-            sleepers: Mutex::default(),
-            fence,
-        }
+        let word = CachePadded::new(Word::new(if plain { 0 } else { GUARDED }));
+        Gate { watch: Watch { word, fence }, sleepers: Mutex::default() }
     }
 
-    /// Whether the gate is open, nobody sleeps, and it is not guarded: then this look is ordered after
-    /// all that this thread has done. If not, ask [`light`](Gate::light) for that.
+    /// Whether the gate is open, nobody sleeps, and it is not guarded: then this look is ordered
+    /// after all that this thread has done. If not, ask [`light`](Gate::light) for that.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         // The cheap end of `fence`, with no need to ask whether it is in force: where it is not the
         // word is never 0.
         M::light();
         // Relaxed: ordered by the fence.
-        self.word.load(Ordering::Relaxed) == 0
+        self.watch.word.load(Ordering::Relaxed) == 0
     }
 
     /// Orders what this thread has done before what it sees of the gate after.
     pub(crate) fn light(&self) {
-        self.fence.owner();
+        self.watch.fence.owner();
     }
 
     /// Orders what this thread did to the gate before what it sees of others' doings after.
     pub(crate) fn heavy(&self) {
-        self.fence.thief();
+        self.watch.fence.thief();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire pairs with the Release in `close`: who sees the gate closed sees why. The rest is ordered by the fences around it.
-        self.word.load(Ordering::Acquire) & CLOSED != 0
+        // Acquire pairs with the Release in `close`: who sees the gate closed sees why. The rest is
+        // ordered by the fences around it.
+        self.watch.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Wakes up to `things` sleepers, if there are any: that many things are there for the taking.
@@ -120,15 +205,16 @@ impl<M: Memory> Gate<M> {
     #[cold]
     #[inline(never)]
     fn wake_if_any(&self, things: usize) {
+        // w2, w3.
         self.light();
         // Relaxed: ordered by the fence.
-        let word = self.word.load(Ordering::Relaxed);
-        if word >= ONE {
+        let word = self.watch.word.load(Ordering::Relaxed);
+        if word & WATCHED != 0 {
             self.wake_sleepers(if word & CLOSED == 0 { things } else { usize::MAX });
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Sleepers> {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
         // Nothing that runs under the lock can leave the entries half changed.
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,11 +227,7 @@ impl<M: Memory> Gate<M> {
                 return false;
             }
             left -= 1;
-            let mut sleepers = self.lock();
-            let Some((_, waker)) = sleepers.entries.pop_front() else { return false };
-            // Relaxed: the lock orders the changes of the count; who looks at it has a fence.
-            self.word.fetch_sub(ONE, Ordering::Relaxed);
-            drop(sleepers);
+            let Some(waker) = self.watch.take(|| self.lock()) else { return false };
             waker.wake();
             true
         });
@@ -154,7 +236,7 @@ impl<M: Memory> Gate<M> {
     /// Closes the gate, for ever, and wakes all. Returns whether this call was the first.
     pub(crate) fn close(&self) -> bool {
         // Release pairs with the Acquire in `is_closed`.
-        let first = self.word.fetch_or(CLOSED, Ordering::Release) & CLOSED == 0;
+        let first = self.watch.word.fetch_or(CLOSED, Ordering::Release) & CLOSED == 0;
         self.heavy();
         self.wake_sleepers(usize::MAX);
         first
@@ -163,66 +245,39 @@ impl<M: Memory> Gate<M> {
     /// Enters a sleeper. It must look again for what it waits for before it sleeps.
     pub(crate) fn enter(&self, waker: &Waker) -> Entry {
         let waker = waker.clone();
-        let mut sleepers = self.lock();
-        let number = sleepers.next;
-        sleepers.next += 1;
-        sleepers.entries.push_back((number, waker));
-        self.word.fetch_add(ONE, Ordering::Relaxed);
-        drop(sleepers);
-        self.heavy();
-        Entry(number)
+        self.watch.enter(|| self.lock(), waker)
+    }
+
+    /// Lets `waker` be what is woken for an entry. Whether the entry is still there.
+    pub(crate) fn renew(&self, entry: &Entry, waker: &Waker) -> bool {
+        match self.lock().sleepers.get_mut(entry) {
+            Some(old) if old.will_wake(waker) => return true,
+            Some(_) => {}
+            None => return false,
+        }
+        let waker = waker.clone();
+        let mut it = self.lock();
+        let old = it.sleepers.get_mut(entry).map(|old| core::mem::replace(old, waker));
+        // Before the old waker is dropped, which may be foreign code.
+        drop(it);
+        old.is_some()
     }
 
     /// Takes an entry away. Whether it was gone: somebody has woken this sleeper, or is about to.
     pub(crate) fn leave(&self, entry: &Entry) -> bool {
-        let mut sleepers = self.lock();
-        let place = sleepers.entries.iter().position(|&(number, _)| number == entry.0);
-        let removed = place.and_then(|place| sleepers.entries.remove(place));
-        if removed.is_some() {
-            self.word.fetch_sub(ONE, Ordering::Relaxed);
-        }
-        // Before the waker is dropped, which may be foreign code.
-        drop(sleepers);
-        removed.is_none()
+        // The waker, which may be foreign code, is dropped after the lock is released.
+        self.watch.leave(|| self.lock(), entry).is_none()
     }
 
     /// As [`leave`](Gate::leave), by a sleeper that looks next for what it was woken for.
     pub(crate) fn leave_to_look(&self, entry: &Entry) -> Option<Woken<'_, M>> {
-        self.leave(entry).then_some(Woken(self))
+        self.leave(entry).then(|| self.woken())
     }
 
-    /// Sleeps until `look` finds something or `deadline` has passed, in which case it looks once
-    /// more.
-    #[cold]
-    pub(crate) fn sleep<R>(
-        &self,
-        deadline: Option<Instant>,
-        mut look: impl FnMut() -> Option<R>,
-    ) -> Option<R> {
-        let waker = parked();
-        let mut woken = None;
-        let mut looks = |woken: Option<Woken<'_, M>>| {
-            let found = look();
-            woken.into_iter().for_each(Woken::looked);
-            found
-        };
-        loop {
-            let mut entered = Entered { gate: self, entry: Some(self.enter(&waker)) };
-            // If it panics, or finds something, `entered` passes on a wake-up that was for this sleeper.
-            if let Some(found) = looks(woken) {
-                return Some(found);
-            }
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => thread::park(),
-                Some(left) if !left.is_zero() => thread::park_timeout(left),
-                Some(_) => {
-                    // If it was woken at the last moment, for something, this finds it.
-                    return entered.leave().and_then(|woken| looks(Some(woken)));
-                }
-            }
-            // Woken for something, in time or too late, or woken by nobody.
-            woken = entered.leave();
-        }
+    /// For a sleeper that has seen that its entry is gone, and looks next for what it was woken
+    /// for.
+    pub(crate) fn woken(&self) -> Woken<'_, M> {
+        Woken(self)
     }
 
     /// To be called by a sleeper that found something by itself.
@@ -233,93 +288,16 @@ impl<M: Memory> Gate<M> {
     }
 }
 
-/// A sleeper's entry while it looks. Dropped, it is given up as by who found something.
-struct Entered<'a, M: Memory> {
-    gate: &'a Gate<M>,
-    entry: Option<Entry>,
-}
-
-impl<'a, M: Memory> Entered<'a, M> {
-    /// Takes the entry away. What it was woken with, if that was gone.
-    fn leave(&mut self) -> Option<Woken<'a, M>> {
-        self.entry.take().and_then(|entry| self.gate.leave_to_look(&entry))
-    }
-}
-
-impl<M: Memory> Drop for Entered<'_, M> {
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            self.gate.left_with_something(&entry);
-        }
-    }
-}
-
-/// A waker that unparks this thread.
-pub(crate) fn parked() -> Waker {
-    Waker::from(Arc::new(Parked(thread::current())))
-}
-
-struct Parked(Thread);
-
-impl Wake for Parked {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
-mod models {
-    //! The lock is the system's: the one that wakes comes to it only behind the one that has entered.
-
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-    use crate::models::clean_on_both;
-    use poach_explore::{Simulated, Threads, WithoutBarrier};
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Flag(AtomicBool);
-
-    impl Wake for Flag {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Relaxed);
-        }
-    }
-
-    /// Somebody makes a thing there and wakes who waits for it; another enters, and looks once more.
-    fn a_thing_against_a_sleeper<M: Memory + 'static>(threads: &mut Threads) {
-        let (gate, thing) = (Arc::new(Gate::<M>::new(false)), Arc::new(M::Word::new(0)));
-        let [woken, found] = [(); 2].map(|()| Arc::new(Flag::default()));
-        let (wakes, makes) = (Arc::clone(&gate), Arc::clone(&thing));
-        threads.spawn("waker", move || {
-            makes.store(1, Ordering::Relaxed);
-            wakes.wake(1);
-        });
-        let (enters, looks, finds) = (Arc::clone(&gate), Arc::clone(&thing), Arc::clone(&found));
-        let waker = Waker::from(Arc::clone(&woken));
-        threads.spawn("sleeper", move || {
-            let _entry = enters.enter(&waker);
-            finds.0.store(looks.load(Ordering::Relaxed) != 0, Relaxed);
-        });
-        threads.finally(move || {
-            assert!(found.0.load(Relaxed) || woken.0.load(Relaxed), "it sleeps for ever");
-            drop((gate, thing));
-        });
-    }
-
-    #[test]
-    fn a_sleeper_finds_the_thing_or_is_woken() {
-        clean_on_both(a_thing_against_a_sleeper::<Simulated>);
-        clean_on_both(a_thing_against_a_sleeper::<WithoutBarrier>);
-    }
-}
+mod models;
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
 
     use poach_memory::Machine;
 
@@ -411,7 +389,7 @@ mod tests {
         assert!(gate.leave(&woken) && !gate.is_plain());
         assert!(!gate.leave(&leaves) && gate.leave(&leaves));
         assert_eq!(gate.is_plain(), plain);
-        assert_eq!(gate.word.load(Ordering::Relaxed) / ONE, 0);
+        assert_eq!(gate.watch.word.load(Ordering::Relaxed) & WATCHED, 0);
     }
 
     #[test]

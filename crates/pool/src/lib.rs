@@ -36,7 +36,8 @@
 //!
 //! # Waiting
 //!
-//! [`Consumer::get`] looks 64 times and then sleeps. A put wakes one sleeping consumer, if there is one. That a put and a consumer about to sleep do not miss
+//! [`Consumer::get`] looks 64 times and then sleeps, and [`Producer::put`] does where there is no room. Between the looks they yield, but not while yields
+//! run threads that compute something else, nor when a timeout is nearly over. A put wakes one sleeping consumer, if there is one. That a put and a consumer about to sleep do not miss
 //! each other is ensured by `membarrier(2)`, which the consumer pays for.
 //!
 //! # Memory
@@ -98,14 +99,17 @@ mod producer;
 mod putting;
 mod registry;
 pub mod salsa;
+mod seats;
 mod select;
 mod shared;
 mod shared_queue;
 mod sides;
+mod sleepers;
 pub mod stack;
 #[cfg(feature = "async")]
 mod stream;
 mod task_pool;
+mod wait;
 
 pub use consumer::Consumer;
 pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};

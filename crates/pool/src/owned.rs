@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
 use crate::future::{Get, Put};
-use crate::gate::Entry;
 use crate::producer::Producer;
+use crate::sleepers::Entry;
 
 /// Polls a get whose entry is kept elsewhere. If it panics, the entry is given up.
 pub(crate) fn poll_get<T: Send>(

@@ -257,9 +257,16 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         Ok(Taker { end, access: AccessList::default(), home, policy, pools: Arc::clone(pools) })
     }
 
-    /// One more consumer, of the same pools and home.
-    pub(crate) fn another(&self) -> Result<Self, NoHandle> {
-        Taker::at(&self.pools, self.policy.clone(), self.home)
+    /// The number of the pool that is this consumer's.
+    pub(crate) fn number(&self) -> usize {
+        self.end.number()
+    }
+
+    /// Moves to another home.
+    pub(crate) fn settle(&mut self, home: usize) {
+        if self.home != home {
+            (self.home, self.access.made_for) = (home, None);
+        }
     }
 
     /// Takes a task, or finds that there was none at an instant of this call (lines 11-21).

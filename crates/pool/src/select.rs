@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
-use crate::gate::parked;
 use crate::producer::Producer;
+use crate::wait::parked;
 
 /// Waits for the first of several gets and puts, and does that one alone.
 ///

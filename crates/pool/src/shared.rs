@@ -7,9 +7,11 @@ use poach_memory::Machine;
 use crate::admission::{Admission, Room};
 use crate::policy::{Policy, Taker};
 use crate::salsa::Salsa;
+use crate::seats::Seats;
 
 pub(crate) struct Shared<T: Send> {
     pub(crate) pools: Arc<Salsa<T>>,
+    pub(crate) seats: Seats<T>,
     pub(crate) admission: Admission<Machine>,
     pub(crate) policy: Policy,
 }

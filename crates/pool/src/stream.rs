@@ -12,9 +12,9 @@ use futures_sink::Sink;
 use crate::consumer::Consumer;
 use crate::error::PutError;
 use crate::future::{Get, Put};
-use crate::gate::Entry;
 use crate::owned::{poll_get, poll_put};
 use crate::producer::Producer;
+use crate::sleepers::Entry;
 
 /// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::stream`], [`Consumer::into_stream`].
 #[must_use = "a stream does nothing unless it is polled"]

@@ -9,9 +9,10 @@ use crate::admission::Admission;
 use crate::consumer::Consumer;
 use crate::error::BuildError;
 use crate::mechanism::NoHandle;
-use crate::policy::{Feeder, Policy, Taker};
+use crate::policy::{Feeder, Policy};
 use crate::producer::Producer;
 use crate::salsa::Salsa;
+use crate::seats::Seats;
 use crate::shared::Shared;
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
@@ -136,9 +137,11 @@ impl<T: Send> TaskPool<T> {
 
     /// A handle to take tasks. Thread-safe.
     ///
+    /// There is no limit to their number, but no more than 512 threads take at the same time without waiting for each other.
+    ///
     /// # Errors
     ///
-    /// [`NoHandle`]; the limit is 1024 consumers at a time.
+    /// [`NoHandle::OutOfMemory`].
     #[doc(alias = "Receiver")]
     pub fn consumer(&self) -> Result<Consumer<T>, NoHandle> {
         self.consumer_at(0)
@@ -150,9 +153,7 @@ impl<T: Send> TaskPool<T> {
     ///
     /// [`NoHandle`].
     pub fn consumer_at(&self, home: usize) -> Result<Consumer<T>, NoHandle> {
-        let shared = &self.shared;
-        let taker = Taker::at(&shared.pools, shared.policy.clone(), home)?;
-        Ok(Consumer::new(taker, Arc::clone(shared)))
+        Consumer::new(&self.shared, home)
     }
 
     /// Closes the pool: every put from now on fails, and once all tasks that were put are taken
@@ -360,7 +361,8 @@ impl<T: Send> Builder<T> {
         }
         let pools = Salsa::new(self.chunk).ok_or(BuildError::OutOfMemory)?;
         let admission = Admission::new(self.capacity, self.stays_open);
-        let shared = Shared { pools: Arc::new(pools), admission, policy: self.policy };
+        let seats = Seats::new();
+        let shared = Shared { pools: Arc::new(pools), seats, admission, policy: self.policy };
         Ok(TaskPool::of(Arc::new(shared)))
     }
 }

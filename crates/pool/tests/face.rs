@@ -422,3 +422,21 @@ fn a_large_task_needs_little_stack() {
         small.spawn(run).unwrap().join().unwrap();
     }
 }
+
+#[test]
+fn there_may_be_more_consumers_than_single_consumer_pools() {
+    const CONSUMERS: usize = if cfg!(miri) { 600 } else { 3_000 };
+    let pool = TaskPool::builder().chunk_length(4).build().unwrap();
+    let mut consumers: Vec<_> = (0..CONSUMERS).map(|_| pool.consumer().unwrap()).collect();
+    let mut producer = pool.producer().unwrap();
+    producer.put_many(0..CONSUMERS).unwrap();
+    let mut got: Vec<_> =
+        consumers.iter_mut().map(|consumer| consumer.try_get().unwrap()).collect();
+    got.sort_unstable();
+    assert!(got.into_iter().eq(0..CONSUMERS));
+    assert!(consumers.iter_mut().all(|consumer| consumer.try_get() == Err(TryGetError::Empty)));
+    producer.put(7).unwrap();
+    assert_eq!(consumers[CONSUMERS - 1].get(), Ok(7));
+    pool.close();
+    assert!(consumers.into_iter().all(|consumer| consumer.into_iter().next().is_none()));
+}

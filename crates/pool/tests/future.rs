@@ -521,3 +521,64 @@ fn a_selection_waits_as_long_as_it_may() {
         });
     });
 }
+
+#[test]
+fn a_poll_costs_the_same_whoever_else_waits() {
+    const WAITERS: usize = if cfg!(miri) { 70 } else { 100_000 };
+    const TASKS: usize = if cfg!(miri) { 10 } else { 1_000 };
+    // A pool's distance is asked for when it is first looked at.
+    let pools = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&pools);
+    let distance = move |_, pool| {
+        asked.fetch_max(pool + 1, Ordering::Relaxed);
+        0
+    };
+    let pool = TaskPool::builder().distance(distance).build().unwrap();
+    let mut consumers: Vec<_> = (0..WAITERS).map(|_| pool.consumer().unwrap()).collect();
+    let (woken, waker) = counted();
+    let context = &mut Context::from_waker(&waker);
+    let mut waiting: Vec<_> =
+        consumers.iter_mut().map(|consumer| Box::pin(consumer.get_async())).collect();
+    assert!(waiting.iter_mut().all(|get| get.as_mut().poll(context).is_pending()));
+    // A home that nobody had: whoever gets its seat asks again how far each pool is.
+    pools.store(0, Ordering::Relaxed);
+    let mut late = pool.consumer_at(1).unwrap();
+    assert!(pin!(late.get_async()).poll(context).is_pending());
+    let looked_at = pools.load(Ordering::Relaxed);
+    assert!(looked_at < 10, "{looked_at} pools for one poll");
+    // Each put wakes the next that waits.
+    let mut producer = pool.producer().unwrap();
+    let mut sum = 0;
+    for (task, get) in waiting.iter_mut().enumerate().take(TASKS) {
+        producer.put(task).unwrap();
+        assert_eq!(woken.0.load(Ordering::Relaxed), task + 1);
+        match get.as_mut().poll(context) {
+            Poll::Ready(Ok(task)) => sum += task,
+            other => panic!("{other:?} at {task}"),
+        }
+    }
+    assert_eq!(sum, (0..TASKS).sum());
+    // Those in the middle go, and the close wakes all that are left.
+    waiting.truncate(TASKS + 50);
+    pool.close();
+    assert_eq!(woken.0.load(Ordering::Relaxed), TASKS + 50);
+    let closed = Poll::Ready(Err(Closed));
+    assert!(waiting[TASKS..].iter_mut().all(|get| get.as_mut().poll(context) == closed));
+}
+
+#[test]
+fn a_get_that_is_polled_by_chance_keeps_its_turn_and_has_its_last_waker_woken() {
+    let pool = TaskPool::new();
+    let (mut first, mut second) = (pool.consumer().unwrap(), pool.consumer().unwrap());
+    let (mut first, mut second) = (pin!(first.get_async()), pin!(second.get_async()));
+    let wakers = [(); 3].map(|()| counted());
+    let mut contexts = wakers.each_ref().map(|(_, waker)| Context::from_waker(waker));
+    assert!(first.as_mut().poll(&mut contexts[0]).is_pending());
+    assert!(second.as_mut().poll(&mut contexts[1]).is_pending());
+    assert!(first.as_mut().poll(&mut contexts[2]).is_pending());
+    let mut producer = pool.producer().unwrap();
+    producer.put(1).unwrap();
+    let woken = wakers.each_ref().map(|(woken, _)| woken.0.load(Ordering::Relaxed));
+    assert_eq!(woken, [0, 0, 1]);
+    assert_eq!(first.as_mut().poll(&mut contexts[2]), Poll::Ready(Ok(1)));
+}

@@ -13,6 +13,7 @@ use poach_pool::TaskPool;
 use poach_pool::bag::ConcBag;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
+use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
@@ -77,19 +78,20 @@ fn a_chunk_may_be_stolen_once_for_each_task() {
 
 #[test]
 fn more_consumers_than_a_chunk_has_words_for() {
-    let pool = TaskPool::builder().chunk_length(100).build().unwrap();
-    let mut producer = pool.producer().unwrap();
+    let pools = Arc::new(Salsa::<usize>::new(100).unwrap());
+    let taker = || Taker::at(&pools, Policy::default(), 0);
+    let mut feeder = Feeder::at(&pools, Policy::default(), 0).unwrap();
     // The words of the first 7 stand in a chunk, those of the next 57 in one block, the others' in a second.
     let (most, step) = if cfg!(miri) { (80, 9) } else { (1024, 97) };
-    let mut consumers: Vec<_> = (0..most).map(|_| pool.consumer().unwrap()).collect();
+    let mut takers: Vec<_> = (0..most).map(|_| taker().unwrap()).collect();
     if !cfg!(miri) {
-        let refused = pool.consumer().unwrap_err().to_string();
+        let refused = taker().unwrap_err().to_string();
         assert!(refused.contains("1024"), "{refused}");
     }
-    for (task, consumer) in consumers.iter_mut().enumerate().step_by(step) {
-        producer.put(task).unwrap();
-        assert_eq!(consumer.get(), Ok(task));
+    for (task, taker) in takers.iter_mut().enumerate().step_by(step) {
+        feeder.put(task).unwrap();
+        assert_eq!(taker.get(), Some(task));
     }
-    consumers.truncate(1);
-    assert!(pool.consumer().is_ok());
+    takers.truncate(1);
+    assert!(taker().is_ok());
 }
