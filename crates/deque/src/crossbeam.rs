@@ -88,7 +88,7 @@ impl<T> Worker<T> {
         self.len() == 0
     }
 
-    /// The number of tasks.
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     #[inline]
     pub fn len(&self) -> usize {
         match &self.queue {
@@ -196,7 +196,7 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// The number of tasks.
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     #[inline]
     pub fn len(&self) -> usize {
         match &self.queue {
@@ -385,7 +385,7 @@ impl<T> Injector<T> {
         self.queue.is_empty()
     }
 
-    /// The number of tasks.
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     #[inline]
     pub fn len(&self) -> usize {
         self.queue.len()

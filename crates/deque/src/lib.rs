@@ -211,7 +211,7 @@ pub trait Owner<T>: Send {
     /// A handle for thieves; any number of them.
     fn thief(&self) -> Self::Thief;
 
-    /// The number of tasks. A thief may have changed it by the time the caller looks.
+    /// The number of tasks. An estimate: see [`Thief::len`].
     fn len(&self) -> usize;
 
     /// Whether there is no task; see [`len`](Owner::len).
@@ -280,7 +280,11 @@ pub trait Thief<T>: Clone + Send + Sync {
         first
     }
 
-    /// The number of tasks that this thief sees. Lengths are estimates: other threads may change them at any time.
+    /// The number of tasks that this thief sees.
+    ///
+    /// Lengths are estimates, all of this crate, and so is what is said of emptiness by them: another thread may change the length
+    /// before the caller looks at it, and a thief may not see what the owner has pushed or popped just now. A length is exact while
+    /// nobody else uses the queue.
     fn len(&self) -> usize;
 
     /// Whether this thief sees no task, by [`len`](Self::len).

@@ -79,6 +79,15 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// A place for data that some protocol over words hands from one thread to the next.
     type Cell<T>: Cell<T>;
 
+    /// Words that hold 0, as many as `length`: `None` if there is no memory for them. Real memory takes them from the allocator as
+    /// they are, and no page of them is touched.
+    fn zeros(length: usize) -> Option<Box<[Self::Word]>> {
+        let mut words = Vec::new();
+        words.try_reserve_exact(length).ok()?;
+        words.extend((0..length).map(|_| Self::Word::new(0)));
+        Some(words.into_boxed_slice())
+    }
+
     /// A sequentially consistent fence.
     fn full();
 

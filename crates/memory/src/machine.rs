@@ -2,7 +2,10 @@
 
 use core::cell::UnsafeCell;
 use core::hint;
+use core::ptr;
 use core::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
+
+use std::alloc::{Layout, alloc_zeroed};
 
 use crate::{Cell, Memory, Pointer, Word, membarrier};
 
@@ -20,6 +23,25 @@ unsafe impl Memory for Machine {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;
     type Cell<T> = DataCell<T>;
+
+    fn zeros(length: usize) -> Option<Box<[AtomicU64]>> {
+        let layout = Layout::array::<AtomicU64>(length).ok()?;
+        if length == 0 {
+            return Some(Box::default());
+        }
+        // SAFETY: the layout has a size, of one word or more.
+        let words = unsafe { alloc_zeroed(layout) };
+        if words.is_null() {
+            return None;
+        }
+        #[expect(
+            clippy::cast_ptr_alignment,
+            reason = "it was allocated with the layout of these words"
+        )]
+        let words = ptr::slice_from_raw_parts_mut(words.cast::<AtomicU64>(), length);
+        // SAFETY: the allocator of boxes has just given it with this slice's layout, and a word of zero bytes is one that holds 0.
+        Some(unsafe { Box::from_raw(words) })
+    }
 
     #[inline(always)]
     fn full() {

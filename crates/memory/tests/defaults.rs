@@ -48,6 +48,8 @@ fn nothing_is_promised_that_was_not_said() {
     assert!(!Little::asymmetric_by_now());
     assert!(!Little::total_store_order());
     assert_eq!([0, 1, u32::MAX].map(Little::patience), [0, 1, u32::MAX]);
+    assert_eq!(Little::zeros(3).map(|words| words.len()), Some(3));
+    assert!(Little::zeros(usize::MAX).is_none());
     Little::evict(&[1, 2]);
     Little::will_write(&0);
 }

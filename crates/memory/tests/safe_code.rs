@@ -102,6 +102,13 @@ fn the_machines_memory() {
     Machine::pause();
     Machine::give_way();
     assert_eq!(Machine::patience(1000), 1000);
+    for length in [0, 1, 1000] {
+        let words = Machine::zeros(length).unwrap();
+        assert!(
+            words.len() == length && words.iter().all(|word| word.load(Ordering::Relaxed) == 0)
+        );
+    }
+    assert!(Machine::zeros(usize::MAX).is_none() && Machine::zeros(usize::MAX / 8).is_none());
     Machine::evict(&[1, 2, 3]);
     Machine::will_write(&word);
     membarrier::barrier();

@@ -528,7 +528,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         Thief { shared: Arc::clone(&self.shared) }
     }
 
-    /// The number of tasks.
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         // Relaxed: a thief may change it at once.
         let (_, top) = unpack(self.shared.thieves.head.load(Ordering::Relaxed));

@@ -237,7 +237,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
     }
 
-    /// The number of tasks that this thief sees.
+    /// The number of tasks that this thief sees. An estimate: see [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         self.shared.len()
     }

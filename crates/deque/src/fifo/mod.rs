@@ -554,7 +554,7 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// The number of tasks.
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     #[inline]
     pub fn len(&self) -> usize {
         // Relaxed: the owner knows its own indices, and a thief may change this one at once.

@@ -332,7 +332,7 @@ impl<T, M: Memory> Thief<T, M> {
         }
     }
 
-    /// The number of tasks that this thief sees.
+    /// The number of tasks that this thief sees. An estimate: see [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         self.shared.len()
     }

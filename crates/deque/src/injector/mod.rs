@@ -452,7 +452,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Place::from(self.rare.oldest.load(Ordering::Acquire))
     }
 
-    /// The number of tasks, and of pushes that have begun. A thief may have changed it by the time the caller looks.
+    /// The number of tasks, and of pushes that have begun. An estimate: see [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         loop {
             // SeqCst, all: see "Emptiness".

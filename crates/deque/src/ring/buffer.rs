@@ -256,8 +256,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             // SAFETY: the current ring lives, and so do those that it still keeps.
             let this = unsafe { &*ring };
             // Acquire: pairs with the release in `Rings::finish`.
-            let (mark, lap) = this.mark(index);
-            let past = mark.load(Ordering::Acquire).wrapping_sub(lap);
+            let (mark, one) = this.mark(index);
+            let past = mark.load(Ordering::Acquire).wrapping_sub(one);
             if past < this.marks.len() as u64 {
                 return past + 1;
             }

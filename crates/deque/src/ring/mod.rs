@@ -107,8 +107,11 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     heads: Box<[Slot<S::Head, M>]>,
     /// As many, or none if a rest has no bytes.
     rests: Box<[Slot<S::Rest, M>]>,
-    /// `marks[i & mask] == (i & !mask) + n - 1` says that the `n` indices from `i` on are finished.
+    /// `marks[i & mask] == (i & !mask) + n - 1 - unmarked` says that the `n` indices from `i` on are finished.
     marks: Box<[M::Word]>,
+    /// What a mark of 0 stands for, a lap that no index has which is looked at. So the marks are memory of zeros, of which only the pages
+    /// exist where thieves have left marks.
+    unmarked: u64,
     /// A bit for each slot whose index the owner has finished without telling anyone. Only the owner looks.
     mine: Box<[Private<u64>]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
@@ -136,8 +139,9 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         ring.push(Ring {
             heads: array(capacity, || Slot::<S::Head, M>::new(MaybeUninit::uninit()))?,
             rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
-            // The marks looked at are those of indices from `reclaimed` on: this lap is none of theirs.
-            marks: array(capacity, || M::Word::new(reclaimed.wrapping_sub(capacity as u64)))?,
+            marks: M::zeros(capacity).ok_or(NoMemory)?,
+            // The marks looked at are those of indices from `reclaimed` on.
+            unmarked: reclaimed.wrapping_sub(capacity as u64),
             mine: array(capacity.div_ceil(64), || Private::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
@@ -214,12 +218,13 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         self.rests.get(index as usize & (self.heads.len() - 1))
     }
 
-    /// The mark of `index`, and its lap.
+    /// The mark of `index`, and what is there if one index is finished.
     #[inline(always)]
     fn mark(&self, index: u64) -> (&M::Word, u64) {
         let mask = self.marks.len() - 1;
+        let lap = index & !(mask as u64);
         // In bounds: the mask of an array whose length is a power of two.
-        (&self.marks[index as usize & mask], index & !(mask as u64))
+        (&self.marks[index as usize & mask], lap.wrapping_sub(self.unmarked))
     }
 
     /// The word of `mine` for `index`, and the bit in it. For the owner alone.
@@ -317,10 +322,10 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         let index = finished.wrapping_add(u64::from(ahead));
         // SAFETY: the indices are claimed and not finished: as in `take`.
         let ring = unsafe { &*ring };
-        let (mark, lap) = ring.mark(index);
+        let (mark, one) = ring.mark(index);
         // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark. A ring that was loaded after the claim
         // had all of these indices at once (see "Reclamation"), so there are at most as many as slots.
-        mark.store(lap + u64::from(count - 1), Ordering::Release);
+        mark.store(one.wrapping_add(u64::from(count - 1)), Ordering::Release);
     }
 
     /// Drops the tasks of `head..tail`, where no other handle to the queue is left.

@@ -573,7 +573,7 @@ impl<T: Send, M: Memory, S: Storage<T>> crate::Thief<T> for Thief<T, M, S> {
         }
     }
 
-    /// The number of shared tasks.
+    /// The number of shared tasks. An estimate, as every [length](crate::Thief::len).
     fn len(&self) -> usize {
         self.shared.thieves.sharing.bounds.shared() as usize
     }

@@ -44,7 +44,7 @@ macro_rules! flavour {
                 self.queue.capacity()
             }
 
-            /// How many tasks can be pushed. A thief that is at work may make it more at once.
+            /// How many tasks can be pushed: at least so many. A thief that is at work may make it more at once.
             pub fn spare_capacity(&self) -> usize {
                 self.queue.free()
             }

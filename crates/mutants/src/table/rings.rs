@@ -35,8 +35,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "ring-starts-marked",
         why: "the marks of a new ring are those of its first lap, which is then finished before anybody has taken of it",
         file: "deque/src/ring/mod.rs",
-        was: "M::Word::new(reclaimed.wrapping_sub(capacity as u64))",
-        is: "M::Word::new(reclaimed)",
+        was: "unmarked: reclaimed.wrapping_sub(capacity as u64)",
+        is: "unmarked: reclaimed",
         caught: Caught::Twice,
         ..RING
     },

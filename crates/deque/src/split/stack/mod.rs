@@ -474,7 +474,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
         slot.task.load(Ordering::Acquire).addr() & PRESENT != 0
     }
 
-    /// How many tasks thieves could claim just now. Any thread; wait-free; out of date at once.
+    /// How many tasks thieves could claim just now. An estimate, as every [length](crate::Thief::len). Any thread; wait-free.
     pub fn shared(&self) -> u32 {
         self.head().sharing.bounds.shared()
     }
