@@ -69,6 +69,15 @@ enum Verb {
     Spin(verb::spin::Options),
     /// The published tests and examples of crossbeam-deque and st3, and tests of what stands on the first, on the faces of `poach_deque`.
     FaceSuite(verb::face_suite::Options),
+    /// The tests of words, pools, the runtime and the drop-in pass where `membarrier(2)` is refused.
+    #[cfg(target_os = "linux")]
+    Refused(verb::filtered::Options),
+    /// Runs a program to which `membarrier(2)` is refused.
+    #[cfg(target_os = "linux")]
+    Filtered(verb::filtered::Filtered),
+    /// Pools where the barrier is refused, on one processor, with little address space and few threads; rayon's core beside them.
+    #[cfg(target_os = "linux")]
+    Hostile(verb::hostile::Options),
     /// rayon's own tests on `compat/rayon-core` and on the original core.
     RayonSuite(verb::rayon_suite::Options),
     /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
@@ -118,6 +127,12 @@ fn main() -> ExitCode {
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),
         Verb::FaceSuite(options) => verb::face_suite::run(&options),
+        #[cfg(target_os = "linux")]
+        Verb::Refused(options) => verb::filtered::run(&options),
+        #[cfg(target_os = "linux")]
+        Verb::Filtered(options) => verb::filtered::run_filtered(&options),
+        #[cfg(target_os = "linux")]
+        Verb::Hostile(options) => verb::hostile::run(&options),
         Verb::RayonSuite(options) => verb::rayon_suite::run(&options),
         Verb::RayonBench(options) => verb::rayon_bench::run(&options),
         Verb::RayonPrograms(options) => verb::rayon_programs::run(&options),

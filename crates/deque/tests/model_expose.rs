@@ -6,9 +6,9 @@ mod barrierless;
 use std::cell::Cell as Count;
 use std::rc::Rc;
 
-use barrierless::Barrierless;
+use barrierless::{Barrierless, Fenceless, Losing};
 use poach_deque::split::{Head, Popped, Stack, Status};
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
+use poach_explore::{Config, Report, Simulated, Threads, Verdict, WithoutBarrier, explore};
 use poach_memory::{Memory, Ordering, Word};
 
 #[repr(align(8))]
@@ -54,9 +54,14 @@ impl<M: Memory> Shared<M> {
         unsafe { head.retire() };
     }
 
-    /// A thief that finds nothing shared exposes, and takes what it then finds.
+    /// A thief that finds nothing shared exposes, and takes what it then finds. If its barrier fails, it asks and does so again.
     fn expose_and_steal(&self) {
+        let had_barrier = M::asymmetric();
         self.stack.expose();
+        if had_barrier && M::owners_fence() {
+            self.stack.request();
+            self.stack.expose();
+        }
         while let Ok(stolen) = self.stack.steal() {
             // SAFETY: claimed, and a u64.
             self.run(unsafe { stolen.slot().take::<u64>() });
@@ -78,6 +83,7 @@ enum Does {
 }
 
 fn model<M: Memory>(threads: &mut Threads, does: Does) {
+    let losing = Losing::begins();
     let shared = Rc::new(Shared::<M> {
         stack: Stack::new(2, ()).expect("a small stack"),
         runs: Default::default(),
@@ -113,6 +119,7 @@ fn model<M: Memory>(threads: &mut Threads, does: Does) {
     threads.finally(move || {
         let pushed = if does == Does::Reuses { 3 } else { 2 };
         assert!(shared.runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
+        drop(losing);
         poach_explore::observe(0, u64::from(shared.stolen.get()));
     });
 }
@@ -124,22 +131,41 @@ fn check<M: Memory>(config: &Config, does: Does) -> Report {
 #[test]
 fn every_task_is_run_once() {
     for capacity in [1, 2, 4] {
-        covers(capacity, Does::Reuses);
+        covers::<Simulated>(capacity, Does::Reuses);
+    }
+}
+
+#[test]
+fn every_task_is_run_once_where_the_owner_fences() {
+    for capacity in [1, 2] {
+        covers::<WithoutBarrier>(capacity, Does::Reuses);
+    }
+    covers::<WithoutBarrier>(1, Does::SharesNothing);
+}
+
+/// The thief's first barrier fails, and it asks, so that the owner fences from then on.
+#[test]
+fn every_task_is_run_once_where_the_barrier_is_lost() {
+    for does in [Does::Reuses, Does::Shares, Does::SharesNothing] {
+        let report = check::<Losing>(&Config::bounded(1, true).within(3, 100_000), does);
+        // Most are not searched to the end.
+        assert_ne!(report.verdict.word(), "violation", "{does:?}\n{:?}", report.counterexample);
+        println!("{does:?}: {} executions, {:?} stolen", report.executions, report.outcomes);
     }
 }
 
 #[test]
 fn every_task_is_run_once_of_an_owner_that_shares_everything_meanwhile() {
-    covers(1, Does::Shares);
+    covers::<Simulated>(1, Does::Shares);
 }
 
 #[test]
 fn every_task_is_run_once_of_an_owner_that_shares_when_it_has_nothing() {
-    covers(1, Does::SharesNothing);
+    covers::<Simulated>(1, Does::SharesNothing);
 }
 
-fn covers(capacity: u32, does: Does) {
-    let report = check::<Simulated>(&Config::bounded(capacity, true), does);
+fn covers<M: Memory>(capacity: u32, does: Does) {
+    let report = check::<M>(&Config::bounded(capacity, true), does);
     assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}\n{:?}", report.counterexample);
     assert!(report.complete, "{report:?}");
     // None, one or two were exposed and stolen, each somewhere: the model covers what it is about.
@@ -151,5 +177,11 @@ fn covers(capacity: u32, does: Does) {
 #[test]
 fn without_the_barrier_a_task_is_run_twice() {
     let report = check::<Barrierless>(&Config::bounded(2, true), Does::Reuses);
+    assert_eq!(report.verdict.word(), "violation", "{report:?}");
+}
+
+#[test]
+fn without_the_owners_fence_in_its_place_a_task_is_run_twice() {
+    let report = check::<Fenceless>(&Config::bounded(2, true), Does::Reuses);
     assert_eq!(report.verdict.word(), "violation", "{report:?}");
 }

@@ -6,10 +6,10 @@ mod barrierless;
 use std::cell::Cell as Count;
 use std::rc::Rc;
 
-use barrierless::Barrierless;
+use barrierless::{Barrierless, Fenceless, Losing};
 use poach_deque::Steal;
 use poach_deque::split::Split;
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
+use poach_explore::{Config, Report, Simulated, Threads, Verdict, WithoutBarrier, explore};
 use poach_memory::Memory;
 
 /// What an owner does.
@@ -32,6 +32,7 @@ const GROWS: &[Step] = &[Push, Push, Pop, Push];
 /// An owner that follows `script` and then pops all, against a thief that exposes, takes what it then finds, and
 /// does so again if there was something. The thief may have asked before.
 fn model<M: Memory>(threads: &mut Threads, script: &'static [Step], asks: bool) {
+    let losing = Losing::begins();
     let queue = Split::<u64, M>::with_capacity(1).expect("a power of two");
     let thief = queue.thief();
     let runs: Rc<[Count<u32>; 3]> = Rc::default();
@@ -63,7 +64,13 @@ fn model<M: Memory>(threads: &mut Threads, script: &'static [Step], asks: bool) 
         if asks {
             thief.request();
         }
+        let had_barrier = M::asymmetric();
         thief.expose();
+        // Its barrier has failed: it asks, so that the owner fences from then on, and does so again.
+        if had_barrier && M::owners_fence() {
+            thief.request();
+            thief.expose();
+        }
         while let Steal::Success(task) = thief.steal() {
             run(&theirs, task);
             count.set(count.get() + 1);
@@ -72,6 +79,7 @@ fn model<M: Memory>(threads: &mut Threads, script: &'static [Step], asks: bool) 
     threads.finally(move || {
         let pushed = script.iter().filter(|step| matches!(step, Push)).count();
         assert!(runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
+        drop(losing);
         poach_explore::observe(0, stolen.get());
     });
 }
@@ -80,8 +88,8 @@ fn check<M: Memory>(config: &Config, script: &'static [Step], asks: bool) -> Rep
     explore(config, &move |threads: &mut Threads| model::<M>(threads, script, asks))
 }
 
-fn every_task_comes_out_once(capacity: u32, script: &'static [Step], asks: bool) {
-    let report = check::<Simulated>(&Config::bounded(capacity, true), script, asks);
+fn every_task_comes_out_once<M: Memory>(capacity: u32, script: &'static [Step], asks: bool) {
+    let report = check::<M>(&Config::bounded(capacity, true), script, asks);
     assert_eq!(report.verdict, Verdict::Clean, "S = {capacity}");
     assert!(report.complete, "{report:?}");
     // None, one or two were stolen, each somewhere: the model covers what it is about.
@@ -93,22 +101,45 @@ fn every_task_comes_out_once(capacity: u32, script: &'static [Step], asks: bool)
 #[test]
 fn every_task_comes_out_once_of_an_owner_that_was_not_asked() {
     for capacity in [1, 2] {
-        every_task_comes_out_once(capacity, MEETS, false);
+        every_task_comes_out_once::<Simulated>(capacity, MEETS, false);
+    }
+}
+
+#[test]
+fn every_task_comes_out_once_where_the_owner_fences() {
+    for capacity in [1, 2] {
+        every_task_comes_out_once::<WithoutBarrier>(capacity, MEETS, false);
+    }
+}
+
+#[test]
+fn every_task_comes_out_once_where_the_barrier_is_lost() {
+    for (script, asks) in [(MEETS, false), (GROWS, true), (SHARES, false)] {
+        let report = check::<Losing>(&Config::bounded(1, true).within(3, 100_000), script, asks);
+        // Most are not searched to the end.
+        assert_ne!(report.verdict.word(), "violation", "{:?}", report.counterexample);
+        println!("{} executions, {:?} stolen", report.executions, report.outcomes);
     }
 }
 
 #[test]
 fn every_task_comes_out_once_of_an_owner_that_was_asked() {
-    every_task_comes_out_once(1, GROWS, true);
+    every_task_comes_out_once::<Simulated>(1, GROWS, true);
 }
 
 #[test]
 fn every_task_comes_out_once_of_an_owner_that_shares_everything_meanwhile() {
-    every_task_comes_out_once(1, SHARES, false);
+    every_task_comes_out_once::<Simulated>(1, SHARES, false);
 }
 
 #[test]
 fn without_the_barrier_a_task_comes_out_twice() {
     let report = check::<Barrierless>(&Config::bounded(2, true), MEETS, false);
+    assert_eq!(report.verdict.word(), "violation", "{report:?}");
+}
+
+#[test]
+fn without_the_owners_fence_in_its_place_a_task_comes_out_twice() {
+    let report = check::<Fenceless>(&Config::bounded(2, true), MEETS, false);
     assert_eq!(report.verdict.word(), "violation", "{report:?}");
 }

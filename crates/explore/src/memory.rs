@@ -94,6 +94,10 @@ unsafe impl Memory for WithoutBarrier {
         false
     }
 
+    fn owners_fence() -> bool {
+        true
+    }
+
     fn total_store_order() -> bool {
         Simulated::total_store_order()
     }

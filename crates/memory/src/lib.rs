@@ -59,8 +59,8 @@ pub use profile::Profile;
 ///
 /// - [`full`](Memory::full) is a sequentially consistent fence, as `fence(SeqCst)` of `core` is, and so is
 ///   [`heavy`](Memory::heavy) for the calling thread.
-/// - The answer of [`asymmetric`](Memory::asymmetric) never changes. Where it is `true`, `light` and `heavy` keep
-///   the promise above for every two threads that use the memory.
+/// - Where the answer of [`asymmetric`](Memory::asymmetric) was `true` once, `light` and `heavy` keep the promise above for ever, for every two
+///   threads that use the memory, and so does a [`try_heavy`](Memory::try_heavy) that returns `true`.
 /// - [`asymmetric_by_now`](Memory::asymmetric_by_now) answers `true` only where [`asymmetric`](Memory::asymmetric)
 ///   would.
 /// - The answer of [`total_store_order`](Memory::total_store_order) never changes, and is `true` only where all
@@ -101,13 +101,28 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     fn heavy();
 
     /// Whether this memory has an asymmetric fence. The first call may register the process with
-    /// the kernel; the answer never changes after it.
+    /// the kernel; after it the answer changes at most once, from `true` to `false`, if the system takes the fence away.
     fn asymmetric() -> bool;
 
-    /// As [`asymmetric`](Memory::asymmetric), without waiting for an answer: `false` may become `true`, once. Who has seen `true` may rely on
-    /// the `heavy` calls that it makes afterwards, against every `light` of others.
+    /// As [`asymmetric`](Memory::asymmetric), without waiting for an answer: `false` may become `true`, once, and that `false`, for ever. Who has
+    /// seen `true` may rely on the `heavy` calls that it makes afterwards, against every `light` of others.
     fn asymmetric_by_now() -> bool {
         Self::asymmetric()
+    }
+
+    /// [`heavy`](Memory::heavy), where real memory may find that the system refuses it now: `false` says that it did nothing that others notice. Only to be relied on
+    /// where `heavy` is.
+    #[must_use = "if it is false there was no fence"]
+    fn try_heavy() -> bool {
+        Self::heavy();
+        true
+    }
+
+    /// Whether it is known that there is no asymmetric fence, or none any more, so that owners do well to issue full fences. `true` never becomes `false`.
+    ///
+    /// By default `false`: an owner that is not told keeps to its light fences, on which nobody relies where there are no heavy ones.
+    fn owners_fence() -> bool {
+        false
     }
 
     /// Whether this memory is total store order: stores reach memory in the order in which a thread

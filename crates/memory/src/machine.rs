@@ -68,6 +68,16 @@ unsafe impl Memory for Machine {
         membarrier::is_registered()
     }
 
+    #[inline]
+    fn try_heavy() -> bool {
+        membarrier::try_barrier()
+    }
+
+    #[inline]
+    fn owners_fence() -> bool {
+        membarrier::is_refused()
+    }
+
     /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a processor
     /// without total store order would run.
     #[inline(always)]

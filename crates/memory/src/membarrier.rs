@@ -23,10 +23,21 @@
 //! result. If the first is "refused", all use full fences, which need no registration. If it is "granted", the
 //! process is registered, for it is the process that is, not the thread that asked.
 //!
-//! *A barrier that fails* after that (a filter that came later, or was on this thread all the time) leaves nothing
-//! sound to do. The owner may have read the thieves' index already, without a fence, so that a full fence here comes
-//! too late; to unwind would leave the task that is being stolen with nobody, and to refuse the steal cannot undo what
-//! the thief has announced without knowing what the owner saw. So the program is aborted, with a message.
+//! # A barrier that fails later
+//!
+//! A seccomp filter may be installed after the first use, or may be on one thread only. Then the kernel refuses a barrier that the process
+//! was granted. The owner may have read the thieves' index already, without a fence, so a full fence of the caller comes too late.
+//! There are two ways to call for a barrier:
+//!
+//! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier. The answer of the process becomes
+//!   "lost", which is final: [`register`] and [`is_registered`] refuse from then on, so that what is made later uses full fences, and
+//!   [`is_refused`] tells owners to fence from their next safe point on. The split deques are built on this (`poach_deque::split`).
+//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is aborted, with a message.
+//!
+//! Both make the system call as long as the process was registered, also when the answer is "lost": an owner that has not come to a
+//! safe point goes without fences, and the calling thread may be one that the filter does not concern.
+//!
+//! [`switch_off`] makes the answer "lost" without a filter.
 //!
 //! # Registered before `main`
 //!
@@ -51,6 +62,10 @@ pub enum Unavailable {
     NotBuilt,
     /// The kernel does not list the command, or refused to register the process.
     Refused,
+    /// The process had it, and the kernel has refused it since: [a barrier that fails later](self#a-barrier-that-fails-later).
+    Lost,
+    /// The program has [switched it off](switch_off).
+    SwitchedOff,
 }
 
 impl fmt::Display for Unavailable {
@@ -58,6 +73,8 @@ impl fmt::Display for Unavailable {
         f.write_str(match self {
             Unavailable::NotBuilt => "this build has no process-wide memory barrier",
             Unavailable::Refused => "the kernel refuses membarrier(2) private expedited",
+            Unavailable::Lost => "the kernel refuses membarrier(2), which it has granted before",
+            Unavailable::SwitchedOff => "the process-wide memory barrier is switched off",
         })
     }
 }
@@ -79,7 +96,7 @@ pub fn register() -> Result<(), Unavailable> {
     told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
 }
 
-/// Whether this process has the barrier by now; once it has, it has it for ever. If nobody has asked yet, asks, and waits for
+/// Whether this process has the barrier by now, and has not lost it. If nobody has asked yet, asks, and waits for
 /// nothing: if the kernel would take its time, another thread asks it, and the answer is `true` once it has.
 ///
 /// Wait-free, a load, once there is an answer.
@@ -89,6 +106,32 @@ pub fn is_registered() -> bool {
     match ANSWER.load(Ordering::Acquire) {
         UNKNOWN => ask(),
         answer => answer == REGISTERED,
+    }
+}
+
+/// Whether it is known that this process has no barrier, or none any more. Once `true`, it stays so. Asks nobody.
+///
+/// Wait-free: a load.
+#[inline]
+pub fn is_refused() -> bool {
+    // Relaxed: who sees it fences more than is needed, at worst.
+    !matches!(ANSWER.load(Ordering::Relaxed), UNKNOWN | REGISTERED)
+}
+
+/// Uses the process-wide barrier no more, in the whole process: for a program that will install a seccomp filter against it, and for tests. What is made from
+/// now on uses full fences; split deques that exist change over at their owners' next safe point. Other queues, and task pools, that were made before go on to
+/// make barriers: so call this before the first of them is made.
+///
+/// It cannot be undone. Wait-free: two exchanges.
+pub fn switch_off() {
+    switch_off_in(&ANSWER);
+}
+
+fn switch_off_in(process: &AtomicU8) {
+    // In this order: "unknown" may become "registered", and nothing becomes "unknown".
+    for (from, to) in [(UNKNOWN, OFF), (REGISTERED, RETIRED)] {
+        // Release: pairs with the acquires of those that ask. Relaxed on failure: nothing is read.
+        let _ = process.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
     }
 }
 
@@ -105,15 +148,22 @@ fn ask() -> bool {
         let thread = std::thread::Builder::new().name("poach-membarrier".into());
         thread.stack_size(64 << 10).spawn(register_now)
     };
-    (system::answers_at_once() || register_there().is_err()) && register_now().is_ok()
+    let at_once = system::answers_at_once() || system::refuses() || register_there().is_err();
+    at_once && register_now().is_ok()
 }
 
-/// What this process has been told; never changes once it is not [`UNKNOWN`].
+/// What this process has been told; changes once it is not [`UNKNOWN`] only from [`REGISTERED`] to [`LOST`] or [`RETIRED`].
 static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const REGISTERED: u8 = 1;
 const NOT_BUILT: u8 = 2;
 const REFUSED: u8 = 3;
+/// A barrier was refused to the registered process.
+const LOST: u8 = 4;
+/// Switched off in the registered process.
+const RETIRED: u8 = 5;
+/// Switched off before anybody asked.
+const OFF: u8 = 6;
 
 /// What an answer says, if it is one.
 #[inline(always)]
@@ -122,6 +172,8 @@ fn told(answer: u8) -> Option<Result<(), Unavailable>> {
         REGISTERED => Some(Ok(())),
         NOT_BUILT => Some(Err(Unavailable::NotBuilt)),
         REFUSED => Some(Err(Unavailable::Refused)),
+        LOST => Some(Err(Unavailable::Lost)),
+        RETIRED | OFF => Some(Err(Unavailable::SwitchedOff)),
         _ => None,
     }
 }
@@ -137,6 +189,8 @@ fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavai
         Ok(()) => REGISTERED,
         Err(Unavailable::NotBuilt) => NOT_BUILT,
         Err(Unavailable::Refused) => REFUSED,
+        Err(Unavailable::Lost) => LOST,
+        Err(Unavailable::SwitchedOff) => OFF,
     };
     // Release: pairs with the acquire in `register`. Acquire: as there, of the winner's registration.
     match process.compare_exchange(UNKNOWN, word, Ordering::AcqRel, Ordering::Acquire) {
@@ -152,12 +206,47 @@ fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavai
 /// the system refuses it in spite of its answer, as a seccomp filter that is installed later makes it do.
 #[inline]
 pub fn barrier() {
-    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this load.
-    if ANSWER.load(Ordering::Acquire) == REGISTERED {
-        system::barrier();
-    } else {
-        atomic::fence(Ordering::SeqCst);
+    if !try_barrier() {
+        failed();
     }
+}
+
+/// [`barrier`], which says `false` where that would abort: the caller must do nothing then that needs the barrier. From then on the process has none, for
+/// those that ask: [a barrier that fails later](self#a-barrier-that-fails-later).
+#[inline]
+#[must_use = "if it is false there was no barrier"]
+pub fn try_barrier() -> bool {
+    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this load.
+    if matches!(ANSWER.load(Ordering::Acquire), REGISTERED | LOST | RETIRED) {
+        return system::barrier() || lost();
+    }
+    atomic::fence(Ordering::SeqCst);
+    true
+}
+
+/// The registered process was refused a barrier.
+#[cold]
+fn lost() -> bool {
+    // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or switched off before.
+    let _ = ANSWER.compare_exchange(REGISTERED, LOST, Ordering::Release, Ordering::Relaxed);
+    false
+}
+
+#[cold]
+fn failed() -> ! {
+    /// Aborts when the panic below unwinds; its message has been printed then.
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+    let _abort = Abort;
+    panic!(
+        "membarrier(2) failed after the process had been registered for it, and queues rely on it: install no seccomp \
+         filter against it once Poach is in use; or install it before the first call, or switch the barrier off before \
+         (`POACH_BARRIER=off`), so that full fences are used instead"
+    );
 }
 
 #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
@@ -198,35 +287,20 @@ mod system {
     }
 
     pub(super) fn register() -> Result<(), Unavailable> {
-        let offered = membarrier_query();
-        if !offered.contains(MembarrierQuery::PRIVATE_EXPEDITED) {
+        if refuses() {
             return Err(Unavailable::Refused);
         }
         membarrier(RegisterPrivateExpedited).map_err(|_| Unavailable::Refused)
     }
 
-    pub(super) fn barrier() {
-        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but by a filter.
-        if let Err(error) = membarrier(PrivateExpedited) {
-            failed(error);
-        }
+    /// Whether the system says at once that there is no such barrier. A filter answers every command alike, as a rule.
+    pub(super) fn refuses() -> bool {
+        !membarrier_query().contains(MembarrierQuery::PRIVATE_EXPEDITED)
     }
 
-    #[cold]
-    fn failed(error: rustix::io::Errno) -> ! {
-        /// Aborts when the panic below unwinds; its message has been printed then.
-        struct Abort;
-        impl Drop for Abort {
-            fn drop(&mut self) {
-                std::process::abort();
-            }
-        }
-        let _abort = Abort;
-        panic!(
-            "membarrier(2) failed ({error}) after the process had been registered for it, and queues rely on it: \
-             install no seccomp filter against it once Poach is in use, or install it before the first call, so \
-             that full fences are used instead"
-        );
+    pub(super) fn barrier() -> bool {
+        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but by a filter.
+        membarrier(PrivateExpedited).is_ok()
     }
 }
 
@@ -244,9 +318,14 @@ mod system {
         true
     }
 
-    pub(super) fn barrier() {
+    pub(super) fn refuses() -> bool {
+        false
+    }
+
+    pub(super) fn barrier() -> bool {
         // SAFETY: the function takes nothing, returns nothing, and has no precondition.
-        unsafe { FlushProcessWriteBuffers() }
+        unsafe { FlushProcessWriteBuffers() };
+        true
     }
 }
 
@@ -262,7 +341,11 @@ mod system {
         true
     }
 
-    pub(super) fn barrier() {
+    pub(super) fn refuses() -> bool {
+        true
+    }
+
+    pub(super) fn barrier() -> bool {
         unreachable!("a barrier is only asked for where one is registered")
     }
 }
@@ -297,6 +380,21 @@ mod tests {
                 assert_eq!(decide(&process, later), first, "{later:?} came after it");
                 assert_eq!(told(process.load(Ordering::Relaxed)), Some(first));
             }
+        }
+    }
+
+    #[test]
+    fn what_is_switched_off_stays_off() {
+        for (before, after) in [(UNKNOWN, OFF), (REGISTERED, RETIRED)] {
+            let process = AtomicU8::new(before);
+            switch_off_in(&process);
+            assert_eq!(process.load(Ordering::Relaxed), after);
+            assert_eq!(decide(&process, Ok(())), Err(Unavailable::SwitchedOff));
+        }
+        for answer in [NOT_BUILT, REFUSED, LOST, RETIRED, OFF] {
+            let process = AtomicU8::new(answer);
+            switch_off_in(&process);
+            assert_eq!(process.load(Ordering::Relaxed), answer);
         }
     }
 

@@ -98,7 +98,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 ///
 /// Where the memory has no such barrier both sides fall back to a full fence:
 /// [`in_force`](Asymmetric::in_force) tells which it is. The choice is made when the policy is made
-/// and kept in it, so the owner tests a flag on its own cache line.
+/// and kept in it, so the owner tests a flag on its own cache line. If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later), a thief aborts the program.
 #[derive(Debug)]
 pub struct Asymmetric<M = Machine> {
     expedited: bool,
@@ -140,7 +140,7 @@ impl<M> Clone for Asymmetric<M> {
 
 impl<M> Copy for Asymmetric<M> {}
 
-// SAFETY: where the memory has the asymmetric fence, which never changes, every owner has its light end and every thief
+// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their promise for ever, and every owner has its light end and every thief
 // its heavy end, one of which comes first, as in `Full`; elsewhere both are full.
 unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]

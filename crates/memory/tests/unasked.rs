@@ -6,9 +6,18 @@
 
 mod buffering;
 
-use poach_memory::{Machine, Memory};
+use poach_memory::{Machine, Memory, membarrier};
 
 #[test]
 fn two_threads_do_not_miss_each_other() {
     buffering::two_threads_do_not_miss_each_other(Machine::heavy);
+}
+
+#[test]
+fn what_is_switched_off_is_refused_and_its_barrier_a_fence() {
+    membarrier::switch_off();
+    let refused = membarrier::register();
+    assert!(refused.is_err() && membarrier::is_refused() && !membarrier::is_registered());
+    assert!(!Machine::asymmetric() && Machine::owners_fence());
+    assert!(membarrier::try_barrier() && Machine::try_heavy());
 }

@@ -9,7 +9,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use poach_memory::{Machine, Memory};
 use poach_runtime::{
     BuildError, Priority, ThreadPool, Waiting, Yield, broadcast, current_num_threads,
     current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn, spawn_at,
@@ -69,10 +68,6 @@ fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
 /// not look for work.
 #[test]
 fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
-    if !Machine::asymmetric() {
-        // Documented: without a process-wide barrier private tasks wait for their owner.
-        return;
-    }
     thread::spawn(|| {
         let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
         for round in 0..if cfg!(miri) { 2 } else { 100 } {

@@ -48,10 +48,6 @@ fn three_behind_a_leaf(mut w: Worker<'_>) {
 
 #[test]
 fn private_tasks_of_a_busy_owner_are_run_by_others() {
-    if !Machine::asymmetric() {
-        // Documented: without a process-wide barrier they wait for their owner.
-        return;
-    }
     let pool = ThreadPool::builder().threads(2).build().unwrap();
     for _ in 0..20 {
         pool.run(three_behind_a_leaf);
@@ -62,9 +58,6 @@ fn private_tasks_of_a_busy_owner_are_run_by_others() {
 /// must sleep before it has exposed what it left behind at its last theft.
 #[test]
 fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
-    if !Machine::asymmetric() {
-        return;
-    }
     let rounds = if cfg!(miri) { 5 } else { 300 };
     for callers_work in [true, false] {
         let pool = ThreadPool::builder().threads(2).callers_work(callers_work).build().unwrap();
@@ -87,9 +80,6 @@ fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
 /// them, at times in the person of the caller.
 #[test]
 fn a_visit_to_a_thief_leaves_nothing_behind_a_leaf() {
-    if !Machine::asymmetric() {
-        return;
-    }
     let pool = ThreadPool::builder().threads(2).build().unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -140,9 +130,6 @@ fn exposed_tasks_run_once_whether_the_owner_comes_back_or_not() {
 /// takes as long: nobody looks for work, and the third sleeps.
 #[test]
 fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
-    if !Machine::asymmetric() {
-        return;
-    }
     let pool = ThreadPool::builder().threads(3).build().unwrap();
     for _ in 0..if cfg!(miri) { 3 } else { 30 } {
         let ended = AtomicUsize::new(0);

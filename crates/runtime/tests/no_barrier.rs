@@ -1,7 +1,7 @@
-//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux, no thief exposes the private tasks of a worker:
-//! one that blocks shares them itself, as `blocking` says.
+//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux, and where a filter comes after the first use: others run what
+//! a worker has pushed that waits for it.
 //!
-//! No test here measures a time. A worker blocks until other workers have run its tasks.
+//! No test here measures a time. A worker waits until other workers have run its tasks.
 
 #![cfg(any(miri, target_os = "linux"))]
 
@@ -16,7 +16,9 @@ use std::time::Duration;
 use poach_memory::{Machine, Memory};
 #[cfg(not(miri))]
 use poach_runtime::in_place_scope;
-use poach_runtime::{ThreadPool, blocking, join, scope, spawn_detached};
+use poach_runtime::{
+    ThreadPool, blocking, broadcast, join, scope, scope_fifo, spawn, spawn_detached,
+};
 
 #[cfg(not(miri))]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -36,6 +38,31 @@ fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
         filtered::filter(filtered::Answer::Refused);
         assert!(!Machine::asymmetric());
         let pool = ThreadPool::builder().threads(threads).spares(spares).build().unwrap();
+        for _ in 0..ROUNDS {
+            pool.install(body);
+        }
+    });
+}
+
+/// As [`refused`], where the filter comes once the pool has worked. (Miri has no filter; there this is `refused`.)
+fn lost(test: &str, threads: usize, body: fn()) {
+    alone::alone(test, || {
+        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        // With forks and tasks of every worker, whose stacks and queues so go without fences, where there is a barrier.
+        pool.install(|| {
+            broadcast(|_| join(|| spawn(|| 1).join().unwrap(), || scope(|s| s.spawn(|_| ()))));
+        });
+        // Else this is `refused`: the whole program was started under a filter.
+        #[cfg(not(miri))]
+        if Machine::asymmetric() {
+            filtered::filter(filtered::Answer::Refused);
+            pool.broadcast(|_| filtered::filter(filtered::Answer::Refused));
+            // Until a worker has found out; then each of them is behind what it did then. What an owner pushed before may wait for it.
+            while !poach_memory::membarrier::is_refused() {
+                pool.install(|| (0..100).for_each(|_| _ = join(thread::yield_now, || ())));
+            }
+            pool.broadcast(|_| ());
+        }
         for _ in 0..ROUNDS {
             pool.install(body);
         }
@@ -193,4 +220,68 @@ fn a_worker_leaves_nothing_in_its_queue_when_its_pool_ends() {
             }
         });
     });
+}
+
+/// It waits in a way that the pool knows nothing of.
+fn waits_for_what_it_has_spawned() {
+    spawn_some()();
+    scope(|s| {
+        let (send, receive) = mpsc::channel();
+        (0..TASKS).for_each(|task| {
+            let send = send.clone();
+            s.spawn(move |_| send.send(task).unwrap());
+        });
+        (0..TASKS).for_each(|_| _ = receive.recv().unwrap());
+    });
+    scope_fifo(|s| {
+        let (send, receive) = mpsc::channel();
+        (0..TASKS).for_each(|task| {
+            let send = send.clone();
+            s.spawn_fifo(move |_| send.send(task).unwrap());
+        });
+        assert_eq!((0..TASKS).map(|_| receive.recv().unwrap()).sum::<usize>(), 3);
+    });
+}
+
+/// The other worker is at something else when these forks are made, and free only afterwards.
+fn waits_for_what_it_has_forked() {
+    let (made, free) = (Barrier::new(2), Barrier::new(2));
+    let forks = || {
+        let last = Barrier::new(2);
+        join(
+            || {
+                made.wait();
+                free.wait();
+                last.wait();
+            },
+            || last.wait(),
+        );
+    };
+    join(forks, || {
+        made.wait();
+        free.wait();
+    });
+}
+
+#[test]
+fn others_run_what_a_worker_has_spawned_that_waits_for_it() {
+    let test = "others_run_what_a_worker_has_spawned_that_waits_for_it";
+    refused(test, 2, 0, waits_for_what_it_has_spawned);
+}
+
+#[test]
+fn others_run_what_a_worker_has_forked_that_waits_for_it() {
+    let test = "others_run_what_a_worker_has_forked_that_waits_for_it";
+    refused(test, 2, 0, waits_for_what_it_has_forked);
+}
+
+#[test]
+fn others_run_what_a_worker_spawns_after_a_late_filter() {
+    let test = "others_run_what_a_worker_spawns_after_a_late_filter";
+    lost(test, 2, waits_for_what_it_has_spawned);
+}
+
+#[test]
+fn others_run_what_a_worker_forks_after_a_late_filter() {
+    lost("others_run_what_a_worker_forks_after_a_late_filter", 2, waits_for_what_it_has_forked);
 }

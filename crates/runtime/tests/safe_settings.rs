@@ -50,6 +50,20 @@ fn made_or_refused(builder: Builder<'_>) -> bool {
 }
 
 #[test]
+fn a_pool_works_without_the_barrier_and_so_does_one_that_was_there_before() {
+    alone("a_pool_works_without_the_barrier_and_so_does_one_that_was_there_before", || {
+        let before = ThreadPool::builder().threads(2).build().unwrap();
+        works(&before);
+        let pool = ThreadPool::builder().threads(2).without_barrier().build().unwrap();
+        assert!(poach_memory::membarrier::is_refused());
+        for _ in 0..10 {
+            works(&pool);
+            works(&before);
+        }
+    });
+}
+
+#[test]
 fn settings_of_any_value() {
     alone("settings_of_any_value", || {
         let some = || ThreadPool::builder().threads(2);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use poach_memory::{Machine, Memory as _};
 use poach_runtime::{Scope, ThreadPool, join, scope};
 
 fn pool(threads: usize) -> ThreadPool {
@@ -257,10 +256,6 @@ fn a_scope_whose_tasks_have_ended_runs_no_others() {
 
 #[test]
 fn a_task_of_another_scope_is_taken_off_that_ones_count() {
-    if !Machine::asymmetric() {
-        // Documented: without a process-wide barrier private tasks wait for their owner.
-        return;
-    }
     let (begun, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let until = |count: &AtomicUsize| {
         while count.load(Ordering::Relaxed) == 0 {

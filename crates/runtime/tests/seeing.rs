@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use poach_memory::{Machine, Memory};
 use poach_runtime::trace::{Activity, Mark, RecordError, Span, Timeline, Trace};
 use poach_runtime::{ThreadPool, Worker, scope};
 
@@ -75,7 +76,7 @@ fn every_steal_is_counted_by_its_thief() {
     assert_eq!((total.tasks, total.steals), (trees + stolen, stolen));
     assert!(total.leaps <= total.steals);
     assert!(total.grows + total.exposures > 0, "nothing is stolen that is not made visible first");
-    assert!(total.exposures <= total.membarriers);
+    assert!(total.exposures <= total.membarriers || !Machine::asymmetric());
     let sum: u64 = done.workers().iter().map(|worker| worker.steals).sum();
     assert_eq!(sum, stolen);
 }

@@ -10,15 +10,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use poach_memory::{Machine, Memory};
 use poach_runtime::{ThreadPool, join, scope_fifo, spawn};
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
-
-/// Without a process-wide barrier private tasks wait for their owner: documented.
-fn nobody_exposes() -> bool {
-    !Machine::asymmetric()
-}
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -37,9 +31,6 @@ fn wait_for(done: impl Fn() -> bool) -> bool {
 
 #[test]
 fn tasks_of_a_scope_begin_though_its_body_waits_for_them() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for round in 0..ROUNDS {
         let tasks = [2, 3, 8, 100][round % 4];
@@ -56,9 +47,6 @@ fn tasks_of_a_scope_begin_though_its_body_waits_for_them() {
 
 #[test]
 fn tasks_in_order_begin_though_their_body_waits_for_them() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for _ in 0..ROUNDS {
         let begun = AtomicUsize::new(0);
@@ -76,9 +64,6 @@ fn tasks_in_order_begin_though_their_body_waits_for_them() {
 /// The youngest is the owner's, and waits for all others, which nobody but the other worker can run.
 #[test]
 fn a_task_that_waits_for_older_ones_meets_them() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for round in 0..ROUNDS {
         let tasks = 1 + round % 5;
@@ -95,9 +80,6 @@ fn a_task_that_waits_for_older_ones_meets_them() {
 /// A body that waits for two tasks which wait for each other.
 #[test]
 fn tasks_that_wait_for_each_other_meet() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(3);
     for _ in 0..ROUNDS {
         let begun = AtomicUsize::new(0);
@@ -116,9 +98,6 @@ fn tasks_that_wait_for_each_other_meet() {
 /// What a stolen task has spawned is no more stuck than what a body has.
 #[test]
 fn tasks_spawned_by_a_stolen_task_begin() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for _ in 0..ROUNDS {
         let (away, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -136,9 +115,6 @@ fn tasks_spawned_by_a_stolen_task_begin() {
 
 #[test]
 fn detached_tasks_begin_though_who_spawned_them_waits() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for _ in 0..ROUNDS {
         pool.install(|| {
@@ -158,9 +134,6 @@ fn detached_tasks_begin_though_who_spawned_them_waits() {
 /// Forks and spawned tasks of one worker, all behind one leaf.
 #[test]
 fn forks_and_spawned_tasks_behind_one_leaf_begin() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(2);
     for _ in 0..ROUNDS {
         let begun = AtomicUsize::new(0);
@@ -182,9 +155,6 @@ fn forks_and_spawned_tasks_behind_one_leaf_begin() {
 /// The second of three workers has begun a task that takes as long as the body; the third is to have the rest.
 #[test]
 fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
-    if nobody_exposes() {
-        return;
-    }
     let pool = pool(3);
     for _ in 0..ROUNDS {
         let ended = AtomicUsize::new(0);

@@ -6,7 +6,6 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use poach_memory::{Machine, Memory};
 use poach_runtime::{Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn};
 
 const ALL: [Waiting; 4] = [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];
@@ -23,12 +22,7 @@ fn builder(threads: usize) -> Builder<'static> {
 /// Waits in a first half for what the second does, on another worker.
 fn until(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
-        if Machine::asymmetric() {
-            thread::yield_now();
-        } else {
-            // Without a process-wide barrier no thief exposes a task: its owner shares it, at the next fork.
-            join(|| (), || ());
-        }
+        thread::yield_now();
     }
 }
 

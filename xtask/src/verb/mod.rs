@@ -10,8 +10,12 @@ pub(crate) mod docs;
 pub(crate) mod documents;
 pub(crate) mod emulated;
 pub(crate) mod face_suite;
+#[cfg(target_os = "linux")]
+pub(crate) mod filtered;
 pub(crate) mod fmt;
 pub(crate) mod guide;
+#[cfg(target_os = "linux")]
+pub(crate) mod hostile;
 pub(crate) mod lint;
 pub(crate) mod loom;
 pub(crate) mod loom_suite;

@@ -29,6 +29,7 @@
 mod emplace;
 #[cfg(test)]
 mod known;
+mod request;
 
 use core::{cell::Cell, fmt, hint, marker::PhantomData};
 use std::sync::Arc;
@@ -43,6 +44,7 @@ use crate::ring::{
     Buffer, CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Storage, Whole,
 };
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use request::RequestWord;
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
 /// away than to run, through a ring that must grow for it.
@@ -52,17 +54,11 @@ const MOST: u32 = 128;
 /// somebody. One that asks at once makes each answer share a task or two, for which the lines of the request, the split and the tasks go to and fro.
 const PATIENCE: u32 = 4;
 
-/// Above any head: these start below 2^32, and 2^62 pushes take a century.
-const RAISED: u64 = 1 << 62;
-
 struct Shared<T, M: Memory, S: Storage<T>> {
     thieves: CachePadded<ThievesLine<T, M, S>>,
     request: CachePadded<RequestWord<M>>,
     owner: CachePadded<OwnersLine<T, M, S>>,
 }
-
-/// The index of the split, as the owner has last seen it, or [`RAISED`].
-struct RequestWord<M: Memory>(M::Word);
 
 /// What the owner writes.
 struct OwnersLine<T, M: Memory, S: Storage<T>> {
@@ -78,46 +74,6 @@ struct OwnersLine<T, M: Memory, S: Storage<T>> {
 struct ThievesLine<T, M: Memory, S: Storage<T>> {
     sharing: Sharing<M>,
     rings: Rings<T, M, S>,
-}
-
-impl<M: Memory> SplitRequest for RequestWord<M> {
-    type Place = u64;
-
-    #[inline]
-    fn is_asked(&self) -> bool {
-        // Relaxed: as the trait says.
-        self.0.load(Ordering::Relaxed) == RAISED
-    }
-
-    #[inline]
-    fn ask(&self) {
-        // Release: nothing but what the trait says; one word is overwritten or not.
-        if !self.is_asked() {
-            self.0.store(RAISED, Ordering::Release);
-        }
-    }
-
-    fn ask_again(&self) {
-        // Relaxed: the owner's own request, seen by itself.
-        self.0.store(RAISED, Ordering::Relaxed);
-    }
-
-    fn stop_pops(&self) {
-        // Relaxed: fences on both sides order it.
-        self.0.store(RAISED, Ordering::Relaxed);
-    }
-
-    fn take_down(&self, split: u64) -> bool {
-        // AcqRel: acquires what it overwrites, and keeps a thief's release sequence going.
-        self.0.swap(split, Ordering::AcqRel) == RAISED
-    }
-
-    fn follow(&self, split: u64) -> bool {
-        // Relaxed, both: the owner's own value is replaced by its own, or a request stays as it is.
-        let own = self.0.load(Ordering::Relaxed);
-        own != RAISED
-            && self.0.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
 }
 
 impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
@@ -141,8 +97,7 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
     fn undisturbed(&self, head: u64) -> bool {
         // Pairs with the heavy fence of a thief.
         M::light();
-        // Relaxed: the owner's own value, or a request.
-        head > self.request.0.load(Ordering::Relaxed)
+        head > self.request.value()
     }
 
     /// How many tasks stand from index `first` up to the head, to a thief's knowledge.
@@ -248,9 +203,11 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     pub fn with_context(capacity: usize, index: u64, context: C) -> Result<Self, CapacityError> {
         let index = u64::from(index as u32);
         let (rings, buffer) = Rings::new(capacity, index)?;
+        let sharing = Sharing::new(index as u32);
+        let request = RequestWord::new(index, sharing.owner_fences());
         let shared = Arc::new(Shared {
-            thieves: CachePadded::new(ThievesLine { sharing: Sharing::new(index as u32), rings }),
-            request: CachePadded::new(RequestWord(M::Word::new(index))),
+            thieves: CachePadded::new(ThievesLine { sharing, rings }),
+            request: CachePadded::new(request),
             owner: CachePadded::new(OwnersLine {
                 head: M::Word::new(index),
                 buffer: Owned::new(buffer),
@@ -324,7 +281,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// ```
     pub fn poll(&self) -> bool {
         let head = self.shared.head();
-        let shares = !self.shared.undisturbed(head) && self.attend(head);
+        let shares =
+            !self.shared.undisturbed(head) && !self.has_nothing_to_answer() && self.attend(head);
         if shares {
             // Last: the context may use this queue.
             self.context.shared();
@@ -347,10 +305,18 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[cold]
     #[inline(never)]
     fn push_disturbed(&self) {
+        if self.has_nothing_to_answer() {
+            return;
+        }
         if self.attend(self.shared.head()) {
             // Last: the context may use this queue.
             self.context.shared();
         }
+    }
+
+    /// Whether the owner is stopped only because it fences.
+    fn has_nothing_to_answer(&self) -> bool {
+        self.shared.thieves.sharing.owner_fences() && !self.shared.request.is_asked()
     }
 
     /// Puts the request back, and answers a thief that asks. Returns whether it has shared something.
@@ -366,18 +332,23 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[inline(never)]
     fn pop_disturbed(&self, index: u64) -> Option<T> {
         let (shared, buffer) = self.owned();
-        let bounds = &shared.thieves.sharing.bounds;
+        let sharing = &shared.thieves.sharing;
+        if sharing.owner_fences() {
+            // O2, where no thief's fence is process-wide.
+            M::full();
+        }
+        let bounds = &sharing.bounds;
         let below = |split: u32| (index as u32).wrapping_sub(split).cast_signed() < 0;
         self.known().set(bounds.settle());
         let at_the_split = below(self.known().get());
-        let mut follows = false;
+        let mut follows = self.has_nothing_to_answer();
         if at_the_split {
             let Some(split) = bounds.take_back() else {
                 shared.set_head(index.wrapping_add(1));
                 return None;
             };
             self.known().set(split);
-            follows = shared.request.follow(Self::place(index, split));
+            follows = follows || shared.request.follow(Self::place(index, split));
         }
         // SAFETY: the task at `index` is above the split, and the owner has settled since the head came down.
         let task = unsafe { buffer.read(index) };

@@ -79,6 +79,36 @@
 //! *Handing over.* The owner releases a task by U1. A thief acquires it by E5 and releases it by E6; a claim
 //! acquires that. So a task is handed on as if its owner had shared it.
 //!
+//! # An owner that fences
+//!
+//! Where the system has no process-wide barrier, or takes it away, E4 cannot be had. Then the owner makes a full fence at O2, in each pop, and E4 is a full fence of the
+//! thief alone. Owner and thief must agree on that, and the owner cannot be asked at each pop, which costs one instruction more. So:
+//!
+//! ```text
+//! owner, in an answer (`attend`, `share`) or at its beginning    thief
+//!   F1  know that there is no barrier for good                     X1  barrier there? E4 is a heavy fence
+//!   F2  set the request to `ALWAYS`, which stops every pop         X2  else fenced = 1? E4 is a full fence
+//!   F3  fenced = 1, for ever                                       X3  else nothing is exposed
+//! owner's pop from then on
+//!   O1, full fence, settle, O4
+//! ```
+//!
+//! *A thief that finds fenced = 1* (X2) has acquired F3. So E5 sees O1 of every pop that came before F3. A pop that comes after it is stopped, since the
+//! request is `ALWAYS` or higher from F2 on (each of the owner's stores says so, and thieves only raise it), fences after O1, and settles. Of that fence and E4
+//! one comes first: either E5 sees O1, or the pop sees E1, and undoes the exposure or finds its end. That is "Exposure" above, with the bounds in place of the
+//! request.
+//!
+//! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and E3. It ends the exposure with no task, as if E5 had found
+//! none. What E1 did is undone by that, or by the owner that settles; E3 is one request too many. From then on F1 holds. A request that is raised by a thief that
+//! knows this brings the owner to F2 at its next push or pop: what takes the request down acquires it, and then looks at F1 again. An owner that
+//! does not come to its deque is not exposed until it does.
+//!
+//! *A thief with the barrier* (X1) may expose an owner that fences already: a full fence is a light one, too. An owner that has not come to F2 loses no task
+//! to the others: nothing but E6 with a task takes one away, and that comes behind a heavy fence that succeeded, or behind X2.
+//!
+//! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the task of a push whose U3 misses T1, in the nanoseconds in which
+//! the task is in the owner's store buffer. It must look again some time later.
+//!
 //! # What an answer costs
 //!
 //! A line that a thief has read or written must come back to the owner's cache before the owner can write it: up to some hundred nanoseconds,
@@ -96,6 +126,9 @@ use super::Bounds;
 pub(super) trait SplitRequest {
     /// Where a split stands, in the terms of these words.
     type Place: Copy;
+
+    /// What stops every pop, and is no request: the place of an owner that fences.
+    const ALWAYS: Self::Place;
 
     /// Whether a thief has asked. Relaxed: seen late, it is answered late.
     fn is_asked(&self) -> bool;
@@ -138,18 +171,48 @@ pub enum Exposure {
     Done,
 }
 
+/// E4.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    Heavy,
+    Full,
+}
+
 /// What thieves write.
 pub(super) struct Sharing<M: Memory> {
     pub(super) bounds: Bounds<M>,
     /// 1 while a thief exposes. Thieves alone look.
     exposing: M::Word,
+    /// 1 if the owner fences each pop. Its word alone.
+    fenced: M::Word,
     memory: PhantomData<M>,
 }
 
 impl<M: Memory> Sharing<M> {
     /// No task, the next one at `index`.
     pub(super) fn new(index: u32) -> Self {
-        Sharing { bounds: Bounds::new(index), exposing: M::Word::new(0), memory: PhantomData }
+        let fenced = M::Word::new(M::owners_fence().into());
+        Sharing {
+            bounds: Bounds::new(index),
+            exposing: M::Word::new(0),
+            fenced,
+            memory: PhantomData,
+        }
+    }
+
+    /// Whether the owner, which asks, fences each pop: then the request stands at [`ALWAYS`](SplitRequest::ALWAYS) or is up.
+    pub(super) fn owner_fences(&self) -> bool {
+        // Relaxed: the owner's own. It is not looked at where there is a barrier.
+        M::owners_fence() && self.fenced.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a thief may expose what the owner keeps, and if so whether by its own fence alone: X1 to X3.
+    fn exposes(&self) -> Option<Fence> {
+        if M::asymmetric_by_now() {
+            return Some(Fence::Heavy);
+        }
+        // Acquire: pairs with F3.
+        (M::owners_fence() && self.fenced.load(Ordering::Acquire) != 0).then_some(Fence::Full)
     }
 
     /// The owner takes the request down, and answers a thief that asks, if `answers` says so, which is told how many
@@ -165,18 +228,28 @@ impl<M: Memory> Sharing<M> {
         place: impl Fn(u32) -> A::Place,
         answers: impl Fn(u32) -> bool,
     ) -> bool {
+        // F1.
+        let mut fences = M::owners_fence();
         // Both are asked: what was put off is answered with what is up.
         let mut asked = request.was_put_off() | request.is_asked();
         let mut answer = None;
         loop {
             let split = known.get();
             let private = head.wrapping_sub(split);
-            let now = asked && *answer.get_or_insert_with(|| answers(private));
+            // One that fences puts nothing off: the place that would stop it stops it always.
+            let now = asked && (fences || *answer.get_or_insert_with(|| answers(private)));
             let half = if now { private.div_ceil(2) } else { 0 };
             let to = split.wrapping_add(half);
             let later = asked && !now && private > 0;
             // Before the tasks are there to be taken: who takes them all and asks again is not overlooked.
-            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
+            let to_or_later = to.wrapping_add(u32::from(later));
+            let overwritten =
+                request.take_down(if fences { A::ALWAYS } else { place(to_or_later) });
+            if self.fenced_from_here(&mut fences) {
+                // The request may be of a thief that knows there is no barrier. It is answered as one that fences.
+                asked |= overwritten;
+                continue;
+            }
             if half > 0 {
                 if self.bounds.answer(split, to) {
                     known.set(to);
@@ -215,11 +288,16 @@ impl<M: Memory> Sharing<M> {
         request: &A,
         place: impl Fn(u32) -> A::Place,
     ) -> bool {
+        // F1.
+        let mut fences = M::owners_fence();
         let mut asked = request.was_put_off();
         loop {
             let split = self.bounds.settle();
             // As in `attend`: before the tasks are there to be taken, and fenced against E2.
-            asked |= request.take_down(place(head));
+            asked |= request.take_down(if fences { A::ALWAYS } else { place(head) });
+            if self.fenced_from_here(&mut fences) {
+                continue;
+            }
             M::full();
             if split != head {
                 if self.bounds.share_if(split, head) {
@@ -236,16 +314,27 @@ impl<M: Memory> Sharing<M> {
         false
     }
 
+    /// F3, of an owner that `fences` and has done F2. Else looks again at F1: whether it has to begin anew.
+    fn fenced_from_here(&self, fences: &mut bool) -> bool {
+        if *fences {
+            // Release: pairs with the acquire in `exposes`, for the pops that came before.
+            self.fenced.store(1, Ordering::Release);
+            return false;
+        }
+        *fences = M::owners_fence();
+        *fences
+    }
+
     /// Whether a thief may find something to [expose](Sharing::expose): `private` says how many tasks from an index
     /// on are visible. Exact for a thief that has asked, and passed a heavy fence since; but `false` while another
-    /// thief exposes, which will see to it.
+    /// thief exposes, which will see to it. Of an owner that fences it is an estimate.
     ///
     /// Any thread; wait-free.
     #[cold]
     pub(super) fn has_private_tasks(&self, private: impl Fn(u32) -> u32) -> bool {
         // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag down has
         // looked, or does so before it sleeps.
-        M::asymmetric_by_now()
+        self.exposes().is_some()
             && self.exposing.load(Ordering::Relaxed) == 0
             && private(self.bounds.tail()) != 0
     }
@@ -260,7 +349,8 @@ impl<M: Memory> Sharing<M> {
         request: &impl SplitRequest,
         private: impl Fn(u32) -> u32,
     ) -> Exposure {
-        if !M::asymmetric_by_now() || private(self.bounds.tail()) == 0 {
+        let Some(fence) = self.exposes() else { return Exposure::Refused };
+        if private(self.bounds.tail()) == 0 {
             return Exposure::Refused;
         }
         // Acquire: pairs with the release below; exposures come one after the other.
@@ -274,9 +364,15 @@ impl<M: Memory> Sharing<M> {
             // E3.
             request.stop_pops();
             // E4: pairs with U2 and O2.
-            M::heavy();
-            // E5.
-            let tasks = private(exposure.first).div_ceil(2);
+            let fenced = match fence {
+                Fence::Heavy => M::try_heavy(),
+                Fence::Full => {
+                    M::full();
+                    true
+                }
+            };
+            // E5. Without a fence nothing of what is seen is certain, and nothing is taken.
+            let tasks = if fenced { private(exposure.first).div_ceil(2) } else { 0 };
             // E6.
             self.bounds.end_exposure(exposure, tasks) && tasks > 0
         });
@@ -300,6 +396,7 @@ mod tests {
 
     impl SplitRequest for Never {
         type Place = u32;
+        const ALWAYS: u32 = u32::MAX;
 
         fn is_asked(&self) -> bool {
             false
@@ -322,9 +419,6 @@ mod tests {
 
     #[test]
     fn an_exposure_that_finds_nothing_any_more_is_in_vain_and_the_next_is_not() {
-        if !Machine::asymmetric() {
-            return;
-        }
         let sharing = Sharing::<Machine>::new(0);
         // The owner pops its task between the thief's first look and the second.
         let tasks = Cell::new(1);

@@ -56,8 +56,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-past-the-split",
         why: "off by one: a pop at the split does not stop there",
-        was: "head > self.request.0.load(Ordering::Relaxed)",
-        is: "head >= self.request.0.load(Ordering::Relaxed)",
+        was: "head > self.request.value()",
+        is: "head >= self.request.value()",
         ..OWNER
     },
     Mutant {
@@ -70,8 +70,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-no-barrier",
         why: "a thief that exposes private tasks makes no process-wide barrier",
-        was: "            M::heavy();\n",
-        is: "",
+        was: "Fence::Heavy => M::try_heavy(),",
+        is: "Fence::Heavy => true,",
         ..EXPOSED
     },
     Mutant {
@@ -90,20 +90,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "split-shares-before-it-listens",
         why: "the owner shares, and then takes down a request that a thief has raised since: who took all and asks again is overlooked",
-        was: "            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
-            if half > 0 {
-                if self.bounds.answer(split, to) {
-                    known.set(to);
-                    return true;
-                }
+        was: "            let to_or_later = to.wrapping_add(u32::from(later));
 ",
         is: "            if half > 0 && self.bounds.answer(split, to) {
                 request.take_down(place(to));
                 known.set(to);
                 return true;
             }
-            let overwritten = request.take_down(place(to.wrapping_add(u32::from(later))));
-            if half > 0 {
+            let to_or_later = to.wrapping_add(u32::from(later));
 ",
         scene: Scene::Asks,
         caught: Caught::RequestLost,
@@ -173,7 +167,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "an owner that takes tasks back overwrites the request of an exposure that has just begun",
         was: "self.0.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()",
         is: "{ self.0.store(split, Ordering::Relaxed); true }",
-        file: "deque/src/split/growing.rs",
+        file: "deque/src/split/growing/request.rs",
         scene: Scene::Four,
         ..EXPOSED
     },

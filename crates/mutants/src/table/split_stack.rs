@@ -19,8 +19,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "stack-no-barrier",
         why: "a thief exposes with the owner's last pop still in its store buffer",
-        was: "            M::heavy();\n",
-        is: "",
+        was: "Fence::Heavy => M::try_heavy(),",
+        is: "Fence::Heavy => true,",
         ..SHARING
     },
     Mutant {

@@ -7,8 +7,7 @@
 //! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at
 //! once, since what the spare runs may be waiting for it.
 //!
-//! What the blocked worker has pushed, and pushes while it blocks, others expose. Where the system has no process-wide barrier they cannot, and the worker
-//! shares it: "Private tasks of a worker that blocks" in `sleep/README.md`.
+//! What the blocked worker has pushed, and pushes while it blocks, others expose.
 
 use poach_memory::Ordering;
 
@@ -52,9 +51,6 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
             guest.hand_over();
             guest.dozes()
         });
-        if let Some(local) = local.filter(|local| local.blocks_unexposed()) {
-            local.share_all();
-        }
         f()
     })
 }

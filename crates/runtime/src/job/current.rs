@@ -55,13 +55,6 @@ impl Local {
         unsafe { self.hint.get().locate_task() }
     }
 
-    /// Shares all forks of this worker.
-    pub(crate) fn share_forks(&self) {
-        let top = self.token().head();
-        // SAFETY: as in `token`, which says where the top is.
-        unsafe { top.share() };
-    }
-
     /// Makes this thread the worker for ever.
     pub(crate) fn reside(self) {
         self.resident.set(true);

@@ -84,7 +84,7 @@ impl Watch {
 
     /// The worker has tried to make tasks of another visible.
     pub(crate) fn exposes(&self, victim: usize, exposure: Exposure) {
-        if exposure != Exposure::Refused {
+        if exposure != Exposure::Refused && !Machine::owners_fence() {
             self.counters.membarriers.up();
         }
         if exposure == Exposure::Done {

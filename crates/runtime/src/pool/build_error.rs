@@ -7,6 +7,7 @@ use std::io;
 use poach_deque::CapacityError;
 use poach_deque::split::StackError;
 
+use super::environment;
 use crate::scheduler::sleep::guests;
 use crate::topology::TopologyError;
 
@@ -20,7 +21,7 @@ pub enum BuildError {
     Threads(usize),
     /// Places for more [callers](crate::Builder::callers) than a pool can have.
     Callers(usize),
-    /// The environment variable for the number of threads holds something else.
+    /// The environment variable for the number of threads, or for the barrier, holds something else.
     Environment {
         /// Its name.
         variable: &'static str,
@@ -78,6 +79,9 @@ impl fmt::Display for BuildError {
             }
             BuildError::Callers(callers) => {
                 write!(f, "a pool cannot have places for {callers} callers: use 0 to {}", guests::MOST)
+            }
+            BuildError::Environment { variable, value } if *variable == environment::BARRIER => {
+                write!(f, "{variable}={} is neither `on` nor `off`", value.display())
             }
             BuildError::Environment { variable, value } => {
                 write!(f, "{variable}={} is not a number of threads: use 1 to {MAX_THREADS}", value.display())

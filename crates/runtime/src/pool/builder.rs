@@ -6,6 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
+use poach_memory::membarrier;
+
 use super::allocate::{
     Made, PoolConfig, Sizes, TaskStacks, allocate_what_fits, for_thread, task_stack_beside,
 };
@@ -51,6 +53,7 @@ pub struct Builder<'h> {
     pub(crate) use_current_thread: bool,
     pub(crate) spawner: Option<Spawner<'h>>,
     joins_on_drop: bool,
+    without_barrier: bool,
 }
 
 impl fmt::Debug for Builder<'_> {
@@ -359,6 +362,9 @@ impl<'h> Builder<'h> {
         self,
         mut spawner: Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>,
     ) -> Result<ThreadPool, BuildError> {
+        if environment::without_barrier()? || self.without_barrier {
+            membarrier::switch_off();
+        }
         let threads = match self.threads {
             Some(threads) => threads,
             None => environment::threads()?,
@@ -466,6 +472,26 @@ impl<'h> Builder<'h> {
         Ok(pool)
     }
 
+    /// Uses no [process-wide barrier](poach_memory::membarrier): owners fence each pop of a fork or task, and thieves need no system call.
+    ///
+    /// For a program that will install a seccomp filter against `membarrier(2)` once it has started, and for measurements. The barrier is the process's, so this holds for
+    /// all pools of the process, those too that exist, and cannot be undone. The environment variable `POACH_BARRIER` does the same if it is `off`; if it is neither that nor `on` nor
+    /// empty, [`build`](Builder::build) returns [`BuildError::Environment`].
+    ///
+    /// A filter that comes without this does no harm either, but for tasks that a worker had pushed before it learnt of that: they wait until it comes
+    /// back to its deque.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).without_barrier().build()?;
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    pub fn without_barrier(mut self) -> Self {
+        self.without_barrier = true;
+        self
+    }
+
     /// Makes this the global pool, which functions called outside any pool use.
     ///
     /// # Errors
@@ -499,6 +525,7 @@ impl ThreadPool {
             use_current_thread: false,
             spawner: None,
             joins_on_drop: true,
+            without_barrier: false,
         }
     }
 }

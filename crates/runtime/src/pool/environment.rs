@@ -3,6 +3,7 @@
 //! | variable | what it says | where it is documented |
 //! |---|---|---|
 //! | `POACH_THREADS` | the number of threads | [`Builder::threads`](crate::Builder::threads) |
+//! | `POACH_BARRIER` | `off`: no process-wide barrier | [`Builder::without_barrier`](crate::Builder::without_barrier) |
 //! | `RUST_MIN_STACK` | bytes of call stack, if more than the default | [`Builder::stack_size`](crate::Builder::stack_size) |
 
 use std::env;
@@ -13,6 +14,21 @@ use std::thread;
 use super::build_error::{BuildError, MAX_THREADS};
 
 const THREADS: &str = "POACH_THREADS";
+pub(super) const BARRIER: &str = "POACH_BARRIER";
+
+/// Whether pools are to do without the process-wide barrier.
+pub(super) fn without_barrier() -> Result<bool, BuildError> {
+    without_barrier_by(env::var_os(BARRIER))
+}
+
+fn without_barrier_by(variable: Option<OsString>) -> Result<bool, BuildError> {
+    match variable {
+        None => Ok(false),
+        Some(value) if value.is_empty() || value == "on" => Ok(false),
+        Some(value) if value == "off" => Ok(true),
+        Some(value) => Err(BuildError::Environment { variable: BARRIER, value }),
+    }
+}
 
 /// The number of threads where the builder has none.
 pub(super) fn threads() -> Result<usize, BuildError> {
@@ -51,6 +67,19 @@ fn asked_stack() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_barrier_is_off_or_on() {
+        for (value, off) in
+            [(None, false), (Some(""), false), (Some("on"), false), (Some("off"), true)]
+        {
+            assert_eq!(without_barrier_by(value.map(OsString::from)).unwrap(), off, "{value:?}");
+        }
+        for wrong in ["nonsense", "OFF", "0", " off"] {
+            let error = without_barrier_by(Some(wrong.into())).unwrap_err().to_string();
+            assert_eq!(error, format!("POACH_BARRIER={wrong} is neither `on` nor `off`"));
+        }
+    }
 
     #[test]
     fn the_environment_says_how_many_threads_if_it_says_anything() {

@@ -162,8 +162,7 @@ impl<'h> Builder<'h> {
     /// Makes the thread that calls [`build`](Builder::build) worker 0 of the pool, for ever.
     ///
     /// The thread runs tasks of the pool only while it waits in a call, or [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
-    /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any (on a system without a [process-wide
-    /// barrier](poach_memory::membarrier) these tasks may wait, too). Start and exit handlers are not called for this thread. Its part of
+    /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any. Start and exit handlers are not called for this thread. Its part of
     /// the pool's memory is never freed. When it drops the pool, it runs the tasks that it has spawned and that have not started, and does not wait for the other
     /// workers. If another thread drops the pool, calls that this thread has begun still find all workers. Once these have ended, its spawns, broadcasts and
     /// interrupts panic.

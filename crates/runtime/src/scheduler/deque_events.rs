@@ -5,7 +5,6 @@ use std::sync::Arc;
 use poach_deque::split::Context;
 use poach_memory::{CachePadded, Machine, Memory};
 
-use crate::job::current::Local;
 use crate::observe::watch::Watch;
 use crate::scheduler::clock::{Clock, SystemClock};
 use crate::scheduler::sleep::parking::ThreadParking;
@@ -72,20 +71,10 @@ impl DequeEvents {
     }
 }
 
-/// Calls `f` with this thread's worker, the owner of the queue, if what it runs blocks and no thief can expose what it pushes meanwhile.
-fn blocked_unexposed<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
-    if Machine::asymmetric_by_now() {
-        return None;
-    }
-    Local::with(|local| local.filter(|local| local.blocks_unexposed()).map(f))
-}
-
 impl Context for DequeEvents {
     fn shared(&self) {
         self.watch.shared();
         self.wakes.shared();
-        // Line B2.
-        blocked_unexposed(Local::ask_itself);
     }
 
     fn took_back(&self) {
@@ -97,6 +86,6 @@ impl Context for DequeEvents {
     }
 
     fn answers(&self, private: u32) -> bool {
-        self.wakes.answers(private) || blocked_unexposed(|_| ()).is_some()
+        self.wakes.answers(private)
     }
 }

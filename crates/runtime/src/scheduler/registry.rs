@@ -310,11 +310,8 @@ impl Registry {
 
     /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
     /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
-    /// before it looks: a process-wide barrier. Without one nothing can be exposed.
+    /// before it looks: a process-wide barrier, where there is one.
     pub(crate) fn private_work(&self, me: usize, alone: Places, fence: impl FnOnce()) -> bool {
-        if !Machine::asymmetric_by_now() {
-            return false;
-        }
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
         }

@@ -46,9 +46,9 @@ fn an_owner_that_takes_tasks_back_makes_no_fence() {
 
 #[test]
 fn the_request_follows_the_split_and_is_not_taken_down_by_that() {
-    let request = RequestWord::<Told>(Word::new(4));
+    let request = RequestWord::<Told>::new(4, false);
     assert!(request.follow(2));
-    assert_eq!(request.0.load(Ordering::Relaxed), 2);
+    assert_eq!(request.value(), 2);
     request.stop_pops();
     assert!(!request.follow(1) && request.is_asked());
 }

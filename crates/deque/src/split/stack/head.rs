@@ -222,12 +222,18 @@ impl<M: Memory, C: Context> Head<M, C> {
     pub unsafe fn pop_at_floor(self) -> Popped {
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header() };
+        let fences = header.sharing.owner_fences();
+        if fences {
+            // O2, where no thief's fence is process-wide.
+            M::full();
+        }
         // SAFETY: the task at this head stands in its slot still, but for its mark.
-        if header.hot.comes_down(unsafe { self.above() }.limit()) {
+        if !fences && header.hot.comes_down(unsafe { self.above() }.limit()) {
             // Last: the context may use this stack.
             header.context.came_down();
             return Popped::Own;
         }
+        let answers = !fences || header.hot.is_asked();
         if self.index() < header.sharing.bounds.settle() {
             let Some(split) = header.sharing.bounds.take_back() else {
                 // SAFETY: the caller owns the stack.
@@ -238,12 +244,12 @@ impl<M: Memory, C: Context> Head<M, C> {
                 return Popped::Stolen;
             };
             bump(&header.counts.shrinks);
-            if !header.hot.follow(self.place(split)) {
+            if answers && (fences || !header.hot.follow(self.place(split))) {
                 self.attend(header);
             }
             // Last: the context may use this stack.
             header.context.took_back();
-        } else {
+        } else if answers {
             self.attend(header);
         }
         Popped::Own
@@ -513,8 +519,8 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: a task stands in this head's slot.
         let above = unsafe { self.above() };
         let answers = |private| header.context.answers(private);
-        if self.address() >= last_ready.addr() || !header.hot.puts_off_again(above.limit(), answers)
-        {
+        let attends = self.address() >= last_ready.addr() || M::owners_fence();
+        if attends || !header.hot.puts_off_again(above.limit(), answers) {
             above.attend(header);
         }
         Ok(())

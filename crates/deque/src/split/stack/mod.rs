@@ -24,7 +24,7 @@
 //!
 //! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
 //!   memory is made ready, until all of it is.
-//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves.
+//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves. That of an owner that fences (`sharing`) is the maximum.
 //! - **A thief that finds nothing** sets `limit` to zero and `floor` to the maximum. So a hungry thief costs an
 //!   owner that feeds it one branch, the one it has anyway, and an owner that has no hungry thief nothing at all.
 //!   The two words are the stack's split request; [`sharing`](super::sharing) says how it is raised and answered, and how a thief
@@ -258,6 +258,7 @@ impl std::error::Error for StackError {}
 
 impl<M: Memory> SplitRequest for Hot<M> {
     type Place = *mut Limit;
+    const ALWAYS: *mut Limit = REQUESTED;
 
     #[inline]
     fn is_asked(&self) -> bool {
@@ -351,14 +352,16 @@ impl<M: Memory, C: Context> Stack<M, C> {
         let ready = (slots + SPARE).min(Header::<M, C>::FIRST_BATCH);
         let first = Self::slot_of(header, 0);
         let limit = Self::slot_of(header, ready as u32 - 1).as_ptr().cast();
+        let sharing = Sharing::new(0);
+        let floor = if sharing.owner_fences() { REQUESTED } else { first.as_ptr().cast() };
         let content = Header {
             hot: CachePadded::new(Hot {
                 limit: M::Pointer::new(limit),
-                floor: M::Pointer::new(first.as_ptr().cast()),
+                floor: M::Pointer::new(floor),
                 own_limit: M::Pointer::new(limit),
                 put_off: M::Word::new(0),
             }),
-            sharing: CachePadded::new(Sharing::new(0)),
+            sharing: CachePadded::new(sharing),
             counts: CachePadded::new(Counts { grows: M::Word::new(0), shrinks: M::Word::new(0) }),
             slots,
             context,
@@ -427,8 +430,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
     ///
     /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it interrupts
     /// every running thread of the process. [`Exposure::Refused`] at once where there is no private task to be seen,
-    /// where another thief is at it, and where the system has no process-wide barrier (there a private
-    /// task waits until its owner comes back).
+    /// where another thief is at it, and where the system has no process-wide barrier and the owner does not know it yet (then a private
+    /// task waits until its owner comes back; an owner that knows it fences, and its tasks are exposed without a barrier).
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]

@@ -220,7 +220,7 @@ fn barrier() -> Finding {
             WHAT,
             State::Amiss,
             reason.to_string(),
-            "Owners execute full fences where they would have none, and private tasks wait for their owner.",
+            "Owners execute a full fence in each pop where they would have none. A seccomp filter (systemd's SystemCallFilter, a container's profile) that lists membarrier(2) grants it.",
         ),
     }
 }

@@ -4,8 +4,6 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Duration;
 
-use poach_memory::{Machine, Memory};
-
 use super::{Local, Work, execute};
 use crate::job::task::Task;
 use crate::observe::track::Activity;
@@ -215,37 +213,13 @@ impl Local {
 
     /// Whether the task in hand [blocks](crate::blocking()), until the value is dropped.
     pub(crate) fn set_blocks(&self, blocks: bool) -> impl Drop {
-        struct Restore<'l>(&'l Local, bool);
+        struct Restore<'l>(&'l Cell<bool>, bool);
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
-                self.0.blocks.set(self.1);
-                if self.0.blocks_unexposed() {
-                    self.0.share_all();
-                }
+                self.0.set(self.1);
             }
         }
-        Restore(self, self.blocks.replace(blocks))
-    }
-
-    /// Whether the task in hand blocks, and no thief can expose what it keeps private: "Private tasks of a worker that blocks" in
-    /// `sleep/README.md`.
-    pub(crate) fn blocks_unexposed(&self) -> bool {
-        self.blocks.get() && !Machine::asymmetric_by_now()
-    }
-
-    /// Shares all that this worker has pushed, and leaves requests with itself: line B1.
-    #[cold]
-    pub(crate) fn share_all(&self) {
-        self.spawns.share();
-        self.share_forks();
-        self.ask_itself();
-    }
-
-    /// Leaves requests with itself, so that its next push shares: line B2.
-    #[cold]
-    pub(crate) fn ask_itself(&self) {
-        self.remote().forks.request();
-        self.remote().spawns.request();
+        Restore(&self.blocks, self.blocks.replace(blocks))
     }
 
     /// What a restricted wait takes.

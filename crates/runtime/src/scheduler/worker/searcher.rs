@@ -97,13 +97,21 @@ impl Searcher for Local {
         self.registry.visible_work(alone)
     }
 
-    /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep".
+    /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep". Where it cannot be had, a push of
+    /// this moment may be missed, until this worker's nap is over.
     fn private_work(&self, alone: Places) -> bool {
         let mut fences = 0;
         let private = self.registry.private_work(self.index, alone, || {
-            Machine::heavy();
-            fences += 1;
+            if Machine::asymmetric_by_now() && Machine::try_heavy() {
+                fences += 1;
+            } else {
+                Machine::full();
+            }
         });
+        if Machine::owners_fence() {
+            // Behind that answer, so that each owner fences from its next push or pop on.
+            self.registry.request_everywhere(None);
+        }
         self.watch.fenced(fences);
         private
     }

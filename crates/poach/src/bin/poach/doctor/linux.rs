@@ -49,7 +49,7 @@ fn seccomp(status: &str) -> Finding {
             WHAT,
             State::Known,
             "a filter",
-            "Where it refuses membarrier(2) owners use full fences, where it refuses sched_setaffinity(2) workers stay where they are put.",
+            "Where it refuses membarrier(2), from the start or later, owners use full fences, where it refuses sched_setaffinity(2) workers stay where they are put.",
         ),
         _ => Finding::new(
             WHAT,
