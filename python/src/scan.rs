@@ -159,6 +159,7 @@ pub(crate) fn scan(
         ignore_files,
         exclude_caches,
         exclude_pseudo,
+        ..Choice::default()
     };
     let leaves_out = !choice.exclude.is_empty() || ignore_files || exclude_caches || exclude_pseudo;
     let options = Options {

@@ -378,12 +378,25 @@ fn what_is_chosen_counts_and_nothing_else() {
     assert_eq!(totals(&["--type", "f"]), (Some(3), Some(300_006)));
     assert_eq!(totals(&["--type", "f", "--older", "1d"]), (Some(0), Some(0)));
     assert_eq!(totals(&["--include-regex", "inner/f", "--newer", "1d"]), (Some(1), Some(300_000)));
+    assert_eq!(
+        totals(&["--type", "f", "--newer", "2020-01-31", "--min-length", "0.5K"]).0,
+        Some(1)
+    );
+    assert_eq!(totals(&["--older", "2020-01-31T12:00+02:00"]).0, Some(0));
+    assert_eq!(totals(&["--time", "changed", "--older", "1.5h"]).0, Some(0));
+    let owner = fs::metadata(tree.path()).expect("it is there").uid();
+    assert_eq!(totals(&["--owner", &owner.to_string()]).0, Some(3));
+    assert_eq!(totals(&["--owner", &(owner + 1).to_string()]).0, Some(0));
+    let root = if owner == 0 { 3 } else { 0 };
+    assert_eq!([totals(&["--owner", "root"]).0, totals(&["--group", "root"]).0], [Some(root); 2]);
     let shown = poach(&["-I", "*.txt", "--all"], tree.path());
     assert!(text(&shown.stdout).contains("notes.txt") && !text(&shown.stdout).contains("inner"));
     for (arguments, named) in [
         (["--exclude", "a["], "a["),
         (["--include-regex", "a("], "a("),
         (["--min-length", "much"], "--min-length"),
+        (["--owner", "no-such-user"], "there is no such user"),
+        (["--newer", "2026-02-30"], "2026-01-31"),
     ] {
         let refused = poach(&arguments, tree.path());
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}");

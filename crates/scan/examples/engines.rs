@@ -125,6 +125,8 @@ const META: Meta = Meta {
     apparent: 1,
     disk: 1,
     modified: 0,
+    accessed: 0,
+    changed: 0,
     mode: 0,
     owner: 0,
     group: 0,

@@ -334,7 +334,6 @@ impl Tree {
         for link in &self.links {
             let entry = self.entry(link.entry);
             let meta = Meta {
-                kind: entry.kind(),
                 device: link.device,
                 inode: link.inode,
                 links: link.links.into(),
@@ -344,6 +343,7 @@ impl Tree {
                 mode: link.facts.mode().into(),
                 owner: link.facts.owner(),
                 group: link.facts.group(),
+                ..Meta::of(entry.kind())
             };
             tell(&Seen {
                 name: self.name(link.entry).to_bytes(),

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_scan::choice::{Choice, PatternError, Patterns};
+use poach_scan::choice::{Choice, PatternError, Patterns, Time};
 use poach_scan::{Control, Kind, Node, Options, Scan, scan_on};
 
 fn grown() -> tempfile::TempDir {
@@ -152,6 +152,33 @@ fn times_select_from_and_up_to_but_without() {
     };
     assert_eq!((files(None, Some(1001)), files(None, Some(1000))), (1, 0));
     assert_eq!((files(Some(1000), Some(1001)), files(Some(1001), None)), (1, 9));
+}
+
+#[cfg(unix)]
+#[test]
+fn owners_groups_and_other_times_select() {
+    use std::os::unix::fs::MetadataExt as _;
+    let tree = grown();
+    let file = fs::File::open(tree.path().join("a/1.rs")).expect("a file");
+    let epoch = std::time::UNIX_EPOCH;
+    let old = std::time::Duration::from_secs(1000);
+    let times = fs::FileTimes::new().set_accessed(epoch + old).set_modified(epoch + 2 * old);
+    file.set_times(times).expect("it is ours");
+    let files = |choice: Choice| chosen(tree.path(), &choice).1.totals.files;
+    let before = |time, before| files(Choice { time, before: Some(before), ..Choice::default() });
+    assert_eq!([before(Time::Accessed, 1001), before(Time::Accessed, 1000)], [1, 0]);
+    assert_eq!([before(Time::Modified, 1001), before(Time::Modified, 2001)], [0, 1]);
+    assert_eq!(before(Time::Changed, 2001), 0);
+    let metadata = file.metadata().expect("it is ours");
+    let (owner, group) = (metadata.uid(), metadata.gid());
+    let of = |owners: &[u32], groups: &[u32]| {
+        files(Choice { owners: owners.into(), groups: groups.into(), ..Choice::default() })
+    };
+    assert_eq!(
+        [of(&[owner], &[]), of(&[owner + 1], &[]), of(&[owner + 1, owner], &[])],
+        [10, 0, 10]
+    );
+    assert_eq!([of(&[], &[group]), of(&[owner], &[group + 1])], [10, 0]);
 }
 
 #[test]

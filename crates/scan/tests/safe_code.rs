@@ -38,10 +38,23 @@ impl Liar {
         let kind =
             [Kind::Directory, Kind::File, Kind::Symlink, Kind::Other][self.lie() as usize % 4];
         let [device, inode, links] = [(); 3].map(|()| self.lie() % 3);
-        let modified = self.lie().wrapping_shl(30) as i64;
+        let [modified, accessed, changed] = [(); 3].map(|()| self.lie().wrapping_shl(30) as i64);
         let [mode, owner, group] = [(); 3].map(|()| self.lie() as u32);
         let (apparent, disk) = (self.lie(), self.lie());
-        Meta { kind, device, inode, links, apparent, disk, modified, mode, owner, group }
+        Meta {
+            kind,
+            device,
+            inode,
+            links,
+            apparent,
+            disk,
+            modified,
+            accessed,
+            changed,
+            mode,
+            owner,
+            group,
+        }
     }
 }
 

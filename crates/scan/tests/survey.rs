@@ -178,6 +178,9 @@ fn owners_have_names_where_they_are_known() {
     let owners = HashMap::from([(uid, "who\u{1b}ever".to_owned())]);
     let owners = one(tree.path(), Report::Owners, &Settings { owners, ..settings() });
     assert_eq!(row(&owners, "who\u{1b}ever")[0], Cell::Count(15));
+    let name_of: Option<fn(u32) -> Option<String>> = Some(|uid| Some(format!("user {uid}")));
+    let owners = one(tree.path(), Report::Owners, &Settings { name_of, ..settings() });
+    assert_eq!(row(&owners, &format!("user {uid}"))[0], Cell::Count(15));
 }
 
 #[test]

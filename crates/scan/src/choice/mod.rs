@@ -1,7 +1,7 @@
 //! Which entries count: by name, by kind, by size, by time, by ignore files, and which directories are left out.
 //!
 //! What is *excluded* is not there: it is neither counted nor, if it is a directory, read, and of a file nothing is asked. Of what
-//! is left, a *selection* (by included names, kinds, sizes, times) says which files, links and others count; directories are
+//! is left, a *selection* (by included names, kinds, sizes, times, owners) says which files, links and others count; directories are
 //! walked all the same, and with a selection they have no size of their own. The given paths themselves are always scanned.
 
 use std::ffi::CStr;
@@ -18,6 +18,28 @@ pub(crate) use ignored::Rules;
 pub(crate) use patterns::absolute;
 pub use patterns::{PatternError, Patterns};
 
+/// One of an entry's times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Time {
+    /// When its content was last changed.
+    #[default]
+    Modified,
+    /// When it was last read.
+    Accessed,
+    /// When it, its owner or its mode was last changed.
+    Changed,
+}
+
+impl Time {
+    fn of(self, meta: &Meta) -> i64 {
+        match self {
+            Time::Modified => meta.modified,
+            Time::Accessed => meta.accessed,
+            Time::Changed => meta.changed,
+        }
+    }
+}
+
 /// Which entries count. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
@@ -31,10 +53,16 @@ pub struct Choice {
     pub at_least: Option<u64>,
     /// Only entries at most so long count.
     pub at_most: Option<u64>,
-    /// Only entries changed at or after this time count, in seconds since 1970.
+    /// Which of an entry's times the next two are about.
+    pub time: Time,
+    /// Only entries of this time or a later one count, in seconds since 1970.
     pub since: Option<i64>,
-    /// Only entries changed before this time count.
+    /// Only entries of an earlier time count.
     pub before: Option<i64>,
+    /// Only entries of these users count, if there are any.
+    pub owners: Vec<u32>,
+    /// Only entries of these groups count, if there are any.
+    pub groups: Vec<u32>,
     /// Whether `.gitignore` and `.ignore` files at and below the given paths exclude what they name.
     pub ignore_files: bool,
     /// Whether directories with a valid `CACHEDIR.TAG` are not there.
@@ -50,6 +78,8 @@ impl Choice {
             || !self.kinds.is_empty()
             || [self.at_least, self.at_most].iter().any(Option::is_some)
             || [self.since, self.before].iter().any(Option::is_some)
+            || !self.owners.is_empty()
+            || !self.groups.is_empty()
     }
 
     /// Whether directories count.
@@ -89,7 +119,9 @@ impl Choice {
     pub(crate) fn counts(&self, meta: &Meta) -> bool {
         self.at_least.is_none_or(|least| meta.apparent >= least)
             && self.at_most.is_none_or(|most| meta.apparent <= most)
-            && self.since.is_none_or(|since| meta.modified >= since)
-            && self.before.is_none_or(|before| meta.modified < before)
+            && self.since.is_none_or(|since| self.time.of(meta) >= since)
+            && self.before.is_none_or(|before| self.time.of(meta) < before)
+            && (self.owners.is_empty() || self.owners.contains(&meta.owner))
+            && (self.groups.is_empty() || self.groups.contains(&meta.group))
     }
 }

@@ -182,6 +182,8 @@ pub struct Settings {
     pub recent: i64,
     /// Names of users by number.
     pub owners: HashMap<u32, String>,
+    /// What is asked for the name of a user that is not among these; it is called once for each.
+    pub name_of: Option<fn(u32) -> Option<String>>,
 }
 
 impl Default for Settings {
@@ -194,6 +196,7 @@ impl Default for Settings {
             now: now.map_or(0, |since| since.as_secs() as i64),
             recent: 24 * 60 * 60,
             owners: HashMap::new(),
+            name_of: None,
         }
     }
 }

@@ -32,7 +32,8 @@ impl Owners {
             &[ENTRIES, DISK, APPARENT, Column::count("uid", "uid"), Column::text("owner", "owner")];
         let (found, left_out) = ranked(self.0, settings);
         let row = |(uid, tally): &(u32, Tally)| {
-            let name = settings.owners.get(uid).cloned().unwrap_or_default();
+            let known = settings.owners.get(uid).cloned();
+            let name = known.or_else(|| settings.name_of?(*uid)).unwrap_or_default();
             let who = if cfg!(windows) {
                 [Cell::None, Cell::Text("not asked for on Windows".into())]
             } else {

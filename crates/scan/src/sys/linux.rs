@@ -261,6 +261,8 @@ fn meta(stat: &Stat) -> Meta {
         // The unit is 512 bytes whatever the file system's blocks are (stat(3type), st_blocks).
         disk: (stat.st_blocks as u64).saturating_mul(512),
         modified: stat.st_mtime.into(),
+        accessed: stat.st_atime.into(),
+        changed: stat.st_ctime.into(),
         mode: stat.st_mode.into(),
         owner: stat.st_uid,
         group: stat.st_gid,

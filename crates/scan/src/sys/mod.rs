@@ -67,6 +67,10 @@ pub struct Meta {
     pub disk: u64,
     /// When its content was last changed, in seconds since 1970; 0 where the system does not say.
     pub modified: i64,
+    /// When it was last read, in seconds since 1970; 0 where the system does not say, and on Windows.
+    pub accessed: i64,
+    /// When it, its owner or its mode was last changed, in seconds since 1970; 0 where the system does not say, and on Windows.
+    pub changed: i64,
     /// Its type and permissions, as Unix numbers them; 0 where the system does not say.
     pub mode: u32,
     /// The user that owns it; 0 where the system does not say.
@@ -91,6 +95,8 @@ impl Meta {
             apparent: 0,
             disk: 0,
             modified: 0,
+            accessed: 0,
+            changed: 0,
             mode: 0,
             owner: 0,
             group: 0,

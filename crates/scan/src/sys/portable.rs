@@ -155,6 +155,8 @@ fn meta(metadata: &Metadata) -> Meta {
         apparent: metadata.size(),
         disk: metadata.blocks().saturating_mul(512),
         modified: metadata.mtime(),
+        accessed: metadata.atime(),
+        changed: metadata.ctime(),
         mode: metadata.mode(),
         owner: metadata.uid(),
         group: metadata.gid(),

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use poach_scan::Kind;
-use poach_scan::choice::{Choice, Patterns};
+use poach_scan::choice::{Choice, Patterns, Time};
 use poach_scan::report::escape;
 
 use super::reports::age;
+use super::users;
 use crate::output::{complain, shown};
 
 /// The flags of a choice.
@@ -50,6 +51,15 @@ pub(super) struct Choosing {
     /// Count only what was not changed within this time, or before a date.
     #[arg(long, value_name = "AGE|DATE", value_parser = when)]
     older: Option<When>,
+    /// Which time --newer and --older ask about; not on Windows.
+    #[arg(long, value_enum, value_name = "TIME", default_value_t = TimeName::Modified)]
+    time: TimeName,
+    /// Count only what these users own: names, as the system knows them, or numbers; not on Windows.
+    #[arg(long, value_name = "USER,..", value_delimiter = ',', value_parser = users::user)]
+    owner: Vec<u32>,
+    /// Count only what belongs to these groups; not on Windows.
+    #[arg(long, value_name = "GROUP,..", value_delimiter = ',', value_parser = users::group)]
+    group: Vec<u32>,
     /// Leave out what .gitignore and .ignore files in PATH and below exclude.
     #[arg(long)]
     ignore_files: bool,
@@ -74,6 +84,16 @@ struct Defaults {
     exclude_regex: usize,
     include: usize,
     include_regex: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TimeName {
+    /// When the content was last changed (mtime).
+    Modified,
+    /// When it was last read (atime).
+    Accessed,
+    /// When it, its owner or its mode was last changed (ctime).
+    Changed,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -160,6 +180,9 @@ impl Choosing {
             (self.max_length.is_some(), "--max-length"),
             (self.newer.is_some(), "--newer"),
             (self.older.is_some(), "--older"),
+            (self.time != TimeName::Modified, "--time"),
+            (!self.owner.is_empty(), "--owner"),
+            (!self.group.is_empty(), "--group"),
             (self.ignore_files, "--ignore-files"),
             (self.exclude_caches, "--exclude-caches"),
             (self.exclude_pseudo, "--exclude-pseudo"),
@@ -207,6 +230,14 @@ impl Choosing {
             kinds: self.kinds.iter().map(kind).collect(),
             at_least: self.min_length,
             at_most: self.max_length,
+            time: match self.time {
+                TimeName::Modified => Time::Modified,
+                _ if cfg!(windows) => bail!("--time: only --time modified is known on Windows"),
+                TimeName::Accessed => Time::Accessed,
+                TimeName::Changed => Time::Changed,
+            },
+            owners: self.owner.clone(),
+            groups: self.group.clone(),
             since: self.newer.map(seconds),
             before: self.older.map(seconds),
             ignore_files: self.ignore_files,

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "by")]
     pub(super) apparent_size: bool,
     /// Count by names and kinds alone, and ask for no sizes: several times as fast. The most entries are the largest then.
-    #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "sort",
+    #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "owner", "group", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
     /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that counts in the directory that it lies in,

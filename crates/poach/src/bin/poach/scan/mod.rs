@@ -29,6 +29,7 @@ mod flags;
 mod limit;
 mod progress;
 mod reports;
+mod users;
 mod view;
 
 pub(crate) use flags::Arguments;

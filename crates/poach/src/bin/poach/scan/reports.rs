@@ -1,6 +1,5 @@
 //! `--report`: what to report on, and what that heeds.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use poach_scan::report::Measure;
@@ -8,6 +7,7 @@ use poach_scan::survey::{Report, Settings, Survey};
 
 use super::choice::{is_number, times};
 use super::limit::Limit;
+use super::users::name_of;
 
 /// The flags of reports.
 #[derive(Debug, clap::Args)]
@@ -49,31 +49,14 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
 impl Reports {
     /// The reports, as a listener of the walk. Without a limit of its own, each shows 20 rows.
     pub(super) fn survey(&self, measure: Measure, top: Option<Limit>) -> Survey {
-        let mut settings = self.settings(measure, top.unwrap_or(Some(20)));
-        if !self.reports.contains(&Report::Owners) {
-            settings.owners.clear();
-        }
-        Survey::new(&self.reports, settings)
+        Survey::new(&self.reports, self.settings(measure, top.unwrap_or(Some(20))))
     }
 
     /// What all reports heed.
     pub(super) fn settings(&self, measure: Measure, top: Limit) -> Settings {
         let recent = self.recent.as_secs() as i64;
-        Settings { top, measure, recent, owners: owners(), ..Settings::default() }
+        Settings { top, measure, recent, name_of: Some(name_of), ..Settings::default() }
     }
-}
-
-/// The names of users in `/etc/passwd`; others have their numbers alone.
-fn owners() -> HashMap<u32, String> {
-    let table = std::fs::read("/etc/passwd").unwrap_or_default();
-    let table = String::from_utf8_lossy(&table);
-    let user = |line: &str| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
-    };
-    // Of names with one number the first counts.
-    table.lines().rev().filter_map(user).collect()
 }
 
 #[cfg(test)]
