@@ -12,9 +12,27 @@ use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 use super::{IS, Mutant, Wrap};
 
 /// With what a statement begins that cannot be left out, or is an item.
-const KEPT: [&str; 19] = [
-    "let", "return", "break", "continue", "use", "fn", "pub", "const", "static", "type", "struct",
-    "enum", "impl", "mod", "trait", "extern", "unsafe", "if", "else",
+const KEPT: [&str; 20] = [
+    "let",
+    "return",
+    "break",
+    "continue",
+    "use",
+    "fn",
+    "pub",
+    "const",
+    "static",
+    "type",
+    "struct",
+    "enum",
+    "impl",
+    "mod",
+    "trait",
+    "extern",
+    "unsafe",
+    "if",
+    "else",
+    "thread_local",
 ];
 
 /// Every mutant of a file, in the order of their places.

@@ -27,7 +27,7 @@ use crate::published::write;
 use crate::workspace;
 
 /// How often what does not compile is left out before the rest counts as broken.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 60;
 /// A test that takes longer tries no mutants.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Runs the checker's rows.
@@ -127,14 +127,11 @@ fn documents(command: &mut Command) -> Result<(bool, Vec<Value>)> {
     Ok((output.status.success(), documents))
 }
 
-/// Writes the files with all their mutants, without those that do not compile so; which those are. `known` are the keys of such
-/// as were found before.
-fn build(
-    copy: &Path,
-    target: &Path,
-    cases: &[Case],
-    known: &HashSet<String>,
-) -> Result<HashSet<usize>> {
+/// Writes the files with all their mutants, without those that do not compile so; which those are. The keys of such as were found
+/// before are in the file `apart`, and are added to it after each round.
+fn build(copy: &Path, target: &Path, cases: &[Case], apart: &Path) -> Result<HashSet<usize>> {
+    let known = std::fs::read_to_string(apart).unwrap_or_default();
+    let known: HashSet<String> = serde_json::from_str(&known).unwrap_or_default();
     let of = cases.first().map_or("", |case| workspace_of(case.directory()));
     let copied_workspace = copy.join(of);
     let roots: BTreeSet<String> = cases.iter().map(|case| crate_root(&case.path)).collect();
@@ -168,13 +165,20 @@ fn build(
             let text = files.get(path.as_str()).map_or(&root, |woven| &woven.text);
             write(&copy.join(path), format!("{text}{}", module(cases.len() + 1)))?;
         }
-        let mut check = cargo(&copied_workspace, target);
-        check.args(["check", "--message-format=json", "--lib", "--bins"]);
-        for package in packages(cases) {
-            check.args(["-p", &package]);
+        // As a dependency, and with its unit tests, whose models may need more of a type than the program.
+        let check = |profile: &str| {
+            let mut check = cargo(&copied_workspace, target);
+            check.args(["check", "--message-format=json", "--lib", "--bins", "--profile", profile]);
+            for package in packages(cases) {
+                check.args(["-p", &package]);
+            }
+            documents(check.args(features(&packages(cases))))
+        };
+        let mut checked = check("dev")?;
+        if checked.0 {
+            checked = check("test")?;
         }
-        check.args(features(&packages(cases)));
-        let (good, documents) = documents(&mut check)?;
+        let (good, documents) = checked;
         if good {
             eprintln!("mutate: {} of {} in one build", cases.len() - left_out.len(), cases.len());
             return Ok(left_out);
@@ -185,7 +189,7 @@ fn build(
             if message["level"] != "error" {
                 continue;
             }
-            let blamed = |primary: bool| -> Vec<usize> {
+            let blamed = |message: &Value, primary: bool| -> Vec<usize> {
                 let spans = message["spans"].as_array().into_iter().flatten();
                 let spans = spans.filter(|span| span["is_primary"] == primary);
                 let of = |span: &Value| {
@@ -198,13 +202,24 @@ fn build(
                 };
                 spans.filter_map(of).flatten().collect()
             };
-            let mut found = blamed(true);
-            found.extend(blamed(false));
+            let mut found = blamed(message, true);
+            found.extend(blamed(message, false));
+            // Where the choice is in no place of the error itself, a note names it: a variable that is not set again, say.
+            let mut notes = message["children"].as_array().into_iter().flatten();
+            if found.is_empty()
+                && let Some(named) =
+                    notes.find_map(|note| Some(blamed(note, true)).filter(|it| !it.is_empty()))
+            {
+                found = named;
+            }
             if found.is_empty() {
                 message["rendered"].as_str().unwrap_or_default().clone_into(&mut strange);
             }
             left_out.extend(found);
         }
+        let keys: BTreeSet<&str> =
+            left_out.iter().map(|number| cases[number - 1].mutant.key.as_str()).collect();
+        std::fs::write(apart, serde_json::to_string(&keys)?)?;
         eprintln!("mutate: {} cannot be in one build", left_out.len());
         // What one change spoils may show elsewhere.
         ensure!(
@@ -386,12 +401,7 @@ pub(super) fn judge(
     // What is woven is written by `build`: written twice, it would be compiled anew.
     workspace::copy_if(root, &copy, |path| !woven.contains(path))?;
     let apart = scratch.join("apart.json");
-    let known = std::fs::read_to_string(&apart).unwrap_or_default();
-    let known: Vec<String> = serde_json::from_str(&known).unwrap_or_default();
-    let left_out = build(&copy, &target, cases, &known.into_iter().collect())?;
-    let keys: Vec<&str> =
-        left_out.iter().map(|number| cases[number - 1].mutant.key.as_str()).collect();
-    std::fs::write(&apart, serde_json::to_string(&keys)?)?;
+    let left_out = build(&copy, &target, cases, &apart)?;
     let tests = tests(&copy, &target, cases)?;
     let Some(tests) = measured(tests, scratch, limits)? else { return Ok(()) };
     let mut open: Vec<(usize, &Case)> = cases
