@@ -78,3 +78,75 @@ mod kind {
     pub(super) const LINK: i128 = 3;
     pub(super) const UNREADABLE: i128 = -1;
 }
+
+#[cfg(test)]
+mod tests {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use crate::Scan;
+    use crate::document::{ImportError, csv, ncdu_binary, read};
+    use crate::report::Extent;
+
+    /// Enough entries for several blocks, of which a directory's lie in more than one.
+    fn export() -> Vec<u8> {
+        let mut export =
+            b"[1,2,{\"timestamp\":1},[{\"name\":\"/r\",\"asize\":1,\"dev\":7}".to_vec();
+        for directory in 0..60 {
+            export
+                .extend(format!(",[{{\"name\":\"directory {directory:03}\",\"asize\":2}}").bytes());
+            for file in 0..97 {
+                let (size, inode) = (directory * 1000 + file, file / 2);
+                let name = format!("a name that takes some bytes of its block {file}");
+                let link = if file % 5 == 0 { ",\"hlnkc\":true,\"nlink\":3" } else { "" };
+                let text = format!(
+                    ",{{\"name\":\"{name}\",\"asize\":{size},\"dsize\":512,\"ino\":{inode}{link}}}"
+                );
+                export.extend(text.bytes());
+            }
+            export.extend(b"]");
+        }
+        export.extend(b"]]");
+        export
+    }
+
+    fn written(scan: &Scan) -> Vec<u8> {
+        let mut out = Vec::new();
+        ncdu_binary(scan, &mut out).expect("memory");
+        out
+    }
+
+    fn rows(scan: &Scan) -> Vec<u8> {
+        let mut out = Vec::new();
+        csv(scan, &Extent::default(), &mut out).expect("memory");
+        out
+    }
+
+    #[test]
+    fn an_export_of_many_blocks_is_read_back_as_it_was() {
+        let export = export();
+        let scan = read(&export[..]).expect("an export");
+        let out = written(&scan);
+        assert!(out.len() * 3 < export.len(), "{} bytes", out.len());
+        let again = read(&out[..]).expect("a binary export");
+        assert!(again.totals == scan.totals && rows(&again) == rows(&scan));
+        let packed = compress_to_vec(&export[..], CompressionLevel::Fastest);
+        let again = read(&packed[..]).expect("an export that is compressed by zstd");
+        assert!(again.totals == scan.totals && rows(&again) == rows(&scan));
+    }
+
+    /// Bytes that change are refused or change what it says, and nothing panics.
+    #[test]
+    fn an_export_that_was_changed_is_read_or_refused() {
+        let export = b"[1,2,{},[{\"name\":\"/r\",\"asize\":1,\"dev\":7},{\"name\":\"a\",\"asize\":300},
+            [{\"name\":\"b\",\"read_error\":true},{\"name\":\"c\",\"ino\":5,\"nlink\":2,\"asize\":70000}]]]";
+        let out = written(&read(&export[..]).expect("an export"));
+        for bit in 0..8 * out.len() {
+            let mut changed = out.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            match read(&changed[..]) {
+                Ok(_) | Err(ImportError::Damaged { .. } | ImportError::Unknown(_)) => {}
+                Err(error) => panic!("bit {bit} was changed: {error}"),
+            }
+        }
+    }
+}
