@@ -266,10 +266,7 @@ fn batches_are_half_and_no_more_than_the_documented_limit() {
 /// A batch into the queue that it comes from moves nothing: the tasks stay, in their order, of either kind.
 #[test]
 fn a_batch_into_ones_own_queue_moves_nothing() {
-    let kinds: [(fn() -> Worker<u32>, bool); 2] =
-        [(Worker::new_fifo, false), (Worker::new_lifo, true)];
-    for (make, newest_first) in kinds {
-        let worker = make();
+    for (worker, newest_first) in [(Worker::new_fifo(), false), (Worker::new_lifo(), true)] {
         let own = worker.stealer();
         assert_eq!(
             (own.steal_batch(&worker), own.steal_batch_and_pop(&worker)),
