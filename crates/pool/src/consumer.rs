@@ -280,8 +280,10 @@ impl<T: Send> Consumer<T> {
         }
         let found = self.sit().find(place);
         let task = if self.number().is_some_and(|number| number >= OWNED) {
-            // Where it lies it is this consumer's for as long as it has the seat.
-            let found = found.map(|task| Self::moved(task, place));
+            // Where it lies it is this consumer's for as long as it has the seat. In two steps: it may lie in `place`.
+            let task = found.map(Found::read);
+            // SAFETY: it is written here, into a place that is lent to this function alone.
+            let found = task.map(|task| unsafe { Found::at(place.write(task)) });
             self.rise();
             found
         } else {
@@ -302,18 +304,9 @@ impl<T: Send> Consumer<T> {
     #[cold]
     #[inline(never)]
     fn find_kept(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
-        place.write(*self.kept.take()?);
-        // SAFETY: it was written just now.
-        Some(unsafe { Found::at(place.as_ptr()) })
-    }
-
-    /// Moves a task from where it lies to `place`.
-    fn moved(task: Found<T>, place: &mut MaybeUninit<T>) -> Found<T> {
-        // Two steps: it may lie there.
-        let task = task.read();
-        place.write(task);
-        // SAFETY: it was written just now.
-        unsafe { Found::at(place.as_ptr()) }
+        let task = place.write(*self.kept.take()?);
+        // SAFETY: it was written just now, into a place that is lent to this function alone.
+        Some(unsafe { Found::at(task) })
     }
 
     fn number(&self) -> Option<usize> {

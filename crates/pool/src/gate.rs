@@ -255,12 +255,12 @@ impl<M: Memory> Gate<M> {
             Some(_) => {}
             None => return false,
         }
-        let waker = waker.clone();
+        let mut waker = waker.clone();
         let mut it = self.lock();
-        let old = it.sleepers.get_mut(entry).map(|old| core::mem::replace(old, waker));
-        // Before the old waker is dropped, which may be foreign code.
+        let there = it.sleepers.get_mut(entry).map(|old| core::mem::swap(old, &mut waker));
+        // Before the old waker is dropped, or the new one if nobody needs it: that may be foreign code.
         drop(it);
-        old.is_some()
+        there.is_some()
     }
 
     /// Takes an entry away. Whether it was gone: somebody has woken this sleeper, or is about to.

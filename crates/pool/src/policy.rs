@@ -367,10 +367,12 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Taker<T, Salsa<T, M, F, C>>
     pub(crate) fn discard(&mut self, dropped: impl Fn()) {
         let mut place = MaybeUninit::uninit();
         each(|| {
-            let own = self.end.find(&mut place);
-            let task = own.or_else(|| {
-                (0..self.pools.pools()).find_map(|pool| self.end.find_in(pool, &mut place))
-            });
+            // The place is lent again only where nothing lies there.
+            let mut task = self.end.find(&mut place);
+            if task.is_none() {
+                let mut pools = 0..self.pools.pools();
+                task = pools.find_map(|pool| self.end.find_in(pool, &mut place));
+            }
             if task.is_none() {
                 return !self.check_empty();
             }

@@ -308,7 +308,7 @@ pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<
     let slot = unsafe { slots.add(slot as usize) };
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
-    let task = slot.with(<*const MaybeUninit<T>>::cast);
+    let task = slot.with(|task| task.cast::<T>().cast_mut());
     // SAFETY: the producer's write happened before the `filled` that the caller read; nobody writes the slot before the chunk is reset, which
     // the caller's hazard pointer prevents; and no other consumer reads it: points 1 to 3 of the module comment.
     unsafe { Found::at(task) }
@@ -330,7 +330,7 @@ pub(super) fn moved<T, M: Memory>(
         unsafe { ptr::from_mut(place).copy_from_nonoverlapping(task, 1) };
     });
     // SAFETY: it was moved there just now.
-    unsafe { Found::at(place.as_ptr()) }
+    unsafe { Found::at(place.as_mut_ptr()) }
 }
 
 #[cfg(test)]

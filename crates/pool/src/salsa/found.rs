@@ -14,14 +14,15 @@ impl<T> Found<T> {
     ///
     /// # Safety
     ///
-    /// There is a task, it is the caller's, and nobody writes to the place or moves it before this is read or dropped.
+    /// There is a task, it is the caller's, `place` may be written through, and until this is read or dropped nobody moves or writes to the
+    /// place, or takes a reference to it.
     #[inline(always)]
-    pub(crate) unsafe fn at(place: *const T) -> Self {
+    pub(crate) unsafe fn at(place: *mut T) -> Self {
         // Or the compiler asks, of each task, whether there is one.
         // SAFETY: a place in which there is a task is not null.
         unsafe { assert_unchecked(!place.is_null()) };
         // SAFETY: as just now: it is not null.
-        Found(unsafe { NonNull::new_unchecked(place.cast_mut()) })
+        Found(unsafe { NonNull::new_unchecked(place) })
     }
 
     /// The task. For who has promised that it lies there still.
