@@ -182,8 +182,9 @@ impl<M: Memory> Bounds<M> {
     #[inline]
     pub fn reset(&self, index: u32) {
         debug_assert_eq!(self.shared(), 0, "a reset while tasks could still be claimed");
-        // Relaxed: no task becomes claimable by it.
-        self.word.store(pack(index, index), Ordering::Relaxed);
+        // Release: pairs with the exchange and the fence of an exposure (E1, E2), which then sees `index` without the task that was
+        // there (`retire`). Where owners fence, nothing else orders the two stores.
+        self.word.store(pack(index, index), Ordering::Release);
     }
 }
 

@@ -26,8 +26,10 @@ mod system {
         /// `None` if the system does not have it.
         pub(crate) fn new(bytes: usize) -> Option<Reserved> {
             let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
-            // As that of a call stack: so it counts wherever that does.
-            let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+            // Writable and private, as a call stack: so it counts as address space. It is one mapping for all stacks, and the system may refuse
+            // one that is larger than its memory; without a reservation it does not ask.
+            let (access, flags) =
+                (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
             // SAFETY: at an address of the system's own choice, where nothing is mapped.
             let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
             Some(Reserved { start: start.cast(), bytes })

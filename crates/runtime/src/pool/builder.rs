@@ -362,9 +362,7 @@ impl<'h> Builder<'h> {
         self,
         mut spawner: Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>,
     ) -> Result<ThreadPool, BuildError> {
-        if environment::without_barrier()? || self.without_barrier {
-            membarrier::switch_off();
-        }
+        let without_barrier = environment::without_barrier()? || self.without_barrier;
         let threads = match self.threads {
             Some(threads) => threads,
             None => environment::threads()?,
@@ -383,6 +381,10 @@ impl<'h> Builder<'h> {
         }
         let slots = own + guests;
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
+        // It cannot be undone: so not for settings that are refused.
+        if without_barrier {
+            membarrier::switch_off();
+        }
         let handlers = Arc::new(self.handlers);
         let wait_policy = self.wait_policy;
         let call_stack = self.stack_size.unwrap_or_else(environment::stack);

@@ -164,7 +164,8 @@ impl<'h> Builder<'h> {
     /// The thread runs tasks of the pool only while it waits in a call, or [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
     /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any. Start and exit handlers are not called for this thread. Its part of
     /// the pool's memory is never freed. When it drops the pool, it runs the tasks that it has spawned and that have not started, and does not wait for the other
-    /// workers. If another thread drops the pool, calls that this thread has begun still find all workers. Once these have ended, its spawns, broadcasts and
+    /// workers. If another thread drops the pool, a broadcast or an interrupt that this thread has begun still finds all workers; a task that it spawns into a scope may
+    /// have to wait for this thread itself. Once the workers have ended, its spawns, broadcasts and
     /// interrupts panic.
     ///
     /// If the thread is a worker already, `build` returns [`BuildError::CurrentThreadInPool`].
