@@ -3,10 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
-use ruzstd::decoding::errors::FrameDecoderError;
 
-use super::input::ImportError;
+use super::input::{ImportError, Zstd};
 use super::{ncdu, snapshot};
 use crate::Scan;
 
@@ -33,12 +31,7 @@ fn read_from(document: &mut dyn Read) -> Result<Scan, ImportError> {
     }
     // The magic number of a zstd frame (RFC 8878, 3.1.1).
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let damaged = |error: FrameDecoderError| ImportError::Damaged {
-            format: "zstd file",
-            at: 0,
-            what: error.to_string(),
-        };
-        let decoder = StreamingDecoder::new(document).map_err(damaged)?;
+        let decoder = Zstd::new(document)?;
         return read_plain(BufReader::with_capacity(1 << 16, decoder));
     }
     read_plain(document)

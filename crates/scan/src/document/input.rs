@@ -1,6 +1,8 @@
 //! What every reader of a document reads from, and what it says where it cannot.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
+
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -35,5 +37,56 @@ impl<R: Read> Read for Counted<R> {
         let read = self.reader.read(buffer)?;
         self.at += read as u64;
         Ok(read)
+    }
+}
+
+pub(super) const WRONG_CHECKSUM: &str = "its checksum is not that of its contents";
+
+/// Whether a zstd frame that was read to its end has the checksum of its contents, or none.
+pub(super) fn is_sound(frame: &FrameDecoder) -> bool {
+    let said = frame.get_checksum_from_data();
+    said.is_none() || said == frame.get_calculated_checksum()
+}
+
+/// Decompresses zstd frames, one after the other, and compares their checksums.
+pub(super) struct Zstd<R: Read> {
+    /// None at the end.
+    frame: Option<StreamingDecoder<R, FrameDecoder>>,
+}
+
+impl<R: BufRead> Zstd<R> {
+    pub(super) fn new(source: R) -> io::Result<Zstd<R>> {
+        Ok(Zstd { frame: Some(begin(source, FrameDecoder::new())?) })
+    }
+}
+
+/// Reads a frame's head.
+fn begin<R: Read>(
+    source: R,
+    decoder: FrameDecoder,
+) -> io::Result<StreamingDecoder<R, FrameDecoder>> {
+    StreamingDecoder::new_with_decoder(source, decoder).map_err(|error| invalid(&error))
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("as zstd: {error}"))
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(frame) = &mut self.frame {
+            let read = frame.read(buffer).map_err(|error| invalid(&error))?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            if !is_sound(&frame.decoder) {
+                return Err(invalid(&WRONG_CHECKSUM));
+            }
+            let (mut source, decoder) = self.frame.take().expect("it is there").into_parts();
+            if !source.fill_buf()?.is_empty() {
+                self.frame = Some(begin(source, decoder)?);
+            }
+        }
+        Ok(0)
     }
 }

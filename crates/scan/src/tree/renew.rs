@@ -117,7 +117,7 @@ impl Scan {
             return Err(RenewError::NoDirectory);
         }
         let choice = self.options.choice.as_deref();
-        if !self.options.without_sizes && choice.is_none_or(Choice::counts_directories) {
+        if !self.options.without_sizes && !choice.is_some_and(Choice::selects) {
             self.tree.take_above(place.directory, Sum { apparent, disk, entries: 0 });
             let (apparent, disk) = (meta.apparent, meta.disk);
             self.tree.add_above(place.directory, Sum { apparent, disk, entries: 0 });

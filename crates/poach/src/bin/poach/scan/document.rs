@@ -10,11 +10,13 @@ use poach_scan::Scan;
 use poach_scan::document::{self, Format, ImportError};
 use poach_scan::report::{Extent, escape};
 
+use super::is_nothing;
 use crate::output::{Target, complain, shown};
 
 /// Why a file is kept.
 pub(super) const A_PART: &str =
     "what was found is a part of it; --partial replaces it nevertheless";
+const NOTHING: &str = "nothing was found; --partial replaces it nevertheless";
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Documents")]
@@ -142,9 +144,14 @@ impl Documents {
 
     /// Whether a target gets what a scan has found. If not, that is said.
     pub(super) fn gets(&self, target: Target<'_>, scan: &Scan) -> bool {
-        let keeps = scan.interrupted && self.keeps(target);
+        let why = match () {
+            () if is_nothing(scan) => NOTHING,
+            () if scan.interrupted => A_PART,
+            () => return true,
+        };
+        let keeps = self.keeps(target);
         if let (true, Target::File(path)) = (keeps, target) {
-            complain("scan", &format!("{} is kept as it was: {A_PART}", shown(path)));
+            complain("scan", &format!("{} is kept as it was: {why}", shown(path)));
         }
         !keeps
     }

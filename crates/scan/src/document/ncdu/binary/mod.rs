@@ -134,6 +134,51 @@ mod tests {
         assert!(again.totals == scan.totals && rows(&again) == rows(&scan));
     }
 
+    /// A frame that says nothing twice, a file of two frames, and a bit of a checksum.
+    #[test]
+    fn a_file_that_is_compressed_by_zstd_is_read_whole_or_refused() {
+        let export = export();
+        let whole = read(&export[..]).expect("an export");
+        let (first, second) = export.split_at(export.len() / 2);
+        let [mut first, second] =
+            [first, second].map(|it| compress_to_vec(it, CompressionLevel::Fastest));
+        let both = [&first[..], &second].concat();
+        assert_eq!(rows(&read(&both[..]).expect("two frames")), rows(&whole));
+        // Its last four bytes are the checksum.
+        *first.last_mut().expect("a frame") ^= 1;
+        let error = read(&[&first[..], &second].concat()[..]).expect_err("a wrong checksum");
+        assert!(error.to_string().contains("checksum"), "{error}");
+    }
+
+    /// Items that refer to themselves, or lie in each other's names.
+    #[test]
+    fn a_small_file_cannot_say_much() {
+        // A root whose last entry is a file that comes before itself.
+        let mut raw = vec![0xbf, 0, 1, 1, 0x5a, 0, 0, 0xff, 0xff];
+        raw.extend(vec![b'x'; 0xffff]);
+        raw.extend([2, 0, 0xff]);
+        let root = raw.len() as u64;
+        raw.extend([0xbf, 0, 0, 1, 0x41, b'r', 12, 0, 0xff]);
+        raw.resize(1 << 20, 0);
+        let frame = super::write::frame(&raw);
+        let length = (8 + 4 + frame.len()) as u32;
+        let mut file = super::SIGNATURE.to_vec();
+        for part in [&length.to_be_bytes()[..], &[0; 4], &frame, &length.to_be_bytes()] {
+            file.extend(part);
+        }
+        let index = ((1_u32 << 28) + 24).to_be_bytes();
+        for part in [
+            &index[..],
+            &(8_u64 << 24 | u64::from(length)).to_be_bytes(),
+            &root.to_be_bytes(),
+            &index,
+        ] {
+            file.extend(part);
+        }
+        let error = read(&file[..]).expect_err("a circle");
+        assert!(error.to_string().contains("in a circle"), "{error}");
+    }
+
     /// Bytes that change are refused or change what it says, and nothing panics.
     #[test]
     fn an_export_that_was_changed_is_read_or_refused() {

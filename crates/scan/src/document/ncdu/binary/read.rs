@@ -7,14 +7,12 @@ use ruzstd::decoding::FrameDecoder;
 use super::cbor::{Head, Major, TRUE, Values};
 use super::{DATA, HEADS, INDEX, LARGEST, LENGTH, PLACE, SIGNATURE, key, kind};
 use crate::Scan;
-use crate::document::input::ImportError;
+use crate::document::input::{ImportError, WRONG_CHECKSUM, is_sound};
 use crate::document::ncdu::{SYMLINK, TYPE, UNREAD_DIRECTORY, UNREAD_ENTRY};
 use crate::sys::{Kind, Meta};
 use crate::tree::{Facts, Imported, Importer, Link};
 
 const FORMAT: &str = "binary export of ncdu";
-/// No item is shorter: a map with a type and a name of one byte.
-const SHORTEST: u64 = 7;
 /// Blocks may decompress to this much, and to as many times the bytes of the file.
 const FREE: u64 = 64 << 20;
 const TIMES: u64 = 256;
@@ -28,11 +26,12 @@ pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, Impo
     // For each directory that has begun: the entry to be read next, and its device.
     let mut open: Vec<(Option<u64>, u64)> = Vec::new();
     let mut next = Some((root, 0));
-    let mut items = 0;
+    // Items that share no byte with another have no more of them than there are.
+    let mut taken = 0;
     while let Some((place, device)) = next {
-        items += 1;
         let (item, decompressed) = blocks.item(place)?;
-        if items > decompressed / SHORTEST {
+        taken += item.length;
+        if taken > decompressed {
             return Err(damaged(bytes.len(), "its items refer to each other in a circle"));
         }
         if let Some(directory) = open.last_mut() {
@@ -187,12 +186,17 @@ fn decompress(
     if contents.len() > LARGEST || contents.len() as u64 != size {
         return Err(wrong(&"its length is not what its head says"));
     }
+    if !is_sound(&decoder) {
+        return Err(wrong(&WRONG_CHECKSUM));
+    }
     Ok(contents)
 }
 
 /// What an item says.
 #[derive(Default)]
 struct Item<'b> {
+    /// How many bytes it has.
+    length: u64,
     kind: i128,
     name: &'b [u8],
     previous: Option<u64>,
@@ -249,6 +253,7 @@ impl<'b> Item<'b> {
             values.skip(head)?;
         }
         item.kind = kind?;
+        item.length = (bytes.len() - values.0.len()) as u64;
         (!item.name.is_empty()).then_some(item)
     }
 

@@ -315,7 +315,7 @@ impl Blocks<'_> {
 ///
 /// The crate writes no length. So what it has written gets one: the descriptor at byte 4 says that four bytes of length come after it and the
 /// window's size.
-fn frame(contents: &[u8]) -> Vec<u8> {
+pub(super) fn frame(contents: &[u8]) -> Vec<u8> {
     const DESCRIPTOR: usize = 4;
     /// After the descriptor and the window's size.
     const LENGTH_AT: usize = 6;

@@ -319,6 +319,8 @@ impl<'a> App<'a> {
         let control = Control::new();
         let say = || "listing what would go".to_owned();
         let plan = self.screen.busy(&control, say, || Plan::new(act, &targets, &control))?;
+        // No key answers a question that was not on the screen yet.
+        self.screen.drop_keys();
         Ok(ask(&mut self.browser, plan, self.start.look))
     }
 
@@ -345,12 +347,12 @@ impl<'a> App<'a> {
                 self.undo.remove(0);
             }
         }
-        if forget(&mut self.browser, &outcome.went).is_err() {
-            self.walk_all()?;
-        }
+        let forgot = forget(&mut self.browser, &outcome.went);
         self.browser.changed();
-        if let Some(names) = outcome.partly.into_iter().reduce(common) {
-            self.walk_below(names)?;
+        match outcome.partly.into_iter().reduce(common) {
+            _ if forgot.is_err() => self.walk_all()?,
+            Some(names) => self.walk_below(names)?,
+            None => {}
         }
         self.remake_report(true)?;
         self.browser.message = said;

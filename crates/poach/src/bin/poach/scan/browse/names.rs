@@ -21,13 +21,18 @@ pub(super) fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
 
 /// The names that a path of a scan is made of, if it is there.
 pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
-    split(scan, path).filter(|names| scan.tree.find(names).is_some())
+    splits(scan, path).find(|names| scan.tree.find(names).is_some())
 }
 
-/// The names that a path below one of a scan's is made of, whether it is there or not.
+/// The names that a path below one of a scan's is made of, whether it is there or not. Where one given path lies below another, the
+/// lower counts: what is below it is no entry of the upper.
 pub(super) fn split(scan: &Scan, path: &[u8]) -> Option<Names> {
+    splits(scan, path).max_by_key(|names| names[0].len())
+}
+
+fn splits(scan: &Scan, path: &[u8]) -> impl Iterator<Item = Names> {
     let separator = std::path::MAIN_SEPARATOR as u8;
-    scan.tree.roots().find_map(|root| {
+    scan.tree.roots().filter_map(move |root| {
         let rest = path.strip_prefix(root.name())?;
         let ends = rest.is_empty() || rest[0] == separator || root.name().ends_with(&[separator]);
         let below = rest.split(|&byte| byte == separator).filter(|name| !name.is_empty());

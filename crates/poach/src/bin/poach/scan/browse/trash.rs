@@ -156,6 +156,11 @@ impl Bin {
 
     /// The trash in a user's home, if that is the user's and lies on a device. Of root with another user's HOME it is the other's.
     fn at_home(home: &Path, device: u64, uid: u32) -> io::Result<Option<Bin>> {
+        // What root makes in another user's home is root's, and that user's own programs could not use it.
+        let there = home.ancestors().find_map(|above| std::fs::metadata(above).ok());
+        if there.is_none_or(|above| std::os::unix::fs::MetadataExt::uid(&above) != uid) {
+            return Ok(None);
+        }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
         let home = rustix::fs::openat(CWD, home, DIRECTORY, Mode::empty())?;
         if rustix::fs::fstat(&home)?.st_dev != device || !belongs(&home, uid, Mode::empty())? {
