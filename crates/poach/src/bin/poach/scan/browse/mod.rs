@@ -319,8 +319,6 @@ impl<'a> App<'a> {
         let control = Control::new();
         let say = || "listing what would go".to_owned();
         let plan = self.screen.busy(&control, say, || Plan::new(act, &targets, &control))?;
-        // No key answers a question that was not on the screen yet.
-        self.screen.drop_keys();
         Ok(ask(&mut self.browser, plan, self.start.look))
     }
 

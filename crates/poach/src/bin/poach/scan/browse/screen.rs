@@ -125,11 +125,6 @@ impl Screen {
         }
     }
 
-    /// Drops keys that were typed before now, but for Ctrl-C.
-    pub(super) fn drop_keys(&mut self) {
-        self.pending.retain(|key| *key == Key::Interrupt);
-    }
-
     /// Does something that takes a while, and says how far it is. Escape stops it; other keys are kept for later.
     pub(super) fn busy<T: Send>(
         &mut self,
