@@ -124,9 +124,9 @@ fn the_split_deques_orderings_are_needed() {
 #[test]
 fn a_ring_is_used_again_only_when_all_thieves_are_done() {
     let race = Some(Kind::Race);
-    let mark = "let past = mark.load(Ordering::Acquire).wrapping_sub(lap);";
+    let mark = "let past = mark.load(Ordering::Acquire).wrapping_sub(one);";
     assert_eq!(refuted("fifo", "reused", mark, Demand::Acquire), race);
-    let marks = "mark.store(lap + u64::from(count - 1), Ordering::Release);";
+    let marks = "mark.store(one.wrapping_add(u64::from(count - 1)), Ordering::Release);";
     assert_eq!(refuted("fifo", "reused", marks, Demand::Release), race);
     let before = "let finished = self.finished.load(Ordering::Acquire);";
     assert_eq!(refuted("fifo", "reused", before, Demand::Acquire), race);
