@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_scan::choice::{Choice, PatternError, Patterns, Time};
+use poach_scan::choice::{Choice, PatternError, Patterns};
 use poach_scan::{Control, Kind, Node, Options, Scan, scan_on};
 
 fn grown() -> tempfile::TempDir {
@@ -166,9 +166,21 @@ fn owners_groups_and_other_times_select() {
     file.set_times(times).expect("it is ours");
     let files = |choice: Choice| chosen(tree.path(), &choice).1.totals.files;
     let before = |time, before| files(Choice { time, before: Some(before), ..Choice::default() });
-    assert_eq!([before(Time::Accessed, 1001), before(Time::Accessed, 1000)], [1, 0]);
-    assert_eq!([before(Time::Modified, 1001), before(Time::Modified, 2001)], [0, 1]);
-    assert_eq!(before(Time::Changed, 2001), 0);
+    assert_eq!(
+        [
+            before(poach_scan::choice::Time::Accessed, 1001),
+            before(poach_scan::choice::Time::Accessed, 1000)
+        ],
+        [1, 0]
+    );
+    assert_eq!(
+        [
+            before(poach_scan::choice::Time::Modified, 1001),
+            before(poach_scan::choice::Time::Modified, 2001)
+        ],
+        [0, 1]
+    );
+    assert_eq!(before(poach_scan::choice::Time::Changed, 2001), 0);
     let metadata = file.metadata().expect("it is ours");
     let (owner, group) = (metadata.uid(), metadata.gid());
     let of = |owners: &[u32], groups: &[u32]| {
