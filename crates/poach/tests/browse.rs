@@ -253,6 +253,82 @@ fn several_are_deleted_after_a_list_of_them_and_nothing_else() {
     assert_eq!(session.end().code, Some(0));
 }
 
+/// What a program with few handles can do: entries of more directories than it may have open.
+#[test]
+fn entries_of_many_directories_are_deleted_with_few_handles() {
+    const DIRECTORIES: usize = 60;
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for number in 0..DIRECTORIES {
+        let inner = tree.path().join(number.to_string());
+        fs::create_dir(&inner).expect("a directory");
+        for name in ["one", "two"] {
+            fs::write(inner.join(name), "").expect("a file");
+        }
+    }
+    let few = "ulimit -n 40;";
+    let Some(mut session) = Session::begin_early((90, 24), &[], few, path(tree.path())) else {
+        return;
+    };
+    session.wait("by size");
+    // Into each directory, where all is chosen, and out again to the next.
+    session.press(&"l*hj".repeat(DIRECTORIES));
+    session.wait("120 chosen");
+    session.press_for("d", "Delete this for good?");
+    session.wait("120 files and links");
+    session.press_for("y", "120 entries deleted");
+    let left = fs::read_dir(tree.path()).expect("ours").count();
+    assert_eq!((left, tree.path().join("7/one").exists()), (DIRECTORIES, false));
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+/// Who types `dy` at once has not seen what goes.
+#[test]
+fn a_yes_that_was_typed_before_the_question_was_shown_is_none() {
+    let tree = grown();
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    session.press_for("dy", "y was typed before this was shown");
+    assert_eq!(left(tree.path()), [true; 3]);
+    session.press_for("y", "3 entries deleted");
+    assert_eq!(left(tree.path()), [true, false, true]);
+    // Any other key is heard: the question is answered by a no, and the next one is asked.
+    session.press_for("dndy", "y was typed before this was shown");
+    session.press_for("n", "nothing was done");
+    assert_eq!(left(tree.path()), [true, false, true]);
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+/// A terminal sends both at once if they come while the program is at work, as it sends a key with Alt.
+#[test]
+fn a_key_right_behind_an_escape_is_heard_and_so_is_the_escape() {
+    let tree = grown();
+    let Some(mut session) = Session::begin((90, 30), &[], path(tree.path())) else { return };
+    session.press_for("?", "to the trash, likewise");
+    session.press_for("\x1bG", "3 of 3");
+    // A control character is not its letter: no question.
+    session.press_for("\x04\x19g", "1 of 3");
+    // Escape asks whether to end.
+    session.press("\x1by");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn files_that_could_not_be_compared_are_told_of_at_the_end() {
+    let tree = grown();
+    for name in ["twin-1", "twin-2", "twin-3"] {
+        fs::write(tree.path().join(name), vec![5; 70_000]).expect("a file");
+    }
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    fs::remove_file(tree.path().join("twin-2")).expect("ours");
+    session.press_for("\x1b[Z", "1 file is not compared");
+    session.press("q");
+    let ended = session.end();
+    assert_eq!(ended.code, Some(1), "{:?}", ended.shown);
+    let said = ended.shown.rsplit("\x1b[?1049l").next().expect("the end");
+    assert!(said.contains("twin-2: "), "{said:?}");
+}
+
 #[test]
 fn what_goes_to_the_trash_comes_back() {
     let tree = grown();

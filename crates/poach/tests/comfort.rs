@@ -347,8 +347,8 @@ fn a_terminal_gets_no_control_character_of_a_name_or_an_argument() {
     }
 }
 
-/// Runs the browser on a terminal of its own, and types when it has drawn itself.
-fn browse(columns: u16, tree: &Path, keys: &str) -> Option<(Option<i32>, String)> {
+/// Runs the browser on a terminal of its own. Types some keys each time it has shown something since it was typed to last.
+fn browse(columns: u16, tree: &Path, steps: &[(&str, &str)]) -> Option<(Option<i32>, String)> {
     use std::io::Write as _;
     if !rig::has("script", "--version") {
         return None;
@@ -364,16 +364,19 @@ fn browse(columns: u16, tree: &Path, keys: &str) -> Option<(Option<i32>, String)
         .env("TERM", "xterm-256color")
         .spawn()
         .expect("it starts");
-    let (mut out, mut input) = (child.stdout.take().expect("piped"), child.stdin.take());
+    // The end of the input would be an end of the terminal: it stays open as long as the program runs.
+    let mut input = child.stdin.take().expect("piped");
+    let mut out = child.stdout.take().expect("piped");
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
+    let (mut steps, mut heard) = (steps.iter().peekable(), 0);
     while let Ok(length @ 1..) = out.read(&mut part) {
         shown.extend_from_slice(&part[..length]);
-        // What is being scanned cannot be changed: the keys come once it is known.
-        let drawn = shown.windows(7).any(|window| window == b"by size");
-        if let Some(mut input) = input.take_if(|_| drawn) {
+        let wanted = |step: &&(&str, &str)| {
+            shown[heard..].windows(step.0.len()).any(|window| window == step.0.as_bytes())
+        };
+        if let Some((_, keys)) = steps.next_if(wanted) {
+            heard = shown.len();
             input.write_all(keys.as_bytes()).expect("the terminal takes keys");
-            // The end of the input would be an end of the terminal: it stays open as long as the program runs.
-            std::mem::forget(input);
         }
     }
     let status = child.wait().expect("it ends");
@@ -385,7 +388,9 @@ fn browse(columns: u16, tree: &Path, keys: &str) -> Option<(Option<i32>, String)
 fn one_browses_on_a_terminal_which_is_left_as_it_was() {
     let tree = grown();
     for columns in [40, 100] {
-        let Some((code, shown)) = browse(columns, tree.path(), "lhq") else { return };
+        let Some((code, shown)) = browse(columns, tree.path(), &[("by size", "lhq")]) else {
+            return;
+        };
         assert_eq!(code, Some(0), "{shown:?}");
         let (entered, left) = (shown.find("\x1b[?1049h"), shown.rfind("\x1b[?1049l"));
         assert!(entered.is_some() && entered < left, "{shown:?}");
@@ -400,11 +405,11 @@ fn one_browses_on_a_terminal_which_is_left_as_it_was() {
 #[test]
 fn a_deletion_in_the_browser_takes_what_was_asked_for_and_nothing_else() {
     let tree = grown();
-    // The largest is marked at first: `b`. A no, then a yes.
-    let Some((code, shown)) = browse(80, tree.path(), "dndyq") else { return };
+    // The largest is marked at first: `b`. A no, then a yes, each to a question that was shown: what is typed before that is no yes.
+    // A terminal gets what has changed: blanks that were there are not written, so these are the first words.
+    let steps = [("by size", "d"), ("Delete", "n"), ("nothing", "d"), ("Delete", "yq")];
+    let Some((code, shown)) = browse(80, tree.path(), &steps) else { return };
     assert_eq!(code, Some(0), "{shown:?}");
-    // A terminal gets what has changed: blanks that were there are not written, so this is the first word of the question.
-    assert!(shown.contains("Delete"), "{shown:?}");
     let left = ["a", "b", "c"].map(|name| tree.path().join(name).exists());
     assert_eq!(left, [true, false, true]);
 }

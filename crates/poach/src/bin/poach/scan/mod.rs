@@ -112,10 +112,10 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     // A tab of the browser can be gone through, so it may be longer than a report that is printed.
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
     let start = browse::Start { paths, options, measure, order, look, settings };
-    let scan = browse::run(&start, imported)?;
-    Ok(scan.map_or(AMISS, |scan| {
+    let ended = browse::run(&start, imported)?;
+    Ok(ended.map_or(AMISS, |browse::Ended { scan, made }| {
         complain_of(&scan.errors);
-        code(&[&scan])
+        code_of(&scan, &made)
     }))
 }
 
@@ -190,13 +190,16 @@ fn survey(
             made
         })
     };
-    Ok(made.map(|made| {
-        complain_of(&made.errors);
-        if made.interrupted && !scan.interrupted {
-            complain("scan", "interrupted: not every file was compared");
-        }
-        code(&[&scan]).max(if made.errors.is_empty() && !made.interrupted { 0 } else { AMISS })
-    }))
+    Ok(made.map(|made| code_of(&scan, &made)))
+}
+
+/// Whether all that was to be read and compared was. What was not compared is complained of.
+fn code_of(scan: &Scan, made: &Made) -> u8 {
+    complain_of(&made.errors);
+    if made.interrupted && !scan.interrupted {
+        complain("scan", "interrupted: not every file was compared");
+    }
+    code(&[scan]).max(if made.errors.is_empty() && !made.interrupted { 0 } else { AMISS })
 }
 
 /// Whether all that was to be read was read.

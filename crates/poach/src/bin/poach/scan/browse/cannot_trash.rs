@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::item::{Handle, Item};
+use super::item::{Handle, Item, Parent};
 use super::names::Names;
 
 /// Whether there is a trash.
@@ -21,7 +21,13 @@ impl Trashed {
     /// # Errors
     ///
     /// Always.
-    pub(super) fn put(_: &Arc<Handle>, _: &Item, _: &Names, _: &mut Bins) -> io::Result<Trashed> {
+    pub(super) fn put(
+        _: &Handle,
+        _: &Arc<Parent>,
+        _: &Item,
+        _: &Names,
+        _: &mut Bins,
+    ) -> io::Result<Trashed> {
         Err(io::Error::other("on this system nothing is moved to the trash from here"))
     }
 

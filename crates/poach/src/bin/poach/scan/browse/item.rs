@@ -2,8 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use poach_scan::report::escape;
+
+use super::names::{Names, joined};
 
 #[cfg(unix)]
 mod unix;
@@ -14,11 +17,13 @@ mod windows;
 pub(super) use unix::{DIRECTORY, stat};
 #[cfg(unix)]
 pub(super) use unix::{
-    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, remove, see,
+    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, place, remove,
+    see,
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, remove, see,
+    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, place, remove,
+    see,
 };
 
 /// An entry, and all that is in it.
@@ -46,6 +51,44 @@ impl Item {
     pub(super) fn is_at(&self, within: &Handle, name: &CString) -> io::Result<()> {
         if see(within, name)?.identity == self.identity { Ok(()) } else { Err(changed(&self.name)) }
     }
+}
+
+/// A directory that entries are in, by the way to it. It is not open: there may be more of them than a process may have open.
+#[derive(Debug)]
+pub(super) struct Parent {
+    root: PathBuf,
+    /// The given path's is the first.
+    names: Names,
+    identity: Identity,
+}
+
+impl Parent {
+    /// The directory at the end of some names, of which there is one at least, and its handle.
+    pub(super) fn new(root: &Path, names: &[Vec<u8>]) -> io::Result<(Parent, Handle)> {
+        let handle = at_end(root, names)?;
+        let (root, names) = (root.to_owned(), names.to_vec());
+        Ok((Parent { root, names, identity: identity_of(&handle)? }, handle))
+    }
+
+    pub(super) fn names(&self) -> &[Vec<u8>] {
+        &self.names
+    }
+
+    /// Opens it, if it is the one that it was.
+    pub(super) fn open(&self) -> io::Result<Handle> {
+        let handle = at_end(&self.root, &self.names)?;
+        if identity_of(&handle)? == self.identity {
+            return Ok(handle);
+        }
+        Err(changed(&CString::new(joined(self.names.iter().map(Vec::as_slice)))?))
+    }
+}
+
+/// Opens the directory at the end of some names, and follows no link below the given path.
+fn at_end(root: &Path, names: &[Vec<u8>]) -> io::Result<Handle> {
+    let root = open_given(root)?;
+    let mut below = names[1..].iter();
+    below.try_fold(root, |within, name| open_in(&within, &CString::new(&name[..])?))
 }
 
 /// Opens a directory, if it is the one that was meant.

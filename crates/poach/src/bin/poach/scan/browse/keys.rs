@@ -13,8 +13,11 @@ use super::state::Key;
 /// What comes from the terminal.
 pub(super) enum Input {
     Key(Key),
-    Resize,
-    /// Nothing for a while, or nothing that matters.
+    /// Escape and a key right behind it, which terminals send alike for the key with Alt.
+    Escaped(Key),
+    /// A change of its size, or something that does not matter.
+    Other,
+    /// Nothing for a while.
     Nothing,
 }
 
@@ -85,17 +88,20 @@ pub(super) fn is_gone() -> bool {
 ///
 /// If the terminal cannot be read, or is gone.
 pub(super) fn input(wait: Duration) -> io::Result<Input> {
-    let readable = wait_for_terminal(wait)?;
-    if !has_event(readable)? {
-        if readable {
-            // It was not told again: not a loop without a pause.
-            thread::sleep(wait);
+    // What was read with the last key may hold more of them, for which the terminal has nothing to read any more.
+    let readable = wait_for_terminal(Duration::ZERO)?;
+    if !event::poll(Duration::ZERO)? {
+        let readable = readable || wait_for_terminal(wait)?;
+        if !has_event(readable)? {
+            if readable {
+                // It was not told again: not a loop without a pause.
+                thread::sleep(wait);
+            }
+            return Ok(Input::Nothing);
         }
-        return Ok(Input::Nothing);
     }
     let KeyEvent { code, modifiers, kind, .. } = match event::read()? {
         Event::Key(key) => key,
-        Event::Resize(..) => return Ok(Input::Resize),
         Event::Mouse(mouse) => {
             return Ok(match mouse.kind {
                 MouseEventKind::Down(MouseButton::Left) => {
@@ -103,16 +109,18 @@ pub(super) fn input(wait: Duration) -> io::Result<Input> {
                 }
                 MouseEventKind::ScrollUp => Input::Key(Key::Up),
                 MouseEventKind::ScrollDown => Input::Key(Key::Down),
-                _ => Input::Nothing,
+                _ => Input::Other,
             });
         }
-        _ => return Ok(Input::Nothing),
+        _ => return Ok(Input::Other),
     };
     if kind == KeyEventKind::Release {
-        return Ok(Input::Nothing);
+        return Ok(Input::Other);
     }
-    Ok(Input::Key(match code {
+    let key = match code {
         KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
+        // Not what the letter alone does.
+        KeyCode::Char(_) if modifiers.contains(KeyModifiers::CONTROL) => return Ok(Input::Other),
         KeyCode::Char(character) => Key::Char(character),
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
@@ -127,6 +135,10 @@ pub(super) fn input(wait: Duration) -> io::Result<Input> {
         KeyCode::Esc => Key::Escape,
         KeyCode::Tab => Key::Tab,
         KeyCode::BackTab => Key::BackTab,
-        _ => return Ok(Input::Nothing),
-    }))
+        _ => return Ok(Input::Other),
+    };
+    // With Alt, keys that send no sequence of their own send an Escape before what they are.
+    let escaped = matches!(key, Key::Char(_) | Key::Enter | Key::Backspace | Key::Tab);
+    let escaped = escaped && modifiers.contains(KeyModifiers::ALT);
+    Ok(if escaped { Input::Escaped(key) } else { Input::Key(key) })
 }

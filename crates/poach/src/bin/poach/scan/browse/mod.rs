@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use poach_scan::duplicates::Made;
 use poach_scan::listing::{Growing, Live};
 use poach_scan::report::{Look, Measure, Order, bytes, count, escape};
 use poach_scan::survey::{Report, Settings, Survey, Told};
@@ -42,7 +43,7 @@ mod walk;
 
 use act::Act;
 use keys::Input;
-use names::{Names, joined, of, split};
+use names::{Names, joined, names_of, of, split};
 use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;
@@ -72,12 +73,19 @@ pub(super) struct Start<'a> {
     pub(super) settings: Settings,
 }
 
-/// Browses until the user has enough. Returns the last scan; nothing, if the first was not waited for.
+/// What a browser ends with.
+pub(super) struct Ended {
+    pub(super) scan: Scan,
+    /// What the last report on duplicates did not compare of what is there still.
+    pub(super) made: Made,
+}
+
+/// Browses until the user has enough. Nothing is returned if the first walk was not waited for.
 ///
 /// # Errors
 ///
 /// If there is no terminal, or it cannot be written to, or the scan cannot begin.
-pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Option<Scan>> {
+pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Option<Ended>> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         bail!("-i: it needs a terminal; without -i the report goes anywhere");
     }
@@ -93,6 +101,8 @@ struct App<'a> {
     walk: Option<Walk>,
     /// What the question that is shown asks for.
     plan: Option<Plan>,
+    /// What the last report on duplicates did not compare.
+    made: Made,
     /// What can be brought back, the last deletion at the end.
     undo: Vec<Vec<Trashed>>,
 }
@@ -114,17 +124,21 @@ impl<'a> App<'a> {
                 (Browser::of_growing(growing, only, measure, order), Some(walk))
             }
         };
-        Ok(App { start, screen, browser, walk, plan: None, undo: Vec::new() })
+        let (made, undo) = (Made::default(), Vec::new());
+        Ok(App { start, screen, browser, walk, plan: None, made, undo })
     }
 
-    fn run(mut self) -> Result<Option<Scan>> {
+    fn run(mut self) -> Result<Option<Ended>> {
         loop {
             self.look_after_walk()?;
             self.screen.draw(&mut self.browser, self.start.look)?;
+            if let Mode::Confirm(Question { ahead: ahead @ None, .. }) = &mut self.browser.mode {
+                *ahead = Some(self.screen.typed_ahead()?);
+            }
             let wait = if self.walk.is_some() { RUNNING } else { TICK };
             let key = match self.screen.input(wait)? {
                 Input::Key(key) => key,
-                Input::Nothing | Input::Resize => continue,
+                Input::Nothing | Input::Other | Input::Escaped(_) => continue,
             };
             if let Some(walk) = &self.walk
                 && key == Key::Escape
@@ -144,7 +158,12 @@ impl<'a> App<'a> {
             walk.stop();
             let _ = walk.finish();
         }
-        Ok((!first).then_some(self.browser.scan))
+        if first {
+            return Ok(None);
+        }
+        let (scan, mut made) = (self.browser.scan, self.made);
+        made.errors.retain(|error| names_of(&scan, &error.path).is_some());
+        Ok(Some(Ended { scan, made }))
     }
 
     /// Shows how far the walk is, and takes over what it has found once it has ended.
@@ -279,6 +298,8 @@ impl<'a> App<'a> {
         })??;
         self.browser.report = match report {
             Report::Duplicates => {
+                let errors = made.errors.clone();
+                self.made = Made { errors, interrupted: made.interrupted };
                 Some(Page::of_groups(&self.browser.scan, groups, limit, measure, made))
             }
             _ => sections.pop().map(Page::new),
@@ -483,7 +504,7 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
         "Links are not followed. What goes:".to_owned(),
     ];
     lines.extend(plan.lines());
-    browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0 });
+    browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0, ahead: None });
     Some(plan)
 }
 

@@ -13,43 +13,33 @@
 //! compared is what goes. What is moved to the trash is looked at once more when it is there, and brought back if it is not what
 //! was meant.
 //!
-//! One handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything goes.
-//!
-//! Many entries are deleted by several threads, which divide the chosen entries, and what is in each directory, among them. Each
-//! ends at the first entry that any of them could not delete, or once it was stopped; the entry in hand goes.
+//! While a directory is listed one handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything
+//! goes. A plan holds no handle: a directory is opened again by the way to it, and is refused if it is another one by then.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use poach_runtime::ThreadPool;
 use poach_scan::Control;
 use poach_scan::duplicates::same_content;
 use poach_scan::report::escape;
 use poach_scan::sys::Native;
 
 use super::act::Act;
-use super::item::{self, Handle, Identity, Item, changed, open};
+use super::item::{self, Handle, Identity, Item, Parent, changed, open};
 use super::names::{Names, joined, of};
 use super::trash;
 pub(super) use super::trash::Trashed;
 
+mod delete;
+
+use delete::delete;
+
 /// How many levels may lie below an entry that is to go.
 const DEEPEST: usize = 400;
-
-/// The fewest entries that several threads delete.
-const MANY: u64 = 1000;
-
-/// The most levels of what several threads delete: each of them has a handle open for each.
-const DEEPEST_OF_MANY: usize = 40;
-
-/// The most threads that delete: a disk has so much to do at a time.
-const MOST_THREADS: usize = 8;
 
 /// What is to go: a given path, and the names below it.
 #[derive(Clone, Debug)]
@@ -64,7 +54,7 @@ pub(super) struct Target {
 /// What is to go, as it was when it was listed.
 #[derive(Debug)]
 pub(super) struct Plan {
-    chosen: Vec<Chosen>,
+    groups: Vec<Group>,
     pub(super) act: Act,
     pub(super) files: u64,
     pub(super) directories: u64,
@@ -72,15 +62,18 @@ pub(super) struct Plan {
     pub(super) bytes: u64,
     /// How many names of each file that has several are to go.
     names: HashMap<Identity, u64>,
-    /// The levels of what lies deepest.
-    levels: usize,
+}
+
+/// What goes of one directory.
+#[derive(Debug)]
+struct Group {
+    parent: Arc<Parent>,
+    chosen: Vec<Chosen>,
 }
 
 #[derive(Debug)]
 struct Chosen {
     names: Names,
-    /// The directory that the entry is in.
-    within: Arc<Handle>,
     item: Item,
     twin: Option<Twin>,
 }
@@ -88,7 +81,7 @@ struct Chosen {
 /// A file that stays.
 #[derive(Debug)]
 struct Twin {
-    within: Arc<Handle>,
+    parent: Arc<Parent>,
     name: CString,
     names: Names,
 }
@@ -116,22 +109,29 @@ impl Plan {
         if act == Act::Trash && !trash::IS_THERE {
             return Err(io::Error::other("on this system nothing is moved to the trash from here"));
         }
-        let (chosen, names) = (Vec::new(), HashMap::new());
-        let mut plan = Plan { chosen, act, files: 0, directories: 0, bytes: 0, names, levels: 0 };
-        let mut opened = Opened::default();
+        let (groups, names) = (Vec::new(), HashMap::new());
+        let mut plan = Plan { groups, act, files: 0, directories: 0, bytes: 0, names };
+        let (mut opened, mut numbers) = (Opened::default(), HashMap::new());
         for Target { root, names, twin } in targets {
             let (within, name, is_link) =
                 opened.open(root, names).map_err(|error| of(names, error))?;
-            let item = plan.list(&within, name, is_link, control, 0)?;
+            let (parent, handle) = (Arc::clone(&within.parent), &within.handle);
+            let item = plan.list(handle, name, is_link, control, 0)?;
             let twin = match twin {
                 None => None,
                 Some((root, names)) => {
                     let (within, name, _) =
                         opened.open(root, names).map_err(|error| of(names, error))?;
-                    Some(Twin { within, name, names: names.clone() })
+                    let parent = Arc::clone(&within.parent);
+                    Some(Twin { parent, name, names: names.clone() })
                 }
             };
-            plan.chosen.push(Chosen { names: names.clone(), within, item, twin });
+            let groups = &mut plan.groups;
+            let number = *numbers.entry(&names[..names.len() - 1]).or_insert_with(|| {
+                groups.push(Group { parent, chosen: Vec::new() });
+                groups.len() - 1
+            });
+            groups[number].chosen.push(Chosen { names: names.clone(), item, twin });
         }
         Ok(plan)
     }
@@ -175,7 +175,6 @@ impl Plan {
         }
         self.directories += 1;
         self.bytes += seen.bytes;
-        self.levels = self.levels.max(depth);
         let mut names = item::list(&directory).map_err(|error| of_item(&name, error))?;
         names.sort();
         let inside = names
@@ -190,7 +189,7 @@ impl Plan {
         /// Levels that are indented.
         const INDENTED: usize = 20;
         let (mut lines, mut waiting) = (Vec::new(), Vec::new());
-        for chosen in self.chosen.iter().rev() {
+        for chosen in self.groups.iter().flat_map(|group| &group.chosen).rev() {
             waiting.push((&chosen.item, 0, Some(chosen)));
         }
         while let Some((item, depth, chosen)) = waiting.pop() {
@@ -218,137 +217,58 @@ impl Plan {
 
     /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.
     pub(super) fn carry_out(self, control: &Control, gone: &AtomicU64) -> Outcome {
-        let threads =
-            thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS);
-        let is_worth_it = self.act == Act::Delete
-            && self.entries() >= MANY
-            && self.levels <= DEEPEST_OF_MANY
-            && threads > 1;
-        // Without a pool one thread does it all.
-        let pool =
-            is_worth_it.then(|| ThreadPool::builder().threads(threads).build().ok()).flatten();
-        let ended = AtomicBool::new(false);
-        let outcome = Mutex::default();
-        let run = Run { control, gone, ended, outcome, divides: pool.is_some() };
-        match pool {
-            Some(pool) => pool.install(|| run.each(&self.chosen, &|chosen| run.delete(chosen))),
-            None if self.act == Act::Trash => run.to_trash(&self.chosen),
-            None => run.each(&self.chosen, &|chosen| run.delete(chosen)),
-        };
-        run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A deletion that runs.
-struct Run<'a> {
-    control: &'a Control,
-    /// How many entries are gone.
-    gone: &'a AtomicU64,
-    /// Whether one could not be deleted.
-    ended: AtomicBool,
-    outcome: Mutex<Outcome>,
-    /// Whether several threads work at it.
-    divides: bool,
-}
-
-impl Run<'_> {
-    /// Does something with each, in their order, or divided among the threads. Whether it came to the end.
-    fn each<T: Sync>(&self, items: &[T], act: &(impl Fn(&T) -> bool + Sync)) -> bool {
-        match items {
-            [one] => act(one),
-            [_, _, ..] if self.divides => {
-                let (left, right) = items.split_at(items.len() / 2);
-                let (left, right) =
-                    poach_runtime::join(|| self.each(left, act), || self.each(right, act));
-                left && right
-            }
-            _ => items.iter().all(act),
+        match self.act {
+            Act::Delete => delete(&self, control, gone),
+            Act::Trash => self.to_trash(control, gone),
         }
     }
 
-    fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends it, for a reason. The first one is told.
-    fn end(&self, error: io::Error) -> bool {
-        self.outcome().error.get_or_insert(error);
-        // Relaxed, here and below: what the others see is only that they need not go on, and the counts are for people to watch.
-        self.ended.store(true, Ordering::Relaxed);
-        false
-    }
-
-    fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed) || self.control.is_stopped() && !self.end(stopped())
-    }
-
-    fn delete(&self, chosen: &Chosen) -> bool {
-        if self.has_ended() {
-            return false;
-        }
-        if let Err(error) = chosen.compare(self.control) {
-            return self.end(of(&chosen.names, error));
-        }
-        let gone = AtomicU64::new(0);
-        let whole = self.remove(&chosen.within, &chosen.item, &gone);
-        if whole {
-            self.outcome().went.push(chosen.names.clone());
-        } else if gone.into_inner() > 0 {
-            self.outcome().partly.push(chosen.names.clone());
-        }
-        whole
-    }
-
-    /// Deletes an entry and, before, what is in it. `gone` counts what is gone of it.
-    fn remove(&self, within: &Handle, item: &Item, gone: &AtomicU64) -> bool {
-        if let Some(inside) = item.inside.as_deref().filter(|inside| !inside.is_empty()) {
-            let directory = match open(within, &item.name, item.identity) {
-                Ok(directory) => directory,
-                Err(error) => return self.end(of_item(&item.name, error)),
-            };
-            if !self.each(inside, &|item| self.remove(&directory, item, gone)) {
-                return false;
+    fn to_trash(&self, control: &Control, gone: &AtomicU64) -> Outcome {
+        let (mut outcome, mut bins) = (Outcome::default(), trash::Bins::default());
+        for group in &self.groups {
+            let mut within = None;
+            for chosen in &group.chosen {
+                match chosen.to_trash(&mut within, &group.parent, control, &mut bins) {
+                    Ok(trashed) => outcome.trashed.push(trashed),
+                    Err(error) => {
+                        outcome.error = Some(of(&chosen.names, error));
+                        return outcome;
+                    }
+                }
+                // Relaxed: a number to watch.
+                gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
+                outcome.went.push(chosen.names.clone());
             }
         }
-        if self.has_ended() {
-            return false;
-        }
-        if let Err(error) = item::remove(within, item) {
-            return self.end(of_item(&item.name, error));
-        }
-        gone.fetch_add(1, Ordering::Relaxed);
-        self.gone.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-
-    fn to_trash(&self, all: &[Chosen]) -> bool {
-        let mut bins = trash::Bins::default();
-        all.iter().all(|chosen| {
-            if self.has_ended() {
-                return false;
-            }
-            let put = chosen.compare(self.control).and_then(|()| {
-                Trashed::put(&chosen.within, &chosen.item, &chosen.names, &mut bins)
-            });
-            let trashed = match put {
-                Ok(trashed) => trashed,
-                Err(error) => return self.end(of(&chosen.names, error)),
-            };
-            self.gone.fetch_add(chosen.item.count(), Ordering::Relaxed);
-            let mut outcome = self.outcome();
-            outcome.trashed.push(trashed);
-            outcome.went.push(chosen.names.clone());
-            true
-        })
+        outcome
     }
 }
 
 impl Chosen {
-    /// Whether the file is equal to the one that stays, if there is one.
-    fn compare(&self, control: &Control) -> io::Result<()> {
+    /// Moves it to the trash. `within`: its directory, once that is open.
+    fn to_trash(
+        &self,
+        within: &mut Option<Handle>,
+        parent: &Arc<Parent>,
+        control: &Control,
+        bins: &mut trash::Bins,
+    ) -> io::Result<Trashed> {
+        if control.is_stopped() {
+            return Err(stopped());
+        }
+        let within = match within {
+            Some(within) => within,
+            none => none.insert(parent.open()?),
+        };
+        self.compare(within, control)?;
+        Trashed::put(within, parent, &self.item, &self.names, bins)
+    }
+
+    /// Whether the file is equal to the one that stays, if there is one. `within`: the directory that it is in.
+    fn compare(&self, within: &Handle, control: &Control) -> io::Result<()> {
         let Some(twin) = &self.twin else { return Ok(()) };
-        let (file, identity) = item::open_file(&self.within, &self.item.name)?;
-        let (other, stays) = item::open_file(&twin.within, &twin.name)?;
+        let (file, identity) = item::open_file(within, &self.item.name)?;
+        let (other, stays) = item::open_file(&twin.parent.open()?, &twin.name)?;
         if identity != self.item.identity {
             return Err(changed(&self.item.name));
         }
@@ -365,28 +285,47 @@ impl Chosen {
     }
 }
 
-/// Directories that were opened to delete from, each once, and the names in them that are links by their lists.
+/// Directories that entries are to go from, of which the last few are open.
 #[derive(Default)]
-struct Opened(HashMap<Names, (Arc<Handle>, HashSet<CString>)>);
+struct Opened {
+    open: VecDeque<Open>,
+    parents: HashMap<Names, Arc<Parent>>,
+}
+
+/// A directory that is open, and the names in it that are links by its list.
+struct Open {
+    parent: Arc<Parent>,
+    handle: Handle,
+    links: HashSet<CString>,
+}
 
 impl Opened {
+    /// How many are open at most: a copy, and the file that stays of each group, are in different ones.
+    const MOST: usize = 8;
+
     /// The directory that the last of some names is in, that name, and whether it is a link by that directory's list.
-    fn open(&mut self, root: &Path, names: &Names) -> io::Result<(Arc<Handle>, CString, bool)> {
+    fn open(&mut self, root: &Path, names: &Names) -> io::Result<(&Open, CString, bool)> {
         let Some((last, above)) = names.split_last().filter(|(_, above)| !above.is_empty()) else {
             return Err(io::Error::other("a path that was given is not deleted from here"));
         };
-        if !self.0.contains_key(above) {
-            let root = item::open_given(root)?;
-            let within = above[1..]
-                .iter()
-                .try_fold(root, |within, name| item::open_in(&within, &CString::new(&name[..])?))?;
-            let links = item::links_in(&within)?;
-            self.0.insert(above.to_vec(), (Arc::new(within), links));
-        }
-        let (within, links) = &self.0[above];
         let last = CString::new(&last[..])?;
-        let is_link = links.contains(&last);
-        Ok((Arc::clone(within), last, is_link))
+        let at = self.open.iter().position(|open| open.parent.names() == above);
+        if at.is_none() {
+            let open =
+                self.parents.get(above).map(|parent| Ok((Arc::clone(parent), parent.open()?)));
+            let anew =
+                || Parent::new(root, above).map(|(parent, handle)| (Arc::new(parent), handle));
+            let (parent, handle) = open.unwrap_or_else(anew)?;
+            self.parents.entry(above.to_vec()).or_insert_with(|| Arc::clone(&parent));
+            let links = item::links_in(&handle)?;
+            self.open.truncate(Self::MOST - 1);
+            self.open.push_front(Open { parent, handle, links });
+        }
+        // What was opened now is the first.
+        let at = at.unwrap_or(0);
+        let open = &self.open[at];
+        let is_link = open.links.contains(&last);
+        Ok((open, last, is_link))
     }
 }
 

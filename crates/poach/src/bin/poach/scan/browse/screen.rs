@@ -119,9 +119,35 @@ impl Screen {
 
     /// The next key, for a while.
     pub(super) fn input(&mut self, wait: Duration) -> io::Result<Input> {
-        match self.pending.pop_front() {
-            Some(key) => Ok(Input::Key(key)),
-            None => input(wait),
+        if let Some(key) = self.pending.pop_front() {
+            return Ok(Input::Key(key));
+        }
+        Ok(match input(wait)? {
+            Input::Escaped(key) => {
+                self.pending.push_back(key);
+                Input::Key(Key::Escape)
+            }
+            other => other,
+        })
+    }
+
+    /// How many keys have been typed and not been heard.
+    ///
+    /// # Errors
+    ///
+    /// If the terminal cannot be read, or is gone.
+    pub(super) fn typed_ahead(&mut self) -> io::Result<usize> {
+        loop {
+            match input(Duration::ZERO)? {
+                Input::Key(key) => self.pending.push_back(key),
+                Input::Escaped(key) => self.pending.extend([Key::Escape, key]),
+                Input::Other => {}
+                Input::Nothing => return Ok(self.pending.len()),
+            }
+            // It is asked for again, and nothing comes behind it.
+            if self.pending.back() == Some(&Key::Interrupt) {
+                return Ok(self.pending.len());
+            }
         }
     }
 
@@ -137,13 +163,17 @@ impl Screen {
             while !work.is_finished() {
                 match input(RUNNING) {
                     Ok(Input::Key(Key::Escape)) => control.stop(),
+                    Ok(Input::Escaped(key)) => {
+                        control.stop();
+                        self.pending.push_back(key);
+                    }
                     Ok(Input::Key(Key::Interrupt)) | Err(_) => {
                         control.stop();
                         self.pending.push_back(Key::Interrupt);
                         thread::sleep(RUNNING);
                     }
                     Ok(Input::Key(key)) => self.pending.push_back(key),
-                    Ok(Input::Nothing | Input::Resize) => {
+                    Ok(Input::Nothing | Input::Other) => {
                         // A terminal that is gone is found out about by whoever draws next.
                         let _ = self.say(&say());
                     }

@@ -178,7 +178,7 @@ fn a_name_of_any_clusters_keeps_its_row_and_is_shown_whole_where_it_fits() {
         (tab..=200).step_by(16).for_each(|columns| draw(&mut browser, columns, report.name()));
     }
     let lines = names.to_vec();
-    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0 });
+    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0, ahead: None });
     draw_all(&mut browser, "a question");
 }
 
@@ -253,7 +253,7 @@ fn a_question_that_is_longer_than_the_screen_is_gone_through() {
     let tree = grown();
     let mut browser = browser(tree.path());
     let lines = (0..100).map(|number| format!("line {number}")).collect();
-    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0 });
+    browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0, ahead: None });
     let first = shown(&mut browser, 60, 10);
     assert!(first[1] == "line 0" && first[9].contains("more"), "{first:#?}");
     browser.press(Key::End);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::item::{DIRECTORY, Identity, Item, stat};
+use super::item::{DIRECTORY, Identity, Item, Parent, stat};
 use super::names::Names;
 
 /// Whether there is a trash.
@@ -41,7 +41,7 @@ const LONGEST: usize = 200;
 #[derive(Debug)]
 pub(super) struct Trashed {
     names: Names,
-    within: Arc<OwnedFd>,
+    parent: Arc<Parent>,
     item_name: CString,
     identity: Identity,
     bin: Arc<Bin>,
@@ -76,13 +76,14 @@ impl Bins {
 }
 
 impl Trashed {
-    /// Moves an entry to the trash, if it is what was listed still.
+    /// Moves an entry from `within`, which is `parent`, to the trash, if it is what was listed still.
     ///
     /// # Errors
     ///
     /// The system's own, or that it is not what was listed; it is where it was then.
     pub(super) fn put(
-        within: &Arc<OwnedFd>,
+        within: &OwnedFd,
+        parent: &Arc<Parent>,
         item: &Item,
         names: &Names,
         bins: &mut Bins,
@@ -107,9 +108,9 @@ impl Trashed {
             let _ = forget();
             return Err(error);
         }
-        let (within, item_name) = (Arc::clone(within), item.name.clone());
+        let (parent, item_name) = (Arc::clone(parent), item.name.clone());
         let names = names.clone();
-        Ok(Trashed { names, within, item_name, identity: item.identity, bin, name, info })
+        Ok(Trashed { names, parent, item_name, identity: item.identity, bin, name, info })
     }
 
     /// Where it was.
@@ -126,7 +127,7 @@ impl Trashed {
         if Identity::of(&stat(&self.bin.files, &self.name)?) != self.identity {
             return Err(io::Error::other("what is in the trash is not what was moved there"));
         }
-        rename(&self.bin.files, &self.name, &self.within, &self.item_name)?;
+        rename(&self.bin.files, &self.name, &self.parent.open()?, &self.item_name)?;
         rustix::fs::unlinkat(&self.bin.info, &self.info, AtFlags::empty())?;
         Ok(())
     }

@@ -60,6 +60,11 @@ impl Identity {
     }
 }
 
+/// Where a file system keeps it: in this order entries are found soonest.
+pub(in super::super) fn place(identity: &Identity) -> u64 {
+    identity.inode
+}
+
 pub(in super::super) fn stat(within: &Handle, name: &CString) -> io::Result<Stat> {
     Ok(rustix::fs::statat(within, name, AtFlags::SYMLINK_NOFOLLOW)?)
 }

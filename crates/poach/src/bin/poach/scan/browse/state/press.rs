@@ -156,9 +156,15 @@ impl Browser {
                 if matches!(key, Key::Char('y' | 'q')) { Wish::Quit } else { Wish::None }
             }
             Mode::Confirm(question) => {
+                let ahead = question.ahead.as_mut().filter(|ahead| **ahead > 0);
+                let is_early = ahead.map(|ahead| *ahead -= 1).is_some();
                 match scrolled(key, question.top, question.lines.len(), self.page) {
                     Some(top) => question.top = top,
                     None if matches!(key, Key::Click(..)) => {}
+                    None if is_early && key == Key::Char('y') => {
+                        "y was typed before this was shown; y: yes   any other key: no"
+                            .clone_into(&mut self.message);
+                    }
                     None => {
                         self.mode = Mode::Browse;
                         if key == Key::Char('y') {

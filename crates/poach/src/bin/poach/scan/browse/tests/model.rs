@@ -20,7 +20,11 @@ impl Random {
 /// Directories, files of four contents, and files with several names.
 fn planted(random: &mut Random) -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory for the test");
-    let (mut directories, mut files) = (vec![tree.path().to_owned()], Vec::<PathBuf>::new());
+    let mut directories = ["one", "two"].map(|name| tree.path().join(name)).to_vec();
+    for root in &directories {
+        fs::create_dir(root).expect("a directory");
+    }
+    let mut files = Vec::<PathBuf>::new();
     for number in 0..50 {
         let above = directories[random.below(directories.len())].clone();
         match random.below(8) {
@@ -94,55 +98,109 @@ fn taken(path: &Path, seen: &mut HashSet<u64>) -> u64 {
     own + inside.map(|entry| taken(&entry.expect("ours").path(), seen)).sum::<u64>()
 }
 
+/// Every entry below the given paths.
+fn entries_of(scan: &Scan) -> Vec<Names> {
+    let mut nodes: Vec<_> = scan.tree.roots().collect();
+    let mut all = Vec::new();
+    while let Some(node) = nodes.pop() {
+        let inside = || node.directories().chain(node.files());
+        all.extend(inside().map(|node| split(scan, &node.path()).expect("ours")));
+        nodes.extend(node.directories());
+    }
+    all.sort();
+    all
+}
+
+/// Walks a directory again, as the browser does.
+fn walk_again(browser: &mut Browser, names: &Names, roots: &[&Path]) {
+    if names.len() < 2 {
+        return browser.replace(scanned(roots));
+    }
+    let path = path_of(&joined(names.iter().map(Vec::as_slice))).expect("a path");
+    browser.scan.renew(names, scanned(&[&path])).expect("it is there");
+    browser.changed();
+}
+
+/// Chooses some entries of the tree, or of the tab of duplicates some copies. Whether they may be deleted.
+fn choose(browser: &mut Browser, random: &mut Random, all: &[Names], copies: bool) -> bool {
+    browser.chosen.clear();
+    browser.tab = if copies { Report::ALL.len() } else { 0 };
+    assert_eq!(Report::ALL.last(), Some(&Report::Duplicates));
+    for _ in 0..=random.below(4) {
+        if !copies {
+            browser.chosen.insert(all[random.below(all.len())].clone());
+            continue;
+        }
+        let page = browser.report.as_ref().expect("it was made");
+        if let rows @ 1.. = page.section.rows.len() {
+            let path = page.path_of(random.below(rows)).expect("a copy");
+            browser.chosen.extend(names_of(&browser.scan, path));
+        }
+    }
+    !browser.chosen.is_empty()
+}
+
+/// Of one given path or two, with files that have names in both: plain deletions, copies in the tab of duplicates, deletions that are
+/// stopped midway, and directories that are walked again.
 #[test]
 fn figures_after_deletions_and_refreshes_are_those_of_a_fresh_walk() {
-    for seed in 0..12 {
+    let (mut stopped, mut of_copies) = (0, 0);
+    for seed in 0..16 {
         let mut random = Random(seed);
         let tree = planted(&mut random);
-        let root = tree.path();
-        let paths = target_paths(root);
-        let open = || Browser::new(scanned(&[root]), Measure::Disk, Order::Size, false);
+        let both = ["one", "two"].map(|name| tree.path().join(name));
+        let roots: &[&Path] = if seed % 2 == 0 { &[tree.path()] } else { &[&both[0], &both[1]] };
+        let paths: Vec<PathBuf> = roots.iter().map(|root| (*root).to_owned()).collect();
+        let open = || Browser::new(scanned(roots), Measure::Disk, Order::Size, false);
         let mut browser = open();
         with_report(&mut browser, Report::Duplicates);
         for round in 0..6 {
             let when = format!("seed {seed}, round {round}");
-            let mut nodes: Vec<_> = browser.scan.tree.roots().collect();
-            let mut all = Vec::new();
-            while let Some(node) = nodes.pop() {
-                let inside = || node.directories().chain(node.files());
-                all.extend(inside().map(|node| split(&browser.scan, &node.path()).expect("ours")));
-                nodes.extend(node.directories());
-            }
-            all.sort();
+            let all = entries_of(&browser.scan);
             if all.is_empty() {
                 break;
             }
-            if random.below(3) == 0 {
+            let what = random.below(6);
+            if what < 2 {
                 // Nothing has changed, or only what is in it.
                 let below = all[random.below(all.len())].clone();
-                let below =
-                    if root.join(os_str(&joined(below[1..].iter().map(Vec::as_slice)))).is_dir() {
-                        below
-                    } else {
-                        continue;
-                    };
                 let path = path_of(&joined(below.iter().map(Vec::as_slice))).expect("a path");
-                fs::write(path.join(format!("new-{round}")), vec![1; 70_000]).expect("a file");
-                browser.scan.renew(&below, scanned(&[&path])).expect("it is there");
-                with_report(&mut browser, Report::Duplicates);
-            } else {
-                for _ in 0..=random.below(4) {
-                    browser.chosen.insert(all[random.below(all.len())].clone());
+                if !path.symlink_metadata().expect("it is there").is_dir() {
+                    continue;
                 }
-                let targets = targets(&browser, &paths).expect("they are there");
+                fs::write(path.join(format!("new-{round}")), vec![1; 70_000]).expect("a file");
+                walk_again(&mut browser, &below, roots);
+                with_report(&mut browser, Report::Duplicates);
+            } else if choose(&mut browser, &mut random, &all, what == 2) {
+                let Ok(targets) = targets(&browser, &paths) else { continue };
                 let planned = Plan::new(Act::Delete, &targets, &Control::new()).expect("a plan");
-                let (before, frees) = (taken(root, &mut HashSet::new()), planned.bytes);
-                let outcome = planned.carry_out(&Control::new(), &AtomicU64::new(0));
-                assert!(outcome.error.is_none(), "{when}: {outcome:?}");
-                assert_eq!(before - taken(root, &mut HashSet::new()), frees, "{when}");
+                let (before, frees) = (taken(tree.path(), &mut HashSet::new()), planned.bytes);
+                let (control, gone) = (Control::new(), AtomicU64::new(0));
+                let most = (what == 3).then(|| random.below(planned.entries() as usize) as u64);
+                let outcome = thread::scope(|scope| {
+                    let work = scope.spawn(|| planned.carry_out(&control, &gone));
+                    while !work.is_finished() {
+                        if most.is_some_and(|most| gone.load(Ordering::Relaxed) >= most) {
+                            control.stop();
+                        }
+                    }
+                    work.join().expect("no panic")
+                });
+                assert!(outcome.error.is_none() || most.is_some(), "{when}: {outcome:?}");
+                let freed = before - taken(tree.path(), &mut HashSet::new());
+                if outcome.error.is_none() {
+                    assert_eq!(freed, frees, "{when}");
+                } else {
+                    assert!(freed <= frees, "{when}");
+                    stopped += 1;
+                }
+                of_copies += usize::from(what == 2);
                 forget(&mut browser, &outcome.went).expect("they were there");
                 browser.changed();
-                assert!(browser.chosen.is_empty(), "{when}");
+                if let Some(names) = outcome.partly.into_iter().reduce(common) {
+                    walk_again(&mut browser, &names, roots);
+                }
+                assert!(browser.chosen.is_empty() || outcome.error.is_some(), "{when}");
                 let mut page = browser.report.take().expect("it was made");
                 let is_all = page.retain(&browser.scan);
                 browser.report = Some(page);
@@ -159,6 +217,7 @@ fn figures_after_deletions_and_refreshes_are_those_of_a_fresh_walk() {
             assert_eq!(known.len(), fresh.len(), "{when}");
         }
     }
+    assert!(stopped > 0 && of_copies > 0, "{stopped} stopped, {of_copies} of copies");
 }
 
 #[test]
