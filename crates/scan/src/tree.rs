@@ -331,6 +331,8 @@ impl Tree {
 
     /// Tells of each name of a file that has several, in no particular order.
     pub(crate) fn each_link(&self, mut tell: impl FnMut(&Seen<'_>)) {
+        // Of each directory that was asked about, so that this is linear however deep they lie.
+        let mut depths = vec![0; if self.links.is_empty() { 0 } else { self.directories.len() }];
         for link in &self.links {
             let entry = self.entry(link.entry);
             let meta = Meta {
@@ -349,18 +351,24 @@ impl Tree {
                 name: self.name(link.entry).to_bytes(),
                 meta: &meta,
                 within: Within(link.parent),
-                depth: self.depth_in(self.bases.directory(link.parent)),
+                depth: self.depth_in(self.bases.directory(link.parent), &mut depths),
                 bears: entry.name & SPENT == 0,
                 own: None,
             });
         }
     }
 
-    /// How deep the entries of a directory lie.
-    fn depth_in(&self, directory: u32) -> u32 {
-        let (mut depth, mut above) = (0, directory);
-        while above != ABSENT {
-            (depth, above) = (depth + 1, self.directories[above as usize].parent);
+    /// How deep the entries of a directory lie. `known` has it of directories that were asked about before, and 0 of others.
+    fn depth_in(&self, directory: u32, known: &mut [u32]) -> u32 {
+        let (mut way, mut above) = (Vec::new(), directory);
+        while above != ABSENT && known[above as usize] == 0 {
+            way.push(above);
+            above = self.directories[above as usize].parent;
+        }
+        let mut depth = if above == ABSENT { 0 } else { known[above as usize] };
+        for directory in way.into_iter().rev() {
+            depth += 1;
+            known[directory as usize] = depth;
         }
         depth
     }

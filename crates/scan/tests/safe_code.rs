@@ -15,7 +15,7 @@ use poach_scan::document::json;
 use poach_scan::listing::{self, Growing, Live, Row, Sums, search};
 use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
 use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
-use poach_scan::sys::{Found, Kind, Meta, Native, Sys};
+use poach_scan::sys::{DiskExtent, Found, Kind, Meta, Native, Sys};
 use poach_scan::{
     Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, scan, scan_on,
     scan_with,
@@ -126,6 +126,17 @@ impl Sys for Liar {
     }
     fn data_after(&self, _: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
         self.maybe(Some(offset..self.lie()))
+    }
+    fn extents(&self, _: &File, each: &mut dyn FnMut(DiskExtent)) -> io::Result<()> {
+        each(DiskExtent {
+            physical: self.lie(),
+            length: self.lie(),
+            shared: self.lie().is_multiple_of(2),
+        });
+        self.maybe(())
+    }
+    fn share(&self, _: &File, _: &File, _: u64, length: u64) -> io::Result<Option<u64>> {
+        self.maybe(Some(length))
     }
     fn is_pseudo_in(&self, _: &u32, _: &CStr) -> bool {
         false

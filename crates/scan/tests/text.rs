@@ -16,8 +16,14 @@ use poach_scan::survey::{self, Report, Settings, Survey, Told};
 use poach_scan::{Control, Engine, Node, Options, Scan, scan};
 use unicode_width::UnicodeWidthStr;
 
-const PLAIN: Look =
-    Look { width: 80, height: None, colour: false, units: Units::Binary, full_paths: false };
+const PLAIN: Look = Look {
+    width: 80,
+    height: None,
+    colour: false,
+    units: Units::Binary,
+    full_paths: false,
+    own_files: false,
+};
 
 fn shown(scan: &Scan, extent: Extent, look: Look) -> Vec<String> {
     let mut out = Vec::new();
@@ -149,6 +155,41 @@ fn what_is_left_out_is_counted_and_weighed() {
 }
 
 #[test]
+fn what_lies_in_a_directory_itself_has_a_row_beside_its_directories() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    for (name, size) in
+        [("a", 400_000), ("b", 40_000), ("sub/c", 100_000), ("sub/low/d", 9), ("leaf/e", 7)]
+    {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        fs::write(path, vec![1; size]).expect("a file");
+    }
+    let scan = everything(&[directory.path().into()]);
+    let look = Look { own_files: true, ..PLAIN };
+    let measure = poach_scan::report::Measure::Apparent;
+    let extent = Extent { directories_only: true, measure, ..Extent::default() };
+    let lines = shown(&scan, extent, look);
+    // A directory without directories has none, and the last of its siblings is the last line.
+    let ends = ["─ sub/", "│  ├─ low/", "│  └─ (files) 1", "├─ leaf/", "└─ (files) 2"];
+    assert_eq!(tree(&lines).len(), 1 + ends.len(), "{lines:#?}");
+    for (line, end) in tree(&lines)[1..].iter().zip(ends) {
+        assert!(line.ends_with(end), "{end}: {line}");
+    }
+    // With a directory's own length, which it has on Unix.
+    let own = if cfg!(unix) { "434 KiB" } else { "430 KiB" };
+    assert!(line(&lines, "(files) 2").contains(own), "{lines:#?}");
+    let entries = Extent { measure: poach_scan::report::Measure::Entries, ..extent };
+    assert!(line(&shown(&scan, entries, look), "(files) 2").trim_start().starts_with("2 "));
+    // Not where directories are not shown, and not unless it is asked for.
+    let shallow = Extent { depth: Some(1), ..extent };
+    assert_eq!(shown(&scan, shallow, look).iter().filter(|it| it.contains("(files)")).count(), 1);
+    assert!(!shown(&scan, extent, PLAIN).iter().any(|line| line.contains("(files)")));
+    // The lines of a terminal are enough for it.
+    let low = Look { height: Some(12), ..look };
+    assert!(shown(&scan, extent, low).len() < 12);
+}
+
+#[test]
 fn several_paths_have_a_total_and_shares_of_it() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = |name: &str| directory.path().join(name);
@@ -271,7 +312,11 @@ fn no_view_is_wider_than_asked_whatever_the_names_and_none_panics() {
         let survey = Survey::new(&Report::ALL, settings.clone());
         let sections = survey.finish(&scan, survey.collect(&scan)).expect("threads");
         let difference = diff::diff(&scan, &other, Measure::Disk);
-        let copy = |node: Node<'_>| Copy { path: node.path(), disk_bytes: node.disk_bytes() / 3 };
+        let copy = |node: Node<'_>| Copy {
+            path: node.path(),
+            disk_bytes: node.disk_bytes() / 3,
+            shared_bytes: 0,
+        };
         let root = scan.tree.roots().next().expect("it has one");
         let copies = root.files().map(copy).collect();
         let group = Group { apparent_bytes: 1 << 40, freed_bytes: 1 << 41, copies };

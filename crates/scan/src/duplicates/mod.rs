@@ -7,7 +7,8 @@
 //!
 //! **Told apart.** Names of one file (hard links) are one file, by device and number. Empty files are not compared. What a
 //! file does not hold on its disk (a hole) is not read, and equals zeros that are written: a file of 16 TiB of nothing takes
-//! no longer than an empty one. What file systems share below (reflinks) cannot be seen, and counts as freed.
+//! no longer than an empty one. What a file shares with others below (reflinks, snapshots) is not freed with it: it is asked
+//! about where the system says so, and each copy has how much of it is shared.
 //!
 //! **In order, as soon as possible.** A set of files of one length can free at most what all but one of them take: this bound
 //! never grows when a set is split. Sets are compared by falling bounds, and a group is told once no unfinished set has a
@@ -48,7 +49,8 @@ pub(crate) use text::write;
 pub struct Group {
     /// The length of each.
     pub apparent_bytes: u64,
-    /// The bytes that are free once one of them is left: that which takes the most.
+    /// The bytes that are free at least once one of them is left: that which takes the most, and of those one that is shared. By
+    /// bytes on disk, what a copy shares with other files does not count.
     pub freed_bytes: u64,
     /// The files, by path; at least two.
     pub copies: Vec<Copy>,
@@ -61,16 +63,23 @@ pub struct Copy {
     pub path: Vec<u8>,
     /// The bytes it takes on disk: fewer than its length if it is sparse.
     pub disk_bytes: u64,
+    /// How many of these it shares with other files, or with snapshots; 0 where the system does not say.
+    pub shared_bytes: u64,
 }
 
 impl Group {
     /// A group of some copies, by path, of at least two; by length or by bytes on disk.
     pub fn new(apparent_bytes: u64, copies: Vec<Copy>, measure: Measure) -> Group {
-        let size = |copy: &Copy| match measure {
-            Measure::Apparent => apparent_bytes,
-            _ => copy.disk_bytes,
-        };
-        Group { apparent_bytes, freed_bytes: all_but_one(copies.iter().map(size)), copies }
+        // What it takes, and what of that is free once it is gone.
+        let sizes = copies.iter().map(|copy| match measure {
+            Measure::Apparent => (apparent_bytes, apparent_bytes),
+            _ => (copy.disk_bytes, copy.disk_bytes.saturating_sub(copy.shared_bytes)),
+        });
+        let kept = sizes.clone().max_by_key(|&(takes, frees)| (takes, Reverse(frees)));
+        let sum: u128 = sizes.map(|(_, frees)| u128::from(frees)).sum();
+        let freed = sum - kept.map_or(0, |(_, frees)| u128::from(frees));
+        let freed_bytes = u64::try_from(freed).unwrap_or(u64::MAX);
+        Group { apparent_bytes, freed_bytes, copies }
     }
 
     /// What is free if one copy is left, in the order of the groups: the greatest first.
@@ -213,6 +222,8 @@ struct Hashed<'c> {
     digest: Digest,
     /// Device and number; both 0 where the system does not say.
     identity: (u64, u64),
+    /// How many of its bytes other files have, too.
+    shared: u64,
     candidate: &'c Candidate,
 }
 
@@ -264,7 +275,9 @@ impl<S: Sys> Finder<'_, S> {
                 return None;
             }
             match self.read(reader, file, part) {
-                Ok((digest, identity)) => Some(Hashed { digest, identity, candidate: file }),
+                Ok((digest, identity, shared)) => {
+                    Some(Hashed { digest, identity, shared, candidate: file })
+                }
                 Err(error) => {
                     let message = format!("cannot compare the file: {error}");
                     let failure = Failure { path: self.path(file), message };
@@ -287,7 +300,7 @@ impl<S: Sys> Finder<'_, S> {
         reader: &mut Reader,
         candidate: &Candidate,
         part: Part,
-    ) -> io::Result<(Digest, (u64, u64))> {
+    ) -> io::Result<(Digest, (u64, u64), u64)> {
         let (file, meta) = self.open(candidate)?;
         if meta.kind != Kind::File || meta.apparent != candidate.apparent {
             return Err(digest::changed());
@@ -296,7 +309,9 @@ impl<S: Sys> Finder<'_, S> {
             Part::Samples => reader.samples(self.sys, &file, &meta, self.control),
             Part::Whole => reader.whole(self.sys, &file, &meta, self.control),
         }?;
-        Ok((digest, (meta.device, meta.inode)))
+        // Samples alone make no group.
+        let shared = if digest.is_whole() { shared_bytes(self.sys, &file, meta.disk) } else { 0 };
+        Ok((digest, (meta.device, meta.inode), shared))
     }
 
     /// Opens a file by the directories that lead to it.
@@ -333,11 +348,34 @@ impl<S: Sys> Finder<'_, S> {
         let copy = |hashed: &Hashed<'_>| Copy {
             path: self.path(hashed.candidate),
             disk_bytes: hashed.candidate.disk,
+            shared_bytes: hashed.shared,
         };
         let mut copies: Vec<Copy> = equal.iter().map(copy).collect();
         copies.sort();
         Group::new(equal[0].candidate.apparent, copies, self.measure)
     }
+}
+
+/// How many of the bytes that a file takes on disk other files have, too; 0 where the system does not say.
+fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
+    let (mut all, mut shared) = (0_u64, 0_u64);
+    let told = sys.extents(file, &mut |extent| {
+        all = all.saturating_add(extent.length);
+        if extent.shared {
+            shared = shared.saturating_add(extent.length);
+        }
+    });
+    if told.is_err() { 0 } else { part_of(shared, all, disk) }
+}
+
+/// What takes `disk` bytes in all, if so many of the bytes of its extents are shared: extents of compressed data are told by their
+/// lengths, and a file may take more than its extents.
+fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
+    if all <= disk {
+        return shared;
+    }
+    let part = u128::from(shared) * u128::from(disk) / u128::from(all);
+    u64::try_from(part).unwrap_or(disk)
 }
 
 /// What all but the largest of some sizes add up to.
@@ -352,8 +390,11 @@ mod tests {
     use super::*;
 
     fn group(freed_bytes: u64, name: &str) -> Group {
-        let copy =
-            |end: &str| Copy { path: format!("{name}{end}").into_bytes(), disk_bytes: freed_bytes };
+        let copy = |end: &str| Copy {
+            path: format!("{name}{end}").into_bytes(),
+            disk_bytes: freed_bytes,
+            shared_bytes: 0,
+        };
         Group { apparent_bytes: 1, freed_bytes, copies: vec![copy("1"), copy("2")] }
     }
 
@@ -375,6 +416,25 @@ mod tests {
         assert_eq!(hear(News::Group(group(10, "z"))).len(), 2);
         assert_eq!(hear(News::Group(group(10, "a"))).len(), 2);
         assert_eq!(hear(News::Done(2))[2..], [(10, b'a'), (10, b'z')]);
+    }
+
+    #[test]
+    fn what_a_copy_shares_is_not_freed_with_it() {
+        let group = |copies: &[(u64, u64)], measure| {
+            let copy =
+                |&(disk_bytes, shared_bytes)| Copy { path: vec![b'a'], disk_bytes, shared_bytes };
+            Group::new(100, copies.iter().map(copy).collect(), measure).freed_bytes
+        };
+        let disk = |copies: &[(u64, u64)]| group(copies, Measure::Disk);
+        assert_eq!(disk(&[(100, 0), (100, 0), (60, 0)]), 160);
+        assert_eq!(disk(&[(100, 100), (100, 100)]), 0);
+        // One of those that share stays, and the third goes.
+        assert_eq!(disk(&[(100, 0), (100, 100), (100, 100)]), 100);
+        assert_eq!(disk(&[(100, 30), (100, 50)]), 70);
+        assert_eq!(group(&[(100, 100), (100, 100)], Measure::Apparent), 100);
+        // Of a compressed file, and of one that takes more than its extents.
+        assert_eq!((part_of(8, 16, 4), part_of(16, 16, 4), part_of(8, 16, 20)), (2, 4, 8));
+        assert_eq!((part_of(0, 0, 0), part_of(u64::MAX, u64::MAX, 7)), (0, 7));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A group of equal files as text.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::Group;
@@ -16,11 +17,15 @@ pub(crate) fn write(group: &Group, look: Look, out: &mut impl Write) -> io::Resu
         look.faint(&format!("freed by one of {files} files of {each}"))
     )?;
     for copy in &group.copies {
-        let note = if copy.disk_bytes < group.apparent_bytes / 2 {
+        let mut note = if copy.disk_bytes < group.apparent_bytes / 2 {
             format!(" (sparse: {} on disk)", look.bytes(copy.disk_bytes))
         } else {
             String::new()
         };
+        if copy.shared_bytes > 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(note, " (shared: {})", look.bytes(copy.shared_bytes));
+        }
         let room = look.columns().saturating_sub(4 + note.len());
         writeln!(out, "    {}{}", cut(&escape(&copy.path), room), look.faint(&note))?;
     }

@@ -23,6 +23,9 @@ pub struct Look {
     pub units: Units,
     /// Whether a row of the tree has its whole path, and no lines are drawn.
     pub full_paths: bool,
+    /// Whether the tree has a row for what lies in a directory itself, and not in one of its directories: `(files)`, and how many
+    /// there are. For a scan that shows directories alone.
+    pub own_files: bool,
 }
 
 impl Default for Look {
@@ -34,6 +37,7 @@ impl Default for Look {
             colour: false,
             units: Units::default(),
             full_paths: false,
+            own_files: false,
         }
     }
 }

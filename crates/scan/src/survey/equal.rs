@@ -8,8 +8,14 @@ use crate::Kind;
 use crate::duplicates::{Candidates, Group};
 use crate::visit::Seen;
 
-const COLUMNS: &[Column] =
-    &[Column::count("group", "group"), Column::count("freed_bytes", "frees"), APPARENT, DISK, PATH];
+const COLUMNS: &[Column] = &[
+    Column::count("group", "group"),
+    Column::count("freed_bytes", "frees"),
+    APPARENT,
+    DISK,
+    Column::count("shared_bytes", "shared"),
+    PATH,
+];
 
 #[derive(Default)]
 pub(super) struct Duplicates(Candidates);
@@ -91,6 +97,7 @@ fn rows_of(number: usize, group: &Group) -> impl Iterator<Item = Vec<Cell>> {
             freed,
             Cell::Bytes(group.apparent_bytes),
             Cell::Bytes(copy.disk_bytes),
+            Cell::Bytes(copy.shared_bytes),
             Cell::Path(copy.path.clone()),
         ]
     })

@@ -19,8 +19,9 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Found, Kind, Meta, Spent, Sys};
+use super::{DiskExtent, Found, Kind, Meta, Spent, Sys};
 
+mod blocks;
 mod mounts;
 mod spent;
 
@@ -161,6 +162,14 @@ impl Sys for Linux {
         };
         let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(u64::MAX);
         Ok(Some(start..end))
+    }
+
+    fn extents(&self, file: &File, each: &mut dyn FnMut(DiskExtent)) -> io::Result<()> {
+        blocks::extents(file, each)
+    }
+
+    fn share(&self, from: &File, to: &File, offset: u64, length: u64) -> io::Result<Option<u64>> {
+        blocks::share(from, to, offset, length)
     }
 
     fn is_pseudo(&self, directory: &OwnedFd) -> bool {

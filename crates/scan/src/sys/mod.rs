@@ -104,6 +104,17 @@ impl Meta {
     }
 }
 
+/// A stretch of a file's bytes on its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskExtent {
+    /// Where it begins on the disk, in bytes.
+    pub physical: u64,
+    /// In bytes.
+    pub length: u64,
+    /// Whether other files, or snapshots, have it, too.
+    pub shared: bool,
+}
+
 /// What a thread has spent since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -250,6 +261,28 @@ pub trait Sys: Sync {
     fn data_after(&self, file: &File, offset: u64) -> io::Result<Option<Range<u64>>> {
         let _ = file;
         Ok(Some(offset..u64::MAX))
+    }
+
+    /// Tells of each extent of a file that has a place on its disk, in the order of the file. Nothing where the system does not say.
+    ///
+    /// # Errors
+    ///
+    /// The system's own: a file system may have no extents.
+    fn extents(&self, file: &File, each: &mut dyn FnMut(DiskExtent)) -> io::Result<()> {
+        let _ = (file, each);
+        Ok(())
+    }
+
+    /// Makes a stretch of the file `to` share the blocks of `from` at the same offset, if both hold the same there, which the
+    /// system compares while it lets nobody write. Says how many bytes it has shared, which may be fewer; nothing, if they
+    /// differ.
+    ///
+    /// # Errors
+    ///
+    /// The system's own, or that it knows no such call.
+    fn share(&self, from: &File, to: &File, offset: u64, length: u64) -> io::Result<Option<u64>> {
+        let _ = (from, to, offset, length);
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Whether a directory lies on a file system that holds no data of its own, such as `/proc`.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use poach_scan::sys::Linux as Direct;
 #[cfg(windows)]
 pub(crate) use poach_scan::sys::Windows as Direct;
-use poach_scan::sys::{Found, Kind, Meta, Portable, Spent, Sys};
+use poach_scan::sys::{DiskExtent, Found, Kind, Meta, Portable, Spent, Sys};
 use poach_scan::{Control, Engine, Options, Scan, Totals, scan_on};
 
 /// A way to scan.
@@ -307,6 +307,10 @@ impl<S: Sys> Sys for Rigged<'_, S> {
             Some(error) => Err(error),
             None => self.sys.open_file(&directory.0, name),
         }
+    }
+
+    fn extents(&self, file: &fs::File, each: &mut dyn FnMut(DiskExtent)) -> io::Result<()> {
+        self.sys.extents(file, each)
     }
 
     fn mounted_twice(&self) -> Vec<PathBuf> {

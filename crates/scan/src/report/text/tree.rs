@@ -31,6 +31,8 @@ const TRIED: usize = 1000;
 /// A line of the tree.
 enum Line<'r, 't> {
     Entry(&'r Row<'t>),
+    /// What lies in a row's directory itself.
+    Files(&'r Row<'t>, Hidden),
     /// What is left out of a row's directory, or of the given paths.
     More(Option<&'r Row<'t>>, Hidden),
     Total,
@@ -57,35 +59,62 @@ pub(super) fn write(
         if rows.is_empty() {
             return Ok(());
         }
-        let lines = lines(&rows, left_out);
+        let files: Vec<Option<Hidden>> =
+            rows.iter().map(|row| own_files(row, &extent).filter(|_| look.own_files)).collect();
+        let lines = lines(&rows, &files, left_out);
         match (extent.top, fitted) {
             (Some(top), Some(room)) if lines.len() > room && top > 0 => {
                 extent.top = Some(top - (lines.len() - room).min(top).div_ceil(2));
             }
             _ => {
-                Painter::new(scan, &rows, extent.measure, look).write(&lines, out)?;
+                Painter::new(scan, &rows, &files, extent.measure, look).write(&lines, out)?;
                 return writeln!(out);
             }
         }
     }
 }
 
-/// The rows, and after the last of each directory a line for what is left out there.
-fn lines<'r, 't>(rows: &'r [Row<'t>], left_out: Hidden) -> Vec<Line<'r, 't>> {
+/// What lies in a directory itself, and not in one of its directories, where those could be shown. What the directory itself
+/// takes is among it.
+fn own_files(row: &Row<'_>, extent: &Extent) -> Option<Hidden> {
+    if extent.depth.is_some_and(|limit| row.depth >= limit) {
+        return None;
+    }
+    let (node, measure) = (row.node, extent.measure);
+    let mut entries = node.entries();
+    let mut value = measure.of(&node);
+    node.directories().next()?;
+    for below in node.directories() {
+        entries = entries.saturating_sub(below.entries() + 1);
+        value = value.saturating_sub(measure.of(&below));
+    }
+    let value = if measure == Measure::Entries { entries } else { value };
+    (entries > 0)
+        .then_some(Hidden { entries: usize::try_from(entries).unwrap_or(usize::MAX), value })
+}
+
+/// The rows, and after the last of each directory a line for what lies in it itself, and one for what is left out there.
+fn lines<'r, 't>(
+    rows: &'r [Row<'t>],
+    files: &[Option<Hidden>],
+    left_out: Hidden,
+) -> Vec<Line<'r, 't>> {
     let mut lines = Vec::with_capacity(rows.len() + 2);
-    let mut open: Vec<&'r Row<'t>> = Vec::new();
-    let close = |open: &mut Vec<&'r Row<'t>>, depth: usize, lines: &mut Vec<Line<'r, 't>>| {
-        while let Some(row) = open.pop_if(|row| row.depth >= depth) {
-            if row.hidden.entries > 0 {
-                lines.push(Line::More(Some(row), row.hidden));
+    let mut open: Vec<(usize, &'r Row<'t>)> = Vec::new();
+    let close =
+        |open: &mut Vec<(usize, &'r Row<'t>)>, depth: usize, lines: &mut Vec<Line<'r, 't>>| {
+            while let Some((at, row)) = open.pop_if(|(_, row)| row.depth >= depth) {
+                lines.extend(files[at].map(|files| Line::Files(row, files)));
+                if row.hidden.entries > 0 {
+                    lines.push(Line::More(Some(row), row.hidden));
+                }
             }
-        }
-    };
+        };
     let mut roots = 0;
-    for row in rows {
+    for (at, row) in rows.iter().enumerate() {
         close(&mut open, row.depth, &mut lines);
         lines.push(Line::Entry(row));
-        open.push(row);
+        open.push((at, row));
         roots += usize::from(row.depth == 0);
     }
     close(&mut open, 0, &mut lines);
@@ -100,6 +129,8 @@ fn lines<'r, 't>(rows: &'r [Row<'t>], left_out: Hidden) -> Vec<Line<'r, 't>> {
 
 struct Painter<'r, 't> {
     rows: &'r [Row<'t>],
+    /// What lies in the directory of each row itself, where that has a line.
+    files: &'r [Option<Hidden>],
     measure: Measure,
     look: Look,
     /// What shares are shares of.
@@ -110,13 +141,19 @@ struct Painter<'r, 't> {
 }
 
 impl<'r, 't> Painter<'r, 't> {
-    fn new(scan: &Scan, rows: &'r [Row<'t>], measure: Measure, look: Look) -> Self {
+    fn new(
+        scan: &Scan,
+        rows: &'r [Row<'t>],
+        files: &'r [Option<Hidden>],
+        measure: Measure,
+        look: Look,
+    ) -> Self {
         let values = scan.tree.roots().map(|node| measure.of(&node));
         let (roots, whole) =
             values.fold((0, 0_u64), |(roots, sum), value| (roots + 1, sum.saturating_add(value)));
         let least = if look.columns() < WITH_BAR { 8 } else { 10 };
         let figure = look.amount(measure, whole).len().max(least);
-        Painter { rows, measure, look, whole, roots, figure }
+        Painter { rows, files, measure, look, whole, roots, figure }
     }
 
     fn write(&self, lines: &[Line<'_, '_>], out: &mut impl Write) -> io::Result<()> {
@@ -127,13 +164,27 @@ impl<'r, 't> Painter<'r, 't> {
                 Line::Entry(row) => {
                     runs.truncate(row.depth.saturating_sub(1));
                     let above = row.parent.map(|parent| &self.rows[parent]);
-                    let last = row.last && above.is_none_or(|above| above.hidden.entries == 0);
+                    let follows =
+                        |at: usize| self.rows[at].hidden.entries > 0 || self.files[at].is_some();
+                    let last = row.last && !row.parent.is_some_and(follows);
                     let ruled = above.map_or(row.value, |above| above.value);
                     self.figures(row.value, ruled, out)?;
                     writeln!(out, "{}", self.entry(row, &runs, last))?;
                     if row.depth > 0 {
                         runs.push(!last);
                     }
+                }
+                Line::Files(row, files) => {
+                    runs.truncate(row.depth);
+                    self.figures(files.value, row.value, out)?;
+                    let branch = self.branch(&runs, row.depth + 1, row.hidden.entries == 0);
+                    let path = if self.look.full_paths {
+                        format!("{} ", escape(&row.node.path()))
+                    } else {
+                        String::new()
+                    };
+                    let text = format!("{branch}{path}(files) {}", count(files.entries as u64));
+                    writeln!(out, "{}", self.look.paint(FAINT, &cut(&text, self.room())))?;
                 }
                 Line::More(row, hidden) => {
                     let depth = row.map_or(0, |row| row.depth + 1);

@@ -12,6 +12,7 @@ use poach_scan::{Engine, MAX_THREADS, Options};
 
 use super::choice::{Choosing, size};
 use super::config::Config;
+use super::dedupe::Dedupe;
 use super::document::Documents;
 use super::limit::{Limit, limit};
 use super::reports::Reports;
@@ -47,6 +48,7 @@ use super::view::{Sort, View};
   poach scan -i ~                       go through it, reports and all; delete what is not wanted
   poach scan . --report symlinks,empty-directories,errors --top all
   poach scan ~ --report duplicates --min-length 1M
+  poach scan ~/photos ~/old --dedupe link --dry-run
   poach scan ~ --all --sort time --full-paths --units si --min-size 10M
 
 In JSON a name that is not UTF-8 has its bytes beside it, in hexadecimal (path_hex, name_hex).
@@ -108,6 +110,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) reports: Reports,
     #[command(flatten)]
+    pub(super) dedupe: Dedupe,
+    #[command(flatten)]
     pub(super) choosing: Choosing,
     #[command(flatten)]
     pub(crate) config: Config,
@@ -145,6 +149,16 @@ impl Arguments {
             )
         } else if self.no_sizes && whole {
             Some("--no-sizes: such a document has sizes; text, JSON, NDJSON and CSV do without")
+        } else if self.reports.print0 && self.document.format().is_some() {
+            Some("--print0: it prints paths alone, and no document")
+        } else if self.dedupe.is_asked() {
+            self.dedupe.nonsense(self.document.format(), self.reports.print0)
+        } else if self.reports.print0 && self.reports.reports.is_empty() {
+            Some("--print0: it prints the paths of a --report, or of --dedupe with --dry-run")
+        } else if self.reports.print0 && self.reports.without_paths().is_some() {
+            Some(
+                "--print0: such a report lists no paths: summary, by-age, extensions, types, stats, owners",
+            )
         } else if self.reports.reports.is_empty() {
             None
         } else if self.document.import.is_some() || self.document.diff().is_some() {
@@ -186,6 +200,7 @@ impl Arguments {
     /// Takes what is here and was not typed for defaults, about which nobody is warned.
     pub(crate) fn tell_defaults(&mut self, typed: &Arguments) {
         self.choosing.tell_defaults(&typed.choosing);
+        self.dedupe.only_typed(&typed.dedupe);
     }
 
     /// # Errors

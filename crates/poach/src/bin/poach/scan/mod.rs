@@ -23,10 +23,14 @@ use crate::signals::on_interrupt;
 mod browse;
 mod choice;
 mod config;
+mod dedupe;
 mod document;
 mod estimate;
 mod flags;
+#[cfg(any(unix, windows))]
+mod item;
 mod limit;
+mod names;
 mod progress;
 mod reports;
 mod users;
@@ -81,6 +85,7 @@ fn scan_and_show(
             let scan = document::import(path)?;
             show(arguments, &scan).map(|()| Ok(code(&[&scan])))
         }),
+        None if arguments.dedupe.is_asked() => dedupe::run(arguments, run, paths, options),
         None if !arguments.reports.reports.is_empty() => survey(arguments, run, paths, options),
         None => match run.scan(paths, options)? {
             Ok(mut scan) => {
@@ -167,7 +172,14 @@ fn survey(
             made = run.during(paths, |control| {
                 survey.finish_each(&scan, parts, control, &mut |told| {
                     let write = || {
-                        run.uninterrupted(|| text.write(told, &mut out).and_then(|()| out.flush()))
+                        run.uninterrupted(|| {
+                            if arguments.reports.print0 {
+                                reports::print0(told, &mut out)?;
+                            } else {
+                                text.write(told, &mut out)?;
+                            }
+                            out.flush()
+                        })
                     };
                     if failed.is_none() {
                         failed = progress::aside(write).err();
@@ -242,18 +254,24 @@ struct Run {
     control: Control,
     /// Set while nothing scans: what reads or writes a document may block for as long as its other end likes.
     ends: AtomicBool,
+    /// Set while files are changed, one after another: none is cut short.
+    changes: AtomicBool,
 }
 
 impl Run {
     /// Listens for Ctrl-C: the first ends a scan with what it has, and anything else at once.
     fn begin() -> Result<Arc<Run>> {
-        let run = Arc::new(Run { control: Control::new(), ends: AtomicBool::new(false) });
+        let (ends, changes) = (AtomicBool::new(false), AtomicBool::new(false));
+        let run = Arc::new(Run { control: Control::new(), ends, changes });
         let signalled = Arc::clone(&run);
         on_interrupt(move || {
             if browse::ask_to_end() {
                 return;
             }
-            // Relaxed: the flag is all there is to see.
+            // Relaxed: the flags are all there is to see.
+            if signalled.changes.load(Ordering::Relaxed) {
+                return signalled.control.stop();
+            }
             if signalled.control.is_stopped() || signalled.ends.load(Ordering::Relaxed) {
                 interrupted();
             }
@@ -277,6 +295,15 @@ impl Run {
         self.ends.store(false, Ordering::Relaxed);
         let outcome = progress::shown_during(&self.control, paths, || act(&self.control));
         self.ends.store(true, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Changes files: Ctrl-C, however often, only asks to end after the one in hand.
+    fn guarded<T>(&self, act: impl FnOnce(&Control) -> T) -> T {
+        // Relaxed: as in the handler.
+        self.changes.store(true, Ordering::Relaxed);
+        let outcome = act(&self.control);
+        self.changes.store(false, Ordering::Relaxed);
         outcome
     }
 

@@ -1,9 +1,10 @@
 //! `--report`: what to report on, and what that heeds.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
 use poach_scan::report::Measure;
-use poach_scan::survey::{Report, Settings, Survey};
+use poach_scan::survey::{Cell, Report, Settings, Survey, Told};
 
 use super::choice::{is_number, times};
 use super::limit::Limit;
@@ -12,6 +13,7 @@ use super::users::name_of;
 /// The flags of reports.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reports")]
+#[expect(clippy::struct_field_names, reason = "the flag is `--report`")]
 pub(super) struct Reports {
     /// Report on these in place of the tree, all in one walk: summary, largest-files, largest-directories, recent,
     /// oldest, by-age, extensions, types, empty-directories, empty-files, symlinks, errors, stats, owners, duplicates.
@@ -20,6 +22,51 @@ pub(super) struct Reports {
     /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d or w.
     #[arg(long, value_name = "AGE", default_value = "1d", value_parser = age)]
     pub(super) recent: Duration,
+    /// Print the paths of what --report lists, or of what --dedupe --dry-run would change, each ended by a NUL, and nothing else: for
+    /// `xargs -0`. An empty path ends each group of equal files.
+    #[arg(long)]
+    pub(super) print0: bool,
+}
+
+/// Whether the rows of a report are paths.
+fn has_paths(report: Report) -> bool {
+    use Report::{
+        Duplicates, EmptyDirectories, EmptyFiles, Errors, LargestDirectories, LargestFiles, Oldest,
+        Recent, Symlinks,
+    };
+    matches!(
+        report,
+        LargestFiles
+            | LargestDirectories
+            | Recent
+            | Oldest
+            | EmptyDirectories
+            | EmptyFiles
+            | Symlinks
+            | Errors
+            | Duplicates
+    )
+}
+
+/// Writes the paths of what is told, each ended by a NUL.
+pub(super) fn print0(told: Told<'_>, out: &mut impl Write) -> io::Result<()> {
+    let mut write = |path: &[u8]| out.write_all(path).and_then(|()| out.write_all(b"\0"));
+    match told {
+        Told::Group(group) => {
+            group.copies.iter().try_for_each(|copy| write(&copy.path))?;
+            write(b"")
+        }
+        // Its groups were told.
+        Told::Section(section) if section.report == Report::Duplicates => Ok(()),
+        Told::Section(section) => {
+            let at = section.columns.iter().position(|column| column.name == "path");
+            let paths = section.rows.iter().filter_map(|row| row.get(at?));
+            paths.into_iter().try_for_each(|cell| match cell {
+                Cell::Path(path) => write(path),
+                _ => Ok(()),
+            })
+        }
+    }
 }
 
 /// An age: a number of seconds, or of what the letter after it says.
@@ -47,6 +94,11 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
 }
 
 impl Reports {
+    /// A report that is asked for and has no paths to print.
+    pub(super) fn without_paths(&self) -> Option<Report> {
+        self.reports.iter().copied().find(|&report| !has_paths(report))
+    }
+
     /// The reports, as a listener of the walk. Without a limit of its own, each shows 20 rows.
     pub(super) fn survey(&self, measure: Measure, top: Option<Limit>) -> Survey {
         Survey::new(&self.reports, self.settings(measure, top.unwrap_or(Some(20))))

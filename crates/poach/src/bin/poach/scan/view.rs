@@ -18,6 +18,9 @@ pub(super) struct View {
     /// Show whole paths, and no lines of a tree.
     #[arg(long)]
     full_paths: bool,
+    /// Show what lies in each directory itself, and not in a directory below it, as a row `(files)`.
+    #[arg(long, conflicts_with = "all")]
+    own_files: bool,
     /// Show sizes in powers of 1024, in powers of 1000, or in bytes.
     #[arg(long, value_enum, value_name = "UNITS", default_value_t = Show::Binary)]
     units: Show,
@@ -72,6 +75,7 @@ impl View {
             Show::Bytes => Units::Plain,
         };
         let width = self.width.unwrap_or(width);
-        Look { width, height, colour, units, full_paths: self.full_paths }
+        let View { full_paths, own_files, .. } = *self;
+        Look { width, height, colour, units, full_paths, own_files }
     }
 }

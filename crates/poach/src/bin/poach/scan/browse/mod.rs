@@ -20,10 +20,7 @@ use poach_scan::{Control, Options, RenewError, Scan};
 
 mod act;
 mod canvas;
-#[cfg(any(unix, windows))]
-mod item;
 mod keys;
-mod names;
 mod outside;
 #[cfg(any(unix, windows))]
 mod remove;
@@ -41,9 +38,12 @@ mod trash;
 mod view;
 mod walk;
 
+#[cfg(any(unix, windows))]
+use super::item;
+use super::names::{self, Names, joined, names_of, of, split};
+
 use act::Act;
 use keys::Input;
-use names::{Names, joined, names_of, of, split};
 use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crossterm::style::Color;
-use poach_scan::report::{Extent, Units};
+use poach_scan::report::Extent;
 use poach_scan::{document, report};
 
 use super::*;
@@ -171,8 +171,7 @@ fn is_shown(name: &str, picture: &str) {
 #[test]
 fn the_pages_picture_of_the_text_is_the_text() {
     let scan = document::read(EXPORT).expect("an export");
-    let look =
-        Look { width: 84, height: None, colour: true, units: Units::Binary, full_paths: false };
+    let look = Look { width: 84, colour: true, ..Look::default() };
     let mut out = Vec::new();
     report::text(&scan, &Extent::default(), look, &mut out).expect("a vector takes it");
     let out = String::from_utf8(out).expect("UTF-8");

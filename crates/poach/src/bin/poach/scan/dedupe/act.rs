@@ -1,0 +1,369 @@
+//! What is done to a file of which an equal one stays.
+//!
+//! Both files are reached by the handles of their directories, no link is followed, and each has to be what the plan saw: device,
+//! number, length, the times of its content and of its attributes. They are compared byte by byte, and looked at again. For blocks to be
+//! shared the kernel compares (`FIDEDUPERANGE`), while it lets nobody write: there is no moment in which a change could be lost.
+//!
+//! A hard link is made beside the file under a name of its own, and exchanged with it (`renameat2`): at no moment is there no file
+//! under the name, and a crash leaves at worst the other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back
+//! if it is not what was compared; only then is it deleted. Where a file system knows no exchange, a moment is left between the last
+//! look and the rename, as in [`remove`].
+//!
+//! The file that stays is written to its disk (`fsync`) before the first of the others goes, so that a crash does not leave the
+//! one that was not written yet.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+
+use poach_scan::Control;
+use poach_scan::duplicates::same_content;
+use poach_scan::sys::{Native, Sys as _};
+use rustix::fs::{AtFlags, RenameFlags, Stat, StatxAttributes, StatxFlags};
+use rustix::io::Errno;
+
+use super::plan::{File, Set, place};
+use super::{Became, How, Outcome, Tell};
+use crate::scan::item::{Handle, Identity, Item, changed, open_file, remove, stat};
+
+/// A file, as it is at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    identity: Identity,
+    modified: (i64, i64),
+    /// When its attributes were last changed, its names among them.
+    changed: (i64, i64),
+    device: u64,
+    inode: u64,
+    /// Owner, group and mode.
+    pub(super) access: (u32, u32, u32),
+    pub(super) names: u64,
+}
+
+impl Seen {
+    #[expect(clippy::useless_conversion, reason = "the fields' types differ between processors")]
+    #[allow(clippy::unnecessary_cast, reason = "the fields' types differ between processors")]
+    fn of(stat: &Stat) -> Seen {
+        Seen {
+            identity: Identity::of(stat),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            device: stat.st_dev.into(),
+            inode: stat.st_ino.into(),
+            access: (stat.st_uid, stat.st_gid, stat.st_mode.into()),
+            names: stat.st_nlink.into(),
+        }
+    }
+
+    /// Device and number.
+    pub(super) fn number(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    pub(super) fn modified(&self) -> (i64, i64) {
+        self.modified
+    }
+}
+
+/// What a name stands for.
+pub(super) fn see(within: &Handle, name: &CString) -> io::Result<Seen> {
+    Ok(Seen::of(&stat(within, name)?))
+}
+
+/// An error as it is told.
+pub(super) fn told(error: &io::Error) -> String {
+    error.to_string()
+}
+
+/// The file that stays, open.
+struct Kept {
+    within: Handle,
+    name: CString,
+    file: fs::File,
+    seen: Seen,
+    /// Whether its content is known to be on its disk.
+    synced: bool,
+}
+
+impl Set {
+    /// Does it with each of the others. Whether it came to the end, and was not interrupted.
+    pub(super) fn carry_out(
+        &self,
+        how: How,
+        control: &Control,
+        tell: &mut Tell<'_>,
+    ) -> io::Result<bool> {
+        let mut kept = self.keeps.open().map(|(within, name, file)| Kept {
+            within,
+            name,
+            file,
+            seen: self.keeps.seen,
+            synced: false,
+        });
+        for other in &self.others {
+            if control.is_stopped() {
+                return Ok(false);
+            }
+            let acted = match &mut kept {
+                Ok(kept) => kept.act(how, other, control),
+                Err(error) => {
+                    Err(io::Error::other(format!("what stays cannot be opened: {error}")))
+                }
+            };
+            let became = match acted {
+                Ok(became) => became,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+                Err(error) => Became::Left(other.why(&error)),
+            };
+            let (kept, path, freed) = (Some(&self.keeps.path[..]), &other.path[..], other.freed);
+            let freed = if became == Became::Done { freed } else { 0 };
+            let others = &other.others[..];
+            tell(&Outcome { kept, path, others, freed, became: Some(became) })?;
+        }
+        Ok(true)
+    }
+}
+
+impl File {
+    /// Opens it, if it is what was seen.
+    fn open(&self) -> io::Result<(Handle, CString, fs::File)> {
+        let (within, name) = place(&self.names[0])?;
+        let (file, _) = open_file(&within, &name)?;
+        if Seen::of(&rustix::fs::fstat(&file)?) != self.seen {
+            return Err(changed(&name));
+        }
+        Ok((within, name, file))
+    }
+
+    /// Why it was left, so that the user can do something about it.
+    fn why(&self, error: &io::Error) -> String {
+        let number = error.raw_os_error().map(Errno::from_raw_os_error);
+        match number {
+            Some(Errno::PERM | Errno::ACCESS) if self.is_immutable() => {
+                "it is immutable or can only be appended to (chattr -i, chattr -a)".to_owned()
+            }
+            Some(Errno::XDEV) => {
+                "what stays lies on another file system, or another mount of it; --dedupe delete needs neither".to_owned()
+            }
+            _ => told(error),
+        }
+    }
+
+    fn is_immutable(&self) -> bool {
+        let attributes = || {
+            let (within, name) = place(&self.names[0]).ok()?;
+            let (flags, mask) = (AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+            Some(rustix::fs::statx(&within, &name, flags, mask).ok()?.stx_attributes)
+        };
+        let either = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+        attributes().is_some_and(|it| it.intersects(either))
+    }
+}
+
+impl Kept {
+    fn act(&mut self, how: How, other: &File, control: &Control) -> io::Result<Became> {
+        let (_, name, file) = other.open()?;
+        if self.seen.number() == other.seen.number() {
+            return Ok(Became::Already);
+        }
+        if how == How::Reflink {
+            return self.share(other, &file, control);
+        }
+        if how == How::Link && attributes(&self.file)? != attributes(&file)? {
+            return Err(io::Error::other(
+                "its extended attributes are not those of what stays, and a link has the same; --dedupe reflink keeps them",
+            ));
+        }
+        if !std::mem::replace(&mut self.synced, true) {
+            self.file.sync_all()?;
+        }
+        if !same_content(&Native::default(), &self.file, &file, control)? {
+            return Err(io::Error::other("it does not equal what stays any more"));
+        }
+        self.check()?;
+        if Seen::of(&rustix::fs::fstat(&file)?) != other.seen {
+            return Err(changed(&name));
+        }
+        for names in &other.names {
+            let (within, name) = place(names)?;
+            let identity = other.seen.identity;
+            if how == How::Delete {
+                remove(&within, &Item { name, identity, inside: None })?;
+            } else {
+                self.replace(&within, &name, identity)?;
+                // It has one name more.
+                self.seen = Seen::of(&rustix::fs::fstat(&self.file)?);
+            }
+        }
+        Ok(Became::Done)
+    }
+
+    /// Whether it is what it was, and its name is its own still.
+    fn check(&self) -> io::Result<()> {
+        let now = Seen::of(&rustix::fs::fstat(&self.file)?);
+        if now == self.seen && see(&self.within, &self.name)? == self.seen {
+            return Ok(());
+        }
+        Err(io::Error::other("what stays is not what it was any more"))
+    }
+
+    /// Makes a name stand for this file, if it stands for what was compared.
+    fn replace(&self, within: &Handle, name: &CString, expected: Identity) -> io::Result<()> {
+        let beside = self.link_beside(within)?;
+        let mut exchanged = false;
+        let replaced = (|| {
+            if !see(within, &beside)?.identity.is_same_file(&self.seen.identity) {
+                return Err(io::Error::other("what stays is not what it was any more"));
+            }
+            match rustix::fs::renameat_with(within, &beside, within, name, RenameFlags::EXCHANGE) {
+                Ok(()) => exchanged = true,
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    if see(within, name)?.identity != expected {
+                        return Err(changed(name));
+                    }
+                    return Ok(rustix::fs::renameat(within, &beside, within, name)?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if see(within, &beside)?.identity == expected {
+                return Ok(());
+            }
+            rustix::fs::renameat_with(within, &beside, within, name, RenameFlags::EXCHANGE)?;
+            exchanged = false;
+            Err(changed(name))
+        })();
+        // What is beside it now is what was compared, or a link to what stays. After an exchange that could not be undone it may
+        // be neither, and is kept.
+        if exchanged == replaced.is_ok() {
+            match rustix::fs::unlinkat(within, &beside, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return replaced.and(Err(error.into())),
+            }
+        }
+        replaced
+    }
+
+    /// Makes a link to it in a directory, under a name that nothing has.
+    fn link_beside(&self, within: &Handle) -> io::Result<CString> {
+        for number in 0..u32::MAX {
+            let name = CString::new(format!(".poach-{}-{number}", std::process::id()))?;
+            match rustix::fs::linkat(&self.within, &self.name, within, &name, AtFlags::empty()) {
+                Ok(()) => return Ok(name),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Makes a file share the blocks of this one.
+    fn share(&self, other: &File, file: &fs::File, control: &Control) -> io::Result<Became> {
+        if shares(&self.file, file) {
+            return Ok(Became::Already);
+        }
+        let length = file.metadata()?.len();
+        let mut offset = 0;
+        while offset < length {
+            if control.is_stopped() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let shared = Native::default().share(&self.file, file, offset, length - offset);
+            match shared.map_err(|error| other.cannot_share(error))? {
+                Some(0) => return Err(io::Error::other("the file system shares no more of it")),
+                Some(bytes) => offset += bytes,
+                None => return Err(io::Error::other("it does not equal what stays any more")),
+            }
+        }
+        Ok(Became::Done)
+    }
+}
+
+impl File {
+    /// An error of sharing, with what to do in its place if the file system cannot.
+    fn cannot_share(&self, error: io::Error) -> io::Error {
+        let kind = &self.lies_on;
+        let number = error.raw_os_error().map(Errno::from_raw_os_error);
+        match number {
+            Some(Errno::INVAL) if matches!(&**kind, "btrfs" | "xfs") => error,
+            Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS) => {
+                io::Error::other(format!(
+                    "{kind} cannot let files share blocks (btrfs and xfs can); --dedupe link or delete"
+                ))
+            }
+            _ => error,
+        }
+    }
+}
+
+/// Whether two files lie in the same places of the disk.
+fn shares(a: &fs::File, b: &fs::File) -> bool {
+    let places = |file| {
+        let mut places = Vec::new();
+        let told = Native::default()
+            .extents(file, &mut |it| places.push((it.physical, it.length, it.shared)));
+        told.ok().map(|()| places)
+    };
+    let (a, b) = (places(a), places(b));
+    let all_shared = a.as_ref().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.2));
+    all_shared && a == b
+}
+
+/// The extended attributes of a file, access lists among them.
+fn attributes(file: &fs::File) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    /// The most that the kernel has of either.
+    const MOST: usize = 64 << 10;
+    let mut list = vec![0; MOST];
+    let length = match rustix::fs::flistxattr(file, &mut list[..]) {
+        Err(Errno::OPNOTSUPP) => 0,
+        length => length?,
+    };
+    let mut value = vec![0; MOST];
+    let mut all = Vec::new();
+    for name in list[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let length = rustix::fs::fgetxattr(file, name, &mut value[..])?;
+        all.push((name.to_vec(), value[..length].to_vec()));
+    }
+    all.sort();
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::item::open_given;
+
+    #[test]
+    fn what_took_a_name_at_the_last_moment_has_it_again() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let path = |name: &str| tree.path().join(name);
+        for name in ["stays", "goes", "takes its place"] {
+            fs::write(path(name), name).expect("a file");
+        }
+        let within = open_given(tree.path()).expect("ours");
+        let name = |name: &str| CString::new(name).expect("no NUL");
+        let (file, identity) = open_file(&within, &name("goes")).expect("ours");
+        drop(file);
+        let (stays, _) = open_file(&within, &name("stays")).expect("ours");
+        let seen = see(&within, &name("stays")).expect("ours");
+        let beside = open_given(tree.path()).expect("ours");
+        let kept = Kept { within: beside, name: name("stays"), file: stays, seen, synced: true };
+        fs::rename(path("takes its place"), path("goes")).expect("ours");
+        let error = kept.replace(&within, &name("goes"), identity).expect_err("it is another");
+        assert!(told(&error).contains("not what was listed"), "{error}");
+        assert_eq!(fs::read(path("goes")).expect("it is there"), b"takes its place");
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
+        // And of what is expected nothing is left.
+        let (_, identity) = open_file(&within, &name("goes")).expect("ours");
+        kept.replace(&within, &name("goes"), identity).expect("it is what was compared");
+        assert_eq!(fs::read(path("goes")).expect("it is there"), b"stays");
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
+        // One whose name is another's by now is not linked.
+        fs::remove_file(path("stays")).expect("ours");
+        fs::write(path("stays"), "another").expect("a file");
+        fs::write(path("goes too"), "x").expect("a file");
+        let (_, identity) = open_file(&within, &name("goes too")).expect("ours");
+        kept.replace(&within, &name("goes too"), identity).expect_err("it is not what stays");
+        assert_eq!(fs::read(path("goes too")).expect("it is there"), b"x");
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
+    }
+}

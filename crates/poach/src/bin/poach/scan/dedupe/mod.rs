@@ -1,0 +1,390 @@
+//! `--dedupe`: files of equal content become one, or share their blocks, or all but one are deleted.
+//!
+//! [`plan`] chooses from each group of equal files the one that stays, and looks at all of them; [`act`] does to the others what was
+//! asked for, one after another, each compared with the one that stays right before. What is done is written as it is done.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use poach_scan::document::Format;
+use poach_scan::duplicates::Group;
+use poach_scan::report::{Look, Measure, count, escape};
+use poach_scan::survey::{Collected, Report, Survey, Told};
+use poach_scan::sys::Native;
+use poach_scan::{Error, Failure, Options, Seen, Visitor, Within, scan_with};
+use serde_json::{Value, json};
+
+use super::flags::Arguments;
+use super::{Run, code, complain_of, complain_of_unmatched, look};
+use crate::output::{AMISS, complain};
+
+#[cfg(target_os = "linux")]
+mod act;
+#[cfg(target_os = "linux")]
+mod plan;
+#[cfg(not(target_os = "linux"))]
+#[path = "cannot.rs"]
+mod plan;
+
+use plan::Plan;
+
+/// The flags.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Duplicates")]
+pub(super) struct Dedupe {
+    /// Do this with files of equal content but one of each group; on Linux. Each is compared with the one that stays, byte by
+    /// byte, right before. `--dry-run` shows what would be done. With --top, only with the groups that free the most.
+    #[arg(long = "dedupe", value_enum, value_name = "HOW", conflicts_with_all = ["reports", "interactive", "stats", "no_sizes", "memory",
+        "html", "snapshot", "import", "diff", "depth"])]
+    how: Option<How>,
+    /// Which of the files of a group stays.
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First, requires = "how")]
+    keep: Keep,
+    /// Show what --dedupe would do, and do nothing.
+    #[arg(long, requires = "how")]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum How {
+    /// Make them hard links to the one that stays: one file with its owner, mode, times and attributes. A file of another owner,
+    /// mode or attributes is left.
+    Link,
+    /// Have them share the blocks of the one that stays (btrfs, xfs): each keeps its owner, mode, times and attributes.
+    Reflink,
+    /// Delete them.
+    Delete,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Keep {
+    /// That below the PATH given first; of those the one with the fewest directories above it; of those the first by name.
+    First,
+    /// The one changed longest ago; of equal ones the first.
+    Oldest,
+    /// The one changed last.
+    Newest,
+}
+
+impl Dedupe {
+    pub(super) fn is_asked(&self) -> bool {
+        self.how.is_some()
+    }
+
+    /// What makes no sense with it, in a sentence.
+    pub(super) fn nonsense(&self, format: Option<Format>, print0: bool) -> Option<&'static str> {
+        if !cfg!(target_os = "linux") {
+            Some("--dedupe: it works on Linux alone")
+        } else if format.is_some_and(|format| format != Format::Json) {
+            Some("--dedupe: what is done is shown as text or as JSON, and as no other --format")
+        } else if print0 && !self.dry_run {
+            Some("--print0: with --dedupe it prints what --dry-run would change")
+        } else {
+            None
+        }
+    }
+
+    /// Forgets what was not typed: nothing is changed because a file of options says so.
+    pub(super) fn only_typed(&mut self, typed: &Dedupe) {
+        self.how = typed.how;
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere every file is left"))]
+enum Became {
+    /// It was done.
+    Done,
+    /// There was nothing to do: it is the same file, or shares its blocks already.
+    Already,
+    /// It is as it was, and why.
+    Left(String),
+}
+
+/// A file that has an equal one which stays.
+struct Outcome<'a> {
+    /// What stays; nothing, where that could not be chosen.
+    kept: Option<&'a [u8]>,
+    path: &'a [u8],
+    /// Other names of the same file, to which the same is done.
+    others: &'a [Vec<u8>],
+    /// What is free once it is done: without the blocks that other files share.
+    freed: u64,
+    /// Nothing, where nothing was tried.
+    became: Option<Became>,
+}
+
+/// Is told of each file in turn. An error ends it.
+type Tell<'t> = dyn FnMut(&Outcome<'_>) -> io::Result<()> + 't;
+
+/// Finds equal files, and every name of those that have several.
+struct Finding(Survey);
+
+/// One of several names of a file.
+struct Name {
+    /// Device and number.
+    file: (u64, u64),
+    within: Within,
+    bytes: Vec<u8>,
+}
+
+impl Visitor for Finding {
+    type Part = (Collected, Vec<Name>);
+
+    fn part(&self) -> Self::Part {
+        (self.0.part(), Vec::new())
+    }
+
+    fn entry(&self, (part, names): &mut Self::Part, seen: &Seen<'_>) {
+        self.0.entry(part, seen);
+        if seen.meta.links > 1 && seen.own.is_none() && seen.meta.apparent > 0 {
+            let file = (seen.meta.device, seen.meta.inode);
+            names.push(Name { file, within: seen.within, bytes: seen.name.to_vec() });
+        }
+    }
+}
+
+/// Finds equal files and acts on them, or shows what it would do. Returns the exit code.
+pub(super) fn run(
+    arguments: &Arguments,
+    run: &Run,
+    paths: &[PathBuf],
+    options: &Options,
+) -> Result<std::result::Result<u8, Error>> {
+    let how = arguments.dedupe.how.unwrap_or(How::Link);
+    let finding = Finding(Survey::new(
+        &[Report::Duplicates],
+        arguments.reports.settings(Measure::Disk, None),
+    ));
+    let sys = Native::default();
+    let scanned =
+        run.during(paths, |control| scan_with(&sys, paths, options, control, &finding))?;
+    let (scan, parts) = match scanned {
+        Ok(scanned) => scanned,
+        Err(error) => return Ok(Err(error)),
+    };
+    complain_of(&scan.errors);
+    complain_of_unmatched(arguments, &[&scan]);
+    let (parts, names): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let mut groups: Vec<Group> = Vec::new();
+    let made = run.during(paths, |control| {
+        finding.0.finish_each(&scan, parts, control, &mut |told| {
+            if let Told::Group(group) = told {
+                groups.push(group.clone());
+            }
+        })
+    })?;
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => return Ok(Err(error)),
+    };
+    complain_of(&made.errors);
+    if scan.interrupted || made.interrupted {
+        complain("scan", "interrupted: nothing was changed");
+        return Ok(Ok(AMISS));
+    }
+    groups.truncate(arguments.top.flatten().unwrap_or(usize::MAX));
+    let well = code(&[&scan]) == 0 && made.errors.is_empty();
+    let names = names.into_iter().flatten();
+    let keep = arguments.dedupe.keep;
+    let plan = Plan::new(&scan, &groups, names, how, keep);
+    let target = arguments.document.target();
+    let mut printer = Printer {
+        how,
+        dry: arguments.dedupe.dry_run,
+        print0: arguments.reports.print0,
+        look: look(arguments, target),
+        rows: arguments.document.format().is_some().then(Vec::new),
+        under: None,
+        done: 0,
+        freed: 0,
+        left: Vec::new(),
+    };
+    let mut interrupted = false;
+    target.write(|mut out| {
+        let mut tell = |outcome: &Outcome<'_>| printer.tell(outcome, &mut out);
+        if arguments.dedupe.dry_run {
+            plan.each(&mut tell)?;
+        } else {
+            interrupted = run.guarded(|control| plan.carry_out(control, &mut tell))?;
+        }
+        printer.end(interrupted, &mut out)
+    })?;
+    complain_of(&printer.left);
+    if interrupted {
+        complain("scan", &format!("interrupted: {}, and nothing else was changed", printer.sum()));
+    }
+    let well = well && printer.left.is_empty() && !interrupted;
+    Ok(Ok(if well { 0 } else { AMISS }))
+}
+
+/// Writes what was done, or would be.
+struct Printer {
+    how: How,
+    dry: bool,
+    /// Whether only the paths of what would be changed are written.
+    print0: bool,
+    look: Look,
+    /// What a document holds, if one is wanted.
+    rows: Option<Vec<Value>>,
+    /// The file that stays of the last row.
+    under: Option<Vec<u8>>,
+    done: u64,
+    freed: u64,
+    left: Vec<Failure>,
+}
+
+impl Printer {
+    fn tell(&mut self, outcome: &Outcome<'_>, out: &mut impl Write) -> io::Result<()> {
+        match &outcome.became {
+            None | Some(Became::Done) => {
+                self.done += 1;
+                self.freed = self.freed.saturating_add(outcome.freed);
+            }
+            Some(Became::Already) => {}
+            Some(Became::Left(message)) => {
+                self.left.push(Failure { path: outcome.path.to_vec(), message: message.clone() });
+            }
+        }
+        let acts = matches!(outcome.became, None | Some(Became::Done));
+        let names = || std::iter::once(outcome.path).chain(outcome.others.iter().map(|it| &**it));
+        if self.print0 {
+            return names().filter(|_| acts).try_for_each(|path| {
+                out.write_all(path)?;
+                out.write_all(b"\0")
+            });
+        }
+        let (sign, result) = match (&outcome.became, self.how) {
+            (None, How::Link) => ("link", "would"),
+            (None, How::Reflink) => ("reflink", "would"),
+            (None, How::Delete) => ("delete", "would"),
+            (Some(Became::Done), How::Link) => ("linked", "done"),
+            (Some(Became::Done), How::Reflink) => ("reflinked", "done"),
+            (Some(Became::Done), How::Delete) => ("deleted", "done"),
+            (Some(Became::Already), _) => ("already", "already"),
+            (Some(Became::Left(_)), _) => ("left", "left"),
+        };
+        if let Some(rows) = &mut self.rows {
+            let mut row = json!({ "result": result, "freed_bytes": outcome.freed });
+            put(&mut row, "path", outcome.path);
+            outcome.kept.iter().for_each(|kept| put(&mut row, "kept", kept));
+            if acts {
+                row["other_names"] = outcome.others.iter().map(|path| path_of(path)).collect();
+            }
+            if let Some(Became::Left(message)) = &outcome.became {
+                row["message"] = message.as_str().into();
+            }
+            rows.push(row);
+            return Ok(());
+        }
+        if self.under.as_deref() != outcome.kept {
+            self.under = outcome.kept.map(<[u8]>::to_vec);
+            if let Some(kept) = outcome.kept {
+                writeln!(out, "\n{}", escape(kept))?;
+            }
+        }
+        for (number, path) in names().enumerate() {
+            // The bytes are those of all of its names together.
+            let freed = if acts && number == 0 {
+                self.look.amount(Measure::Disk, outcome.freed)
+            } else {
+                String::new()
+            };
+            writeln!(out, "  {sign:<9}  {freed:>10}  {}", escape(path))?;
+        }
+        // So that it is known what was done, whatever comes after it.
+        if self.dry { Ok(()) } else { out.flush() }
+    }
+
+    /// What it came to, in a sentence.
+    fn sum(&self) -> String {
+        let files = |number: u64| {
+            format!("{} {}", count(number), if number == 1 { "file" } else { "files" })
+        };
+        let done = match (self.how, self.dry) {
+            (How::Link, false) => "became hard links",
+            (How::Link, true) => "would become hard links",
+            (How::Reflink, false) => "share their blocks now",
+            (How::Reflink, true) => "would share their blocks",
+            (How::Delete, false) => "were deleted",
+            (How::Delete, true) => "would be deleted",
+        };
+        let would = if self.dry { "that would free" } else { "that freed" };
+        format!(
+            "{} {done}, {would} {}",
+            files(self.done),
+            self.look.amount(Measure::Disk, self.freed)
+        )
+    }
+
+    fn end(&mut self, interrupted: bool, out: &mut impl Write) -> io::Result<()> {
+        if self.print0 {
+            return Ok(());
+        }
+        let Some(rows) = self.rows.take() else {
+            let left = match self.left.len() {
+                0 => String::new(),
+                left => format!("; left as they were: {}", count(left as u64)),
+            };
+            return writeln!(out, "\n  {}{left}", self.sum());
+        };
+        let how = match self.how {
+            How::Link => "link",
+            How::Reflink => "reflink",
+            How::Delete => "delete",
+        };
+        let document = json!({
+            "schema": 1,
+            "dedupe": how,
+            "dry_run": self.dry,
+            "interrupted": interrupted,
+            "totals": { "files": self.done, "freed_bytes": self.freed, "left": self.left.len() },
+            "files": rows,
+        });
+        writeln!(out, "{}", plain(&format!("{document:#}")))
+    }
+}
+
+/// Puts a path into an object: as text, and its bytes beside it, in hexadecimal, where it is no UTF-8.
+fn put(object: &mut Value, name: &str, path: &[u8]) {
+    object[name] = String::from_utf8_lossy(path).into();
+    if std::str::from_utf8(path).is_err() {
+        let mut hex = String::with_capacity(2 * path.len());
+        for byte in path {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        object[format!("{name}_hex")] = hex.into();
+    }
+}
+
+/// A path as an object.
+fn path_of(path: &[u8]) -> Value {
+    let mut object = json!({});
+    put(&mut object, "path", path);
+    object
+}
+
+/// JSON that a terminal can show: what moves the cursor or turns writing around is escaped. It can only stand in strings.
+fn plain(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        let mut bytes = [0; 4];
+        let text = character.encode_utf8(&mut bytes);
+        if character >= '\x7f' && escape(text.as_bytes()) != *text {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,0 +1,410 @@
+//! `poach scan --dedupe` as a user meets it: what stays, what becomes of the others, what is left and why.
+#![cfg(target_os = "linux")]
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const POACH: &str = env!("CARGO_BIN_EXE_poach");
+
+fn poach(arguments: &[&str], paths: &[&Path]) -> Output {
+    Command::new(POACH)
+        .args(["scan", "--no-config"])
+        .args(arguments)
+        .args(paths)
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("what is printed is UTF-8 whatever the names are")
+}
+
+fn file(path: &Path, content: &[u8]) {
+    fs::create_dir_all(path.parent().expect("it lies in a directory")).expect("directories");
+    fs::write(path, content).expect("a file");
+}
+
+fn number(path: &Path) -> (u64, u64) {
+    let meta = path.symlink_metadata().expect("it is there");
+    (meta.dev(), meta.ino())
+}
+
+/// A name that a terminal would obey, which is no UTF-8.
+fn hostile() -> &'static OsStr {
+    OsStr::from_bytes(b"two\nlines \x1b[31m \xff")
+}
+
+/// Three equal files of 20,000 bytes, of which one has two names, others of the same length, and empty ones.
+fn grown(root: &Path) -> [PathBuf; 4] {
+    let content = vec![7; 20_000];
+    let paths = [
+        root.join("a/first"),
+        root.join("a/deep/second"),
+        root.join("b").join(hostile()),
+        root.join("b/other name"),
+    ];
+    for path in &paths[..3] {
+        file(path, &content);
+    }
+    fs::hard_link(&paths[2], &paths[3]).expect("a link");
+    let mut differs = content;
+    differs[13_000] = 8;
+    file(&root.join("b/of the same length"), &differs);
+    for name in ["empty", "empty too"] {
+        file(&root.join(name), b"");
+    }
+    symlink("a/first", root.join("link")).expect("a link");
+    paths
+}
+
+/// Every entry of a tree: its path, its number, its length, and when its content and its attributes were changed.
+fn state(root: &Path) -> Vec<(PathBuf, u64, u64, [i64; 4])> {
+    let (mut all, mut waiting) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(path) = waiting.pop() {
+        let meta = path.symlink_metadata().expect("it is there");
+        if meta.is_dir() {
+            waiting.extend(fs::read_dir(&path).expect("ours").map(|it| it.expect("ours").path()));
+        }
+        let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+        all.push((path, meta.ino(), meta.len(), times));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_plan_says_what_would_be_done_and_nothing_is() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    grown(tree.path());
+    let before = state(tree.path());
+    for (how, verb) in [("link", "become hard links"), ("delete", "be deleted")] {
+        let plan = poach(&["--dedupe", how, "--dry-run"], &[tree.path()]);
+        assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stderr));
+        let shown = text(&plan.stdout);
+        let lines: Vec<_> = shown.lines().filter(|line| !line.is_empty()).collect();
+        assert!(lines[0].ends_with("a/first"), "{shown}");
+        assert!(lines[1].contains(how) && lines[1].ends_with("b/other name"), "{shown}");
+        assert!(lines[2].ends_with("two\\nlines \\e[31m \\xff"), "{shown}");
+        assert!(lines[3].ends_with("a/deep/second"), "{shown}");
+        assert!(
+            lines[4].contains(&format!("2 files would {verb}, that would free 40.0 KiB")),
+            "{shown}"
+        );
+        assert_eq!(lines.len(), 5, "{shown}");
+        let list = poach(&["--dedupe", how, "--dry-run", "--print0"], &[tree.path()]);
+        let names: Vec<_> = list.stdout.split(|&byte| byte == 0).collect();
+        assert_eq!(names.len(), 4, "{:?}", text(&plan.stdout));
+        assert!(names[1].ends_with(hostile().as_bytes()) && names[3].is_empty());
+    }
+    assert_eq!(state(tree.path()), before);
+    // What a file of options says is no order to change anything.
+    let options = tree.path().join("options");
+    fs::write(&options, "--dedupe delete\n").expect("a file");
+    let mut scan = Command::new(POACH);
+    scan.arg("scan").arg("--config").arg(&options).arg(tree.path());
+    let scanned = scan.output().expect("the program starts");
+    assert!(text(&scanned.stdout).contains("8 files"), "{}", text(&scanned.stderr));
+    assert!(tree.path().join("a/deep/second").exists());
+}
+
+#[test]
+fn the_others_become_links_to_the_one_that_stays() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = grown(tree.path());
+    let stays = number(&paths[0]);
+    let modified = paths[0].metadata().expect("it is there").modified().expect("a time");
+    let done = poach(&["--dedupe", "link", "--json"], &[tree.path()]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    for path in &paths {
+        assert_eq!(number(path), stays, "{}", path.display());
+    }
+    let meta = paths[0].metadata().expect("it is there");
+    assert_eq!((meta.nlink(), meta.modified().expect("a time")), (4, modified));
+    assert_eq!(fs::read(&paths[2]).expect("it is there"), vec![7; 20_000]);
+    assert_eq!(fs::read(tree.path().join("b/of the same length")).expect("it is there")[13_000], 8);
+    assert_ne!(number(&tree.path().join("empty")), number(&tree.path().join("empty too")));
+    assert_eq!(
+        fs::read_dir(tree.path().join("b")).expect("ours").count(),
+        3,
+        "nothing is left behind"
+    );
+    let document: Value = serde_json::from_slice(&done.stdout).expect("one document");
+    assert_eq!((&document["schema"], &document["dedupe"]), (&1.into(), &"link".into()));
+    assert_eq!(
+        document["totals"],
+        serde_json::json!({"files": 2, "freed_bytes": 40_960, "left": 0})
+    );
+    let files = document["files"].as_array().expect("a list");
+    assert!(files.iter().all(|file| file["result"] == "done"), "{document}");
+    let other = &files[0]["other_names"][0];
+    assert!(other["path"].as_str().expect("a path").contains("two\nlines"), "{document}");
+    assert!(other["path_hex"].as_str().expect("its bytes").ends_with("20ff"), "{document}");
+    // Again, there is nothing to do.
+    let again = poach(&["--dedupe", "link"], &[tree.path()]);
+    assert_eq!(again.status.code(), Some(0));
+    assert!(text(&again.stdout).contains("0 files became hard links"), "{}", text(&again.stdout));
+}
+
+#[test]
+fn one_is_left_and_it_is_the_one_that_was_asked_for() {
+    let old = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 5);
+    for (keep, expected) in [("first", 1), ("oldest", 2), ("newest", 0)] {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let paths = ["one/x", "two/y", "two/z"].map(|name| tree.path().join(name));
+        for (age, path) in paths.iter().enumerate() {
+            file(path, b"the same");
+            // A nanosecond apart.
+            let time = old - std::time::Duration::from_nanos(age as u64);
+            let file = fs::File::options().write(true).open(path).expect("ours");
+            file.set_modified(time).expect("ours");
+        }
+        // The path that is given first is the first, whatever its name.
+        let roots = [tree.path().join("two"), tree.path().join("one")];
+        let done = poach(&["--dedupe", "delete", "--keep", keep], &[&roots[0], &roots[1]]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        let left: Vec<_> = (0..3).filter(|&at| paths[at].exists()).collect();
+        assert_eq!(left, [expected], "{keep}");
+    }
+}
+
+#[test]
+fn a_file_given_by_path_is_one_of_them_and_only_the_groups_that_free_the_most_can_be_asked_for() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b", "small-a", "small-b"].map(|name| tree.path().join(name));
+    for (at, path) in paths.iter().enumerate() {
+        file(path, &vec![1; if at < 2 { 9000 } else { 10 }]);
+    }
+    let paths = paths.each_ref().map(PathBuf::as_path);
+    let done = poach(&["--dedupe", "link", "--top", "1"], &paths);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(number(paths[0]), number(paths[1]));
+    assert_ne!(number(paths[2]), number(paths[3]));
+}
+
+#[test]
+fn what_cannot_be_linked_is_left_and_said() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b", "c"].map(|name| tree.path().join(name));
+    for path in &paths {
+        file(path, b"the same");
+    }
+    fs::set_permissions(&paths[1], Permissions::from_mode(0o600)).expect("ours");
+    let before = state(tree.path());
+    let tagged = rustix::fs::setxattr(&paths[2], "user.tag", b"x", rustix::fs::XattrFlags::CREATE);
+    let done = poach(&["--dedupe", "link"], &[tree.path()]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("b: every file that equals it has another owner, group or mode"),
+        "{said}"
+    );
+    if tagged.is_ok() {
+        assert!(said.contains("c: its extended attributes are not those of what stays"), "{said}");
+        assert!(
+            text(&done.stdout)
+                .contains("0 files became hard links, that freed 0 B; left as they were: 2")
+        );
+        assert_eq!(state(tree.path())[2], before[2]);
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
+    } else {
+        let _ = writeln!(std::io::stderr(), "left out: no extended attributes on this file system");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for (arguments, named) in [
+        (&["--dedupe", "link", "--report", "duplicates"][..], "--report"),
+        (&["--dedupe", "link", "--depth", "1"], "--depth"),
+        (&["--dedupe", "link", "--format", "csv"], "--format"),
+        (&["--dedupe", "link", "--print0"], "--print0"),
+        (&["--dedupe", "move"], "--dedupe"),
+        (&["--dry-run"], "--dedupe"),
+        (&["--keep", "oldest"], "--dedupe"),
+        (&["--print0"], "--report"),
+        (&["--report", "recent,summary", "--print0"], "--print0"),
+        (&["--report", "recent", "--print0", "--json"], "--print0"),
+    ] {
+        let refused = poach(arguments, &[tree.path()]);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(named) && refused.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn paths_of_reports_are_ended_by_a_nul_as_they_are() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = grown(tree.path());
+    let list = |reports| {
+        let list = poach(&["--report", reports, "--print0", "--top", "all"], &[tree.path()]);
+        assert_eq!(list.status.code(), Some(0), "{}", text(&list.stderr));
+        let mut paths: Vec<_> = list.stdout.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        assert_eq!(paths.pop(), Some(Vec::new()));
+        paths
+    };
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    assert!(list("largest-files").contains(&bytes(&paths[1])));
+    assert_eq!(list("symlinks"), [bytes(&tree.path().join("link"))]);
+    // An empty one ends a group.
+    let groups = list("duplicates");
+    assert_eq!(groups, [bytes(&paths[1]), bytes(&paths[0]), bytes(&paths[3]), Vec::new()]);
+    assert_eq!(list("empty-files,symlinks").len(), 3);
+}
+
+/// An image of a file system that is mounted, as long as this lives.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    /// Makes one, if this is root and the system can. If not, says why.
+    fn new(kind: &str, within: &Path) -> Option<Mounted> {
+        let (image, point) = (within.join(format!("{kind}.img")), within.join(kind));
+        fs::create_dir(&point).expect("a directory");
+        fs::File::create(&image).and_then(|file| file.set_len(400 << 20)).expect("a sparse file");
+        let run = |command: &mut Command| {
+            command.output().is_ok_and(|output| output.status.success()).then_some(())
+        };
+        let made = run(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image));
+        let mounted = made
+            .and_then(|()| run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&point)));
+        if mounted.is_none() {
+            let _ = writeln!(std::io::stderr(), "left out: no {kind} can be made and mounted here");
+        }
+        mounted.map(|()| Mounted(point))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn blocks_are_shared_where_the_file_system_can_and_what_is_shared_frees_nothing() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    for kind in ["btrfs", "xfs"] {
+        let Some(mounted) = Mounted::new(kind, place.path()) else { continue };
+        let root = mounted.0.join("tree");
+        let paths = ["a", "b", "c"].map(|name| root.join(name));
+        let content: Vec<u8> = (0..3_000_000_u32).map(|it| ((it * 7) >> 3) as u8).collect();
+        for path in &paths {
+            file(path, &content);
+        }
+        fs::set_permissions(&paths[1], Permissions::from_mode(0o600)).expect("ours");
+        let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::options()
+            .write(true)
+            .open(&paths[1])
+            .expect("ours")
+            .set_modified(old)
+            .expect("ours");
+        let numbers = paths.each_ref().map(|path| number(path));
+        rustix::fs::sync();
+        let freed = || {
+            let report = poach(&["--report", "duplicates", "--json"], &[&root]);
+            let report: Value = serde_json::from_slice(&report.stdout).expect("one document");
+            let groups = report["reports"]["duplicates"]["rows"].as_array().expect("rows").clone();
+            groups[0]["freed_bytes"].as_u64().expect("a number")
+        };
+        assert!(freed() > 5_900_000, "{kind}: {}", freed());
+        let done = poach(&["--dedupe", "reflink"], &[&root]);
+        assert_eq!(done.status.code(), Some(0), "{kind}: {}", text(&done.stderr));
+        assert!(
+            text(&done.stdout).contains("2 files share their blocks now, that freed 5.73 MiB"),
+            "{}",
+            text(&done.stdout)
+        );
+        assert_eq!(freed(), 0, "{kind}");
+        // Each is what it was.
+        assert_eq!(paths.each_ref().map(|path| number(path)), numbers);
+        let meta = paths[1].metadata().expect("it is there");
+        assert_eq!((meta.mode() & 0o777, meta.modified().expect("a time")), (0o600, old));
+        for path in &paths {
+            assert!(fs::read(path).expect("it is there") == content);
+        }
+        let again = poach(&["--dedupe", "reflink"], &[&root]);
+        assert!(text(&again.stdout).contains("0 files share"), "{}", text(&again.stdout));
+        // What is written to one of them is its own again.
+        file(&paths[2], &content);
+        rustix::fs::sync();
+        assert!(freed() > 2_900_000, "{kind}: {}", freed());
+        // From one file system to another neither links nor blocks lead.
+        let outside = place.path().join(format!("outside-{kind}"));
+        file(&outside, b"across");
+        file(&root.join("inside"), b"across");
+        for how in ["link", "reflink"] {
+            let done = poach(&["--dedupe", how], &[&root.join("inside"), &outside]);
+            assert_eq!(done.status.code(), Some(1));
+            assert!(
+                text(&done.stderr).contains("lies on another file system"),
+                "{}",
+                text(&done.stderr)
+            );
+        }
+        let done = poach(&["--dedupe", "delete"], &[&root.join("inside"), &outside]);
+        assert_eq!((done.status.code(), outside.exists()), (Some(0), false));
+        // One that is mounted to be read alone.
+        let point = mounted.0.as_os_str();
+        let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(point).status();
+        assert!(read_only.is_ok_and(|it| it.success()));
+        for (how, said) in
+            [("link", "Read-only"), ("delete", "Read-only"), ("reflink", "Read-only")]
+        {
+            let done = poach(&["--dedupe", how], &[&root]);
+            assert_eq!(done.status.code(), Some(1), "{how}");
+            assert!(text(&done.stderr).contains(said), "{how}: {}", text(&done.stderr));
+        }
+    }
+}
+
+#[test]
+fn where_blocks_cannot_be_shared_the_file_system_is_named_and_what_to_do() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b"].map(|name| tree.path().join(name));
+    for path in &paths {
+        file(path, &[5; 9000]);
+    }
+    let done = poach(&["--dedupe", "reflink"], &[tree.path()]);
+    if done.status.code() == Some(0) {
+        let _ = writeln!(std::io::stderr(), "left out: blocks can be shared here");
+        return;
+    }
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("cannot let files share blocks") && said.contains("--dedupe link"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_immutable_is_left_and_why_is_said() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b"].map(|name| tree.path().join(name));
+    for path in &paths {
+        file(path, b"the same");
+    }
+    let change = |sign: &str| {
+        let changed = Command::new("chattr").arg(sign).arg(&paths[1]).output();
+        changed.is_ok_and(|output| output.status.success())
+    };
+    if !change("+i") {
+        let _ = writeln!(std::io::stderr(), "left out: nothing can be made immutable here");
+        return;
+    }
+    let done = ["link", "delete"].map(|how| poach(&["--dedupe", how], &[tree.path()]));
+    assert!(change("-i"));
+    for done in done {
+        assert_eq!(done.status.code(), Some(1));
+        assert!(text(&done.stderr).contains("b: it is immutable"), "{}", text(&done.stderr));
+    }
+    assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
+}
