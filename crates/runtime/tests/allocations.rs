@@ -1,4 +1,5 @@
-//! What allocates nothing: forks, and spawns of small closures.
+//! What allocates nothing: forks, and spawns of small closures. And that a pool's memory is so much
+//! for each thread.
 
 #![forbid(unsafe_code)]
 
@@ -56,4 +57,19 @@ fn a_fork() {
         allocation_counter::measure(fib).count_total
     });
     assert_eq!(counted, 0);
+}
+
+#[test]
+fn what_a_pool_takes_is_so_much_for_each_thread() {
+    let step = if cfg!(miri) { 2 } else { 64 };
+    let bytes = |threads| {
+        let build = || drop(ThreadPool::builder().threads(threads).build().unwrap());
+        allocation_counter::measure(build).bytes_total
+    };
+    // Other tests may have made what is made once in a process, or not.
+    bytes(1);
+    let [one, two, three] = [1, 2, 3].map(|steps| bytes(steps * step));
+    let beyond = (one + three).abs_diff(2 * two);
+    // Names have one digit more from the hundredth thread on.
+    assert!(beyond < 2 << 10, "{one}, {two} and {three} bytes");
 }

@@ -97,6 +97,7 @@ struct Pool {
     run: AtomicUsize,
     found: AtomicUsize,
     slept: AtomicUsize,
+    looked: AtomicUsize,
 }
 
 fn sleep<S: Parking + Default>(workers: usize) -> Sleep<Machine, S> {
@@ -114,6 +115,7 @@ impl Pool {
             run: AtomicUsize::new(0),
             found: AtomicUsize::new(0),
             slept: AtomicUsize::new(0),
+            looked: AtomicUsize::new(0),
         }
     }
 
@@ -196,6 +198,7 @@ impl Searcher for Worker<'_> {
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
+        self.pool.looked.fetch_add(1, Ordering::Relaxed);
         self.order.begun_at(self.random.next())
     }
 
@@ -385,6 +388,34 @@ fn whoever_finds_nothing_sleeps_and_is_called() {
         pool.left.store(0, Ordering::Release);
         pool.sleep.wake(1);
     });
+}
+
+#[test]
+fn whoever_begins_asleep_looks_at_nobody_before_it_is_called() {
+    const WORKERS: usize = 3;
+    let pool = Pool::new(WORKERS);
+    pool.sleep.begin_asleep(0..WORKERS);
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for index in 0..WORKERS {
+            let pool = &pool;
+            scope.spawn(move || {
+                let worker = Worker::new(pool, index);
+                let mut looking = Looking::begin(&worker, Unrestricted::asleep());
+                while let Some(task) = looking.next(&worker, &|| pool.is_done(), &|| None) {
+                    worker.run(task);
+                }
+            });
+        }
+        while pool.slept.load(Ordering::Relaxed) != WORKERS {
+            assert!(began.elapsed() < Duration::from_secs(60), "they do not sleep");
+            thread::yield_now();
+        }
+        assert_eq!(pool.looked.load(Ordering::Relaxed), 0);
+        pool.queues[0].lock().unwrap().push_back(CHILDREN);
+        assert!(pool.sleep.wake_for(0), "one of them is called");
+    });
+    assert_eq!(pool.run.into_inner(), size(CHILDREN));
 }
 
 /// What the runtime tells of its own stacks, told of one of ours.

@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, join, scope, spawn};
+use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, WorkerStats, join, scope, spawn};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -246,4 +247,21 @@ fn handles_return_results_and_panics() {
     // Joined by a worker, of the same pool, whose only other worker may be busy with it.
     let nested = pool.install(|| spawn(|| spawn(|| 11).join().unwrap()).join().unwrap());
     assert_eq!(nested, 11);
+}
+
+/// Each looks at nothing, so that the start of a pool does not take longer for each thread, the more
+/// there are.
+#[test]
+fn the_workers_of_a_pool_that_is_asked_for_nothing_sleep_at_once() {
+    let threads = if cfg!(miri) { 4 } else { 32 };
+    let pool = pool(threads);
+    let began = Instant::now();
+    while pool.stats().workers()[..threads].iter().any(|worker| worker.sleeps == 0) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", pool.stats());
+        thread::yield_now();
+    }
+    let stats = pool.stats();
+    let looked = |worker: &WorkerStats| (worker.sleeps, worker.membarriers) != (1, 0);
+    assert!(!stats.workers()[..threads].iter().any(looked), "{stats}");
+    assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
 }

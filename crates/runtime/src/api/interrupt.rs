@@ -203,11 +203,12 @@ impl Interruption {
     #[cold]
     fn allocate(parent: &Arc<Registry>) -> Result<Frame, BuildError> {
         let (registry, owners) = allocate(
-            &Plan::anywhere(parent.workers.len()),
+            &Arc::new(Plan::anywhere(parent.workers.len())),
             PoolConfig {
                 threads: parent.threads,
                 task_stacks: TaskStacks::all(parent.workers[0].forks.capacity()),
                 guests: 0,
+                asleep: 0..0,
                 wait_policy: parent.wait_policy,
             },
             Arc::clone(&parent.handlers),

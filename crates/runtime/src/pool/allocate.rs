@@ -1,5 +1,6 @@
 //! What the workers of a pool are given before there is any.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use poach_deque::split::{MAX_SLOTS, Split, Stack, StackError, layout};
@@ -25,12 +26,14 @@ use crate::scheduler::victim_order::Plan;
 const SPAWN_QUEUE: usize = 1 << 8;
 
 /// How a registry's workers are made.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct PoolConfig {
     /// Regular workers: the first.
     pub(crate) threads: usize,
     /// Places of guests: the last of the plan's slots.
     pub(crate) guests: usize,
+    /// Workers that begin asleep: whose threads do nothing before they look for work.
+    pub(crate) asleep: Range<usize>,
     pub(crate) task_stacks: TaskStacks,
     pub(crate) wait_policy: WaitPolicy,
 }
@@ -154,7 +157,7 @@ pub(super) fn for_thread(call_stack: usize) -> usize {
 /// The task stacks are as large as leaves room for what the C library reserves for each thread, if they can be. Where that is not to be had
 /// either, threads do with less.
 pub(super) fn allocate_what_fits(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     mut config: PoolConfig,
     handlers: &Arc<Handlers>,
     threads: usize,
@@ -182,7 +185,7 @@ pub(super) fn allocate_what_fits(
             if let Some(reserved) = &mut reserved {
                 reserved.release(arenas);
             }
-            match allocate(plan, config, Arc::clone(handlers), None, reserved.as_mut()) {
+            match allocate(plan, config.clone(), Arc::clone(handlers), None, reserved.as_mut()) {
                 Ok((registry, owners)) => {
                     let call_stack = sizes.call_stack;
                     return Ok(Made { registry, owners, call_stack, reserved });
@@ -219,7 +222,7 @@ fn is_unlimited() -> bool {
 
 /// Makes a registry and its workers' own ends of their queues, with nobody in it yet: in what is `reserved` for them, if something is.
 pub(crate) fn allocate(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     config: PoolConfig,
     handlers: Arc<Handlers>,
     parent: Option<Arc<Registry>>,
@@ -228,7 +231,7 @@ pub(crate) fn allocate(
     // Thieves will want it. Until the system has answered they expose nothing.
     membarrier::is_registered();
     let slots = plan.slots();
-    let PoolConfig { threads, guests, task_stacks, wait_policy } = config;
+    let PoolConfig { threads, guests, asleep, task_stacks, wait_policy } = config;
     let parking = (0..slots).map(|_| ThreadParking::new(Local::called)).collect();
     let sleep = Arc::new(Sleep::new(parking, guests, wait_policy.waiting.reach(slots)));
     let wake_policy = Arc::new(WakePolicy::new());
@@ -254,16 +257,26 @@ pub(crate) fn allocate(
             let forks = stack(forks, of_forks).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, of_spawns).map_err(BuildError::SpawnQueue)?;
-            let victim_order = plan.victim_order(index);
-            Ok((Remote::new(forks, spawns.thief(), watch, victim_order), spawns))
+            Ok((Remote::new(forks, spawns.thief(), watch), spawns))
         };
         let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
         workers.push(worker);
         owners.push(spawns);
     }
     let workers = workers.into();
-    let parts =
-        Parts { sleep, wake_policy, workers, threads, handlers, wait_policy, guests, parent };
+    let plan = Arc::clone(plan);
+    let parts = Parts {
+        sleep,
+        wake_policy,
+        workers,
+        threads,
+        handlers,
+        wait_policy,
+        guests,
+        parent,
+        plan,
+        asleep,
+    };
     Ok((Registry::new(parts), owners))
 }
 

@@ -381,6 +381,7 @@ impl<'h> Builder<'h> {
         }
         let slots = own + guests;
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
+        let plan = Arc::new(plan);
         // It cannot be undone: so not for settings that are refused.
         if without_barrier {
             membarrier::switch_off();
@@ -406,7 +407,13 @@ impl<'h> Builder<'h> {
             call_stack_set: self.stack_size.is_some() || environment::is_stack_set(),
             handler: spawner.is_some(),
         };
-        let config = PoolConfig { threads, guests, task_stacks, wait_policy };
+        // A handler may use the pool on a worker that has not begun to look for work, or leave a
+        // thread out.
+        let asleep = match (&spawner, &handlers.start) {
+            (None, None) => usize::from(self.use_current_thread)..threads,
+            _ => 0..0,
+        };
+        let config = PoolConfig { threads, guests, asleep, task_stacks, wait_policy };
         let Made { registry, mut owners, call_stack, mut reserved } =
             allocate_what_fits(&plan, config, &handlers, own, sizes)?;
         let guests = Guests::new(&registry, owners.split_off(own));

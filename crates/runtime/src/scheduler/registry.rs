@@ -1,5 +1,6 @@
 //! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers end: [`Termination`].
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use poach_deque::split::{Stack, Thief};
@@ -16,7 +17,7 @@ use crate::scheduler::sleep::Caller;
 use crate::scheduler::sleep::guests::Places;
 use crate::scheduler::spares::Spares;
 use crate::scheduler::termination::Termination;
-use crate::scheduler::victim_order::VictimOrder;
+use crate::scheduler::victim_order::{Plan, VictimOrder};
 use crate::scheduler::waiting::{DeepWaits, Waiting};
 
 /// A worker's own queue of spawned tasks.
@@ -32,8 +33,8 @@ pub(crate) struct Remote {
     pub(crate) calls: Inbox,
     pub(crate) watch: Arc<CachePadded<Watch>>,
     pub(crate) deep_waits: DeepWaits,
-    /// In which order this worker robs the others.
-    pub(crate) victim_order: VictimOrder,
+    /// In which order this worker robs the others, from its first look on.
+    pub(crate) victim_order: OnceLock<VictimOrder>,
 }
 
 impl Remote {
@@ -41,10 +42,9 @@ impl Remote {
         forks: Stack<Machine, DequeEvents>,
         spawns: Thief<Task, Machine, InTwo>,
         watch: Arc<CachePadded<Watch>>,
-        victim_order: VictimOrder,
     ) -> Remote {
         let (mail, calls, deep_waits) = (Inbox::new(), Inbox::new(), DeepWaits::new());
-        Remote { forks, spawns, mail, calls, watch, deep_waits, victim_order }
+        Remote { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
     }
 
     /// Whether there is something to steal from it.
@@ -84,6 +84,8 @@ pub(crate) struct Parts {
     /// The last slots are places of guests.
     pub(crate) guests: usize,
     pub(crate) parent: Option<Arc<Registry>>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) asleep: Range<usize>,
 }
 
 /// The order in which a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
@@ -134,6 +136,10 @@ pub(crate) struct Registry {
     pub(crate) wait_policy: WaitPolicy,
     /// The registry whose workers have been interrupted and work for this one.
     parent: Option<Arc<Registry>>,
+    /// Where the workers run, and whom each robs first.
+    pub(crate) plan: Arc<Plan>,
+    /// The workers that begin asleep.
+    asleep: Range<usize>,
     /// What interrupts of this one have left for the next. Locked on its workers' threads alone.
     frames: Mutex<Vec<Frame>>,
     pub(crate) fork_guard: ForkGuard,
@@ -145,7 +151,7 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new(parts: Parts) -> Arc<Registry> {
         let spares = parts.workers.len() - parts.threads - parts.guests;
-        Arc::new(Registry {
+        let registry = Registry {
             guests: parts.guests,
             workers: parts.workers,
             threads: parts.threads,
@@ -160,11 +166,26 @@ impl Registry {
             spares: Spares::new(spares),
             wait_policy: parts.wait_policy,
             parent: parts.parent,
+            plan: parts.plan,
+            asleep: parts.asleep,
             frames: Mutex::new(Vec::new()),
             fork_guard: ForkGuard::here(),
             recordings: Recordings::new(),
             names: OnceLock::new(),
-        })
+        };
+        if !registry.asleep.is_empty() {
+            registry.sleep.begin_asleep(registry.asleep.clone());
+            // By each of them: one alone asks all but itself.
+            let alone = (registry.asleep.len() == 1).then_some(registry.asleep.start);
+            registry.request_everywhere(alone);
+        }
+        Arc::new(registry)
+    }
+
+    /// Whether this worker was asleep before its thread began: see "A pool begins asleep" in
+    /// `sleep/README.md`.
+    pub(crate) fn begins_asleep(&self, worker: usize) -> bool {
+        self.asleep.contains(&worker)
     }
 
     /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has

@@ -125,6 +125,11 @@ pub trait Search<W: Searcher + ?Sized> {
         true
     }
 
+    /// Before the first look. How many looks count as made.
+    fn starts(&mut self, _: &W) -> u32 {
+        0
+    }
+
     /// Before each look, of which `looks` in a row have found nothing. How many those are now.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
@@ -177,10 +182,11 @@ pub struct Looking<'w, W: Searcher, S> {
 }
 
 impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
-    /// `worker` begins to search.
-    pub fn begin(worker: &'w W, search: S) -> Self {
+    /// `worker` begins to search, or sleeps until it is called to.
+    pub fn begin(worker: &'w W, mut search: S) -> Self {
         let following = search.waits().then(|| worker.sleep().follow(worker.index()));
-        Looking { search, following, looks: 0, way: W::GivesWay::default() }
+        let looks = search.starts(worker);
+        Looking { search, following, looks, way: W::GivesWay::default() }
     }
 
     /// The next work, which the worker runs before it asks again; none at the end, when it is `done` or the search has slept for

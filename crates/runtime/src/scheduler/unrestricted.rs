@@ -14,24 +14,45 @@ const NAP: Duration = Duration::from_millis(1);
 pub struct Unrestricted {
     /// Nothing is under way on this worker: to look for work is what it is there for.
     idle: bool,
+    /// It begins asleep.
+    asleep: bool,
     nap: Duration,
 }
 
 impl Unrestricted {
     /// Of a worker with nothing under way.
     pub fn idle() -> Unrestricted {
-        Unrestricted { idle: true, nap: NAP }
+        Unrestricted { idle: true, asleep: false, nap: NAP }
+    }
+
+    /// Of a worker with nothing under way that has been asleep from the beginning of its pool.
+    pub fn asleep() -> Unrestricted {
+        Unrestricted { idle: true, asleep: true, nap: NAP }
     }
 
     /// A wait for something that may depend on any work.
     pub fn wait() -> Unrestricted {
-        Unrestricted { idle: false, nap: NAP }
+        Unrestricted { idle: false, asleep: false, nap: NAP }
     }
 }
 
 impl<W: Searcher> Search<W> for Unrestricted {
     fn waits(&self) -> bool {
         !self.idle
+    }
+
+    fn starts(&mut self, worker: &W) -> u32 {
+        if !self.asleep {
+            return 0;
+        }
+        let lookout = worker.lookout();
+        lookout.begin();
+        lookout.sleeps();
+        let sleeping = worker.sleeps();
+        worker.sleep().sleep_on(worker.index());
+        drop(sleeping);
+        lookout.is_woken();
+        1
     }
 
     /// Rests between two steals of small tasks, as [`StealBackoff`](crate::scheduler::steal_backoff::StealBackoff) says.
@@ -150,7 +171,11 @@ impl<W: Searcher> Search<W> for Unrestricted {
     }
 
     fn end(&mut self, worker: &W, looks: u32) {
-        if looks != 0 {
+        if looks == 0 {
+        } else if self.idle {
+            // The pool ends, so everybody is called.
+            worker.sleep().found();
+        } else {
             found(worker);
         }
     }

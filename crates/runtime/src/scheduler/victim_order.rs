@@ -45,13 +45,43 @@ pub enum Victims {
 }
 
 /// Whom one worker robs, in which order.
-pub struct VictimOrder(Box<[Box<[u16]>]>);
+pub struct VictimOrder(Order);
+
+enum Order {
+    /// All others of so many workers, in one group.
+    One { index: usize, workers: usize },
+    /// By distance: a number for each victim.
+    Nearest(Box<[Box<[u16]>]>),
+}
+
+/// Victims of equal distance.
+#[derive(Clone, Copy)]
+enum Group<'o> {
+    /// All workers but this one, and how many these are.
+    Others(usize, usize),
+    Listed(&'o [u16]),
+}
+
+impl Group<'_> {
+    fn len(self) -> usize {
+        match self {
+            Group::Others(_, others) => others,
+            Group::Listed(victims) => victims.len(),
+        }
+    }
+
+    fn victim(self, number: usize) -> usize {
+        match self {
+            Group::Others(index, _) => number + usize::from(number >= index),
+            Group::Listed(victims) => usize::from(victims[number]),
+        }
+    }
+}
 
 impl VictimOrder {
-    /// All others of `workers` in one group.
+    /// All others of `workers` in one group, which takes no memory.
     fn one(index: usize, workers: usize) -> VictimOrder {
-        let others = (0..workers).filter(|&other| other != index).map(|other| other as u16);
-        VictimOrder(Box::new([others.collect()]))
+        VictimOrder(Order::One { index, workers })
     }
 
     /// All others, by their distance from worker `index`; last the workers whose distance is not known.
@@ -65,33 +95,38 @@ impl VictimOrder {
             others.map(|other| (distance(index, other), other as u16)).collect();
         others.sort_unstable_by_key(|&(distance, other)| (distance.is_none(), distance, other));
         let group = |group: &[(Option<D>, u16)]| group.iter().map(|&(_, other)| other).collect();
-        VictimOrder(others.chunk_by(|a, b| a.0 == b.0).map(group).collect())
+        VictimOrder(Order::Nearest(others.chunk_by(|a, b| a.0 == b.0).map(group).collect()))
+    }
+
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let (one, listed) = match &self.0 {
+            &Order::One { index, workers } => (Some(Group::Others(index, workers - 1)), &[][..]),
+            Order::Nearest(groups) => (None, &**groups),
+        };
+        one.into_iter().chain(listed.iter().map(|victims| Group::Listed(victims)))
     }
 
     /// All other workers: one of all, then group by group, each begun at a place that `random` says.
     pub fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.any(random >> 32);
-        let grouped = self.0.iter().flat_map(move |group| {
+        let grouped = self.groups().flat_map(move |group| {
             let start = random as usize % group.len().max(1);
-            let (before, after) = group.split_at(start);
-            after.iter().chain(before).map(|&victim| usize::from(victim))
+            (start..group.len()).chain(0..start).map(move |number| group.victim(number))
         });
         first.into_iter().chain(grouped.filter(move |&victim| Some(victim) != first))
     }
 
     /// One of all victims, that `random` says; none if there is one group, whose first is that anyhow.
     fn any(&self, random: u64) -> Option<usize> {
-        if self.0.len() < 2 {
-            return None;
-        }
-        let all = self.0.iter().map(|group| group.len()).sum::<usize>();
+        self.groups().nth(1)?;
+        let all = self.groups().map(Group::len).sum::<usize>();
         let mut left = random as usize % all.max(1);
-        let group = self.0.iter().find(|group| {
+        let group = self.groups().find(|group| {
             let here = left < group.len();
             left -= if here { 0 } else { group.len() };
             here
         })?;
-        Some(usize::from(group[left]))
+        Some(group.victim(left))
     }
 }
 

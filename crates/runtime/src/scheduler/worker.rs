@@ -188,7 +188,12 @@ impl Local {
     /// uses, nobody else may ever take.
     pub(crate) fn main_loop(&self) {
         let finished = || self.registry.has_ended() && self.spawns.is_empty();
-        self.work_until(&finished, &|| None, || self.token(), Unrestricted::idle());
+        let search = if self.registry.begins_asleep(self.index) {
+            Unrestricted::asleep()
+        } else {
+            Unrestricted::idle()
+        };
+        self.work_until(&finished, &|| None, || self.token(), search);
     }
 
     /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,

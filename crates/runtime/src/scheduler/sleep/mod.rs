@@ -98,6 +98,17 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
+    /// These workers are asleep from the beginning: see "A pool begins asleep" in README.md. Before any
+    /// other thread knows this.
+    pub fn begin_asleep(&self, workers: impl Iterator<Item = usize>) {
+        workers.for_each(|worker| self.idle.enter(worker, Idle::Asleep));
+    }
+
+    /// One that is asleep from the beginning sleeps until it is called: S6.
+    pub(crate) fn sleep_on(&self, worker: usize) {
+        self.parking[worker].park();
+    }
+
     /// There is new work that every searcher can see. Wakes one worker, unless one is searching
     /// already or none sleeps.
     #[cold]

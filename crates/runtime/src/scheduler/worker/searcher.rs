@@ -43,7 +43,8 @@ impl Searcher for Local {
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
-        self.remote().victim_order.begun_at(self.random.next())
+        let order = || self.registry.plan.victim_order(self.index);
+        self.remote().victim_order.get_or_init(order).begun_at(self.random.next())
     }
 
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
