@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -191,4 +191,48 @@ fn exposed_tasks_run_once() {
         });
         assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "round {round}");
     }
+}
+
+/// So many tasks from outside, and before them some that keep the workers until all are there. Each is
+/// told its number.
+fn burst(pool: &ThreadPool, tasks: usize, task: impl Fn(usize) + Send + Sync + 'static) {
+    let (task, all_there) = (Arc::new(task), Arc::new(AtomicBool::new(false)));
+    for _ in 0..pool.threads() {
+        let all_there = Arc::clone(&all_there);
+        pool.spawn_detached(move || assert!(wait_for(|| all_there.load(Ordering::SeqCst))));
+    }
+    for number in 0..tasks {
+        let task = Arc::clone(&task);
+        pool.spawn_detached(move || task(number));
+    }
+    all_there.store(true, Ordering::SeqCst);
+}
+
+const BURST: usize = 2_000;
+
+#[test]
+fn a_burst_from_outside_begins_in_its_order() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let pool = pool(1);
+    burst(&pool, BURST, move |number| seen.lock().unwrap().push(number));
+    drop(pool);
+    assert!(order.lock().unwrap().iter().copied().eq(0..BURST));
+}
+
+/// Of two workers one waits, and the other has taken nothing that it does not run.
+#[test]
+fn a_task_of_a_burst_may_wait_for_the_next_by_other_means() {
+    let pool = pool(2);
+    let begun = Arc::new([const { AtomicBool::new(false) }; BURST]);
+    let runs = Arc::clone(&begun);
+    burst(&pool, BURST, move |number| {
+        runs[number].store(true, Ordering::SeqCst);
+        let next = number + 1;
+        if next % 100 == 1 {
+            assert!(wait_for(|| runs[next].load(Ordering::SeqCst)), "{next} is not begun");
+        }
+    });
+    drop(pool);
+    assert!(begun.iter().all(|begun| begun.load(Ordering::SeqCst)));
 }

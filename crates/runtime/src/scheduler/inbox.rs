@@ -4,78 +4,123 @@
 //! a worker's own for that worker alone. Being empty is the common case and must cost a look no more
 //! than a load; so the length stands beside the lock.
 //!
-//! The length is stored by the holder of the lock, before it lets go, and so is the number of tasks at each moment at which
-//! the lock is free. A task whose [`put`](Inbox::put) has returned is therefore seen by every look that comes after it
-//! (by a lock, or by the fences of `sleep/README.md`) until it is taken, whatever other threads are stopped in the
-//! midst of: the value that the look reads is the one that this put has stored or a later one, and each of those
-//! counts the task. Counted after the lock, as it was, the task of a pusher that was stopped before it counted would be taken
-//! in the name of another's, which nobody would then see.
+//! What was put in and what was taken out are counted by the holders of the two locks, before they
+//! let go. A task whose [`put`](Inbox::put) has returned is therefore seen by every look that comes
+//! after it (by a lock, or by the fences of `sleep/README.md`) until it is taken, whatever other
+//! threads are stopped in the midst of: the number of puts that the look reads is the one that this
+//! put has stored or a later one, and each of those counts the task. Counted after the lock, the task
+//! of a pusher that was stopped before it counted would be taken in the name of another's, which
+//! nobody would then see.
+//!
+//! # Bursts
+//!
+//! A thread that does nothing but spawn outruns takers that lock the inbox for each task, and all that
+//! it has spawned lies here. So those that put tasks in and those that take them out have a lock each:
+//! who takes finds a chunk of tasks on its own side, and goes to the other for the next. The order is
+//! that of the puts. And while [many](BURST) wait, a worker with nothing under way runs some one after
+//! the other, without a look at the other workers in between.
 //!
 //! # Memory
 //!
-//! An inbox grows as tasks come, and when the last of them is taken it gives back all its memory if that has room for more than [`KEPT`]. So a
-//! burst's memory is not kept, and no task that comes to a shorter queue costs an allocation.
+//! An inbox grows by a chunk at a time, and frees each chunk when all in it have been taken, but for
+//! one on either side. So a burst's memory is not kept, and no task that comes to a shorter queue costs
+//! an allocation.
 
 use std::collections::VecDeque;
-use std::marker::PhantomData;
-use std::mem;
 use std::sync::Mutex;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
+use self::chunks::{CHUNK, Chunks};
 use crate::job::forked::ForkGuard;
 use crate::job::task::Task;
 
+mod chunks;
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod model;
 
-/// An empty inbox keeps room for this many tasks at most: 16 KiB.
-const KEPT: usize = 256;
+/// So many tasks are a burst.
+const BURST: u64 = 8 * CHUNK as u64;
 
-/// A lock around the tasks.
-pub(crate) trait Lock<T>: Send + Sync {
-    fn new(tasks: VecDeque<T>) -> Self;
-    /// Runs `body` with the lock held; not at all in a process forked since, if a thread of its parent held it then.
-    fn with<R>(&self, body: impl FnOnce(&mut VecDeque<T>) -> R) -> Option<R>;
+/// The locks of real or other threads.
+pub(crate) trait Locks: Send + Sync {
+    type Lock<T: Send>: Lock<T>;
 }
 
-/// A lock of real threads.
+/// A lock around tasks.
+pub(crate) trait Lock<T>: Send + Sync {
+    fn new(tasks: T) -> Self;
+    /// Runs `body` with the lock held; not at all in a process forked since, if a thread of its parent held it then.
+    fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R>;
+}
+
+/// Those of real threads.
+pub(crate) enum ThreadLocks {}
+
+impl Locks for ThreadLocks {
+    type Lock<T: Send> = ThreadLock<T>;
+}
+
 pub(crate) struct ThreadLock<T> {
     fork_guard: ForkGuard,
-    tasks: Mutex<VecDeque<T>>,
+    tasks: Mutex<T>,
 }
 
 impl<T: Send> Lock<T> for ThreadLock<T> {
-    fn new(tasks: VecDeque<T>) -> Self {
+    fn new(tasks: T) -> Self {
         ThreadLock { fork_guard: ForkGuard::here(), tasks: Mutex::new(tasks) }
     }
 
-    fn with<R>(&self, body: impl FnOnce(&mut VecDeque<T>) -> R) -> Option<R> {
+    fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.fork_guard.try_lock(&self.tasks).map(|mut tasks| body(&mut tasks))
     }
 }
 
-/// First in, first out. Blocking, by a lock that is held for a push or a pop.
-pub(crate) struct Inbox<T = Task, M: Memory = Machine, L = ThreadLock<T>> {
-    /// On a line of its own: the takers read it at every look.
-    length: CachePadded<M::Word>,
+/// One side of an inbox.
+struct Side<M: Memory, L> {
+    /// How many tasks have come this way so far.
+    count: M::Word,
     tasks: L,
-    life: PhantomData<T>,
 }
 
-impl<T, M: Memory, L: Lock<T>> Inbox<T, M, L> {
+impl<M: Memory, L> Side<M, L> {
+    fn new<T>(tasks: T) -> CachePadded<Self>
+    where
+        L: Lock<T>,
+    {
+        CachePadded::new(Side { count: M::Word::new(0), tasks: L::new(tasks) })
+    }
+
+    fn count(&self) -> u64 {
+        // Relaxed: see `is_empty`; the holder of the lock reads what the last one stored.
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// One more, by the holder of the lock.
+    fn up(&self) {
+        // Relaxed: the lock orders the stores, and P2 follows a put.
+        self.count.store(self.count().wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// First in, first out. Blocking, by a lock that is held for a push or a pop.
+pub(crate) struct Inbox<T: Send = Task, M: Memory = Machine, L: Locks = ThreadLocks> {
+    put: CachePadded<Side<M, L::Lock<Chunks<T>>>>,
+    /// Its lock is taken before that of the other.
+    taken: CachePadded<Side<M, L::Lock<VecDeque<T>>>>,
+}
+
+impl<T: Send, M: Memory, L: Locks> Inbox<T, M, L> {
     pub(crate) fn new() -> Self {
-        let length = CachePadded::new(M::Word::new(0));
-        Inbox { length, tasks: L::new(VecDeque::new()), life: PhantomData }
+        Inbox { put: Side::new(Chunks::new()), taken: Side::new(VecDeque::new()) }
     }
 
     /// Puts a task in. It is visible work, line P1 of sleep/README.md: the caller goes on with P2.
     pub(crate) fn put(&self, task: T) {
-        self.tasks.with(|tasks| {
-            tasks.push_back(task);
-            // Relaxed: the lock orders the stores, and P2 follows.
-            self.length.store(tasks.len() as u64, Ordering::Relaxed);
+        self.put.tasks.with(|tasks| {
+            tasks.push(task);
+            self.put.up();
         });
     }
 
@@ -88,21 +133,36 @@ impl<T, M: Memory, L: Lock<T>> Inbox<T, M, L> {
     /// Whether there is nothing to take. Wait-free; line S5 if S3 or L2 precedes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a task missed here is seen at the look before its taker sleeps.
-        self.length.load(Ordering::Relaxed) == 0
+        self.len() == 0
+    }
+
+    /// Whether many wait. An estimate.
+    #[inline]
+    pub(crate) fn has_burst(&self) -> bool {
+        self.len() > BURST
+    }
+
+    #[inline]
+    fn len(&self) -> u64 {
+        // Relaxed: a task missed here is seen at the look before its taker sleeps. What is put and
+        // taken between the two loads does not count as there.
+        let put = self.put.count();
+        put.saturating_sub(self.taken.count())
     }
 
     #[cold]
     fn take_locked(&self) -> Option<T> {
-        let oldest = self.tasks.with(|tasks| {
+        let oldest = self.taken.tasks.with(|tasks| {
+            if tasks.is_empty() {
+                self.put.tasks.with(|other| other.next(tasks));
+            }
             let oldest = tasks.pop_front();
-            // Relaxed: as in `put`.
-            self.length.store(tasks.len() as u64, Ordering::Relaxed);
-            let is_large = tasks.is_empty() && tasks.capacity() > KEPT;
-            // Freed once the lock is.
-            (oldest, is_large.then(|| mem::take(tasks)))
+            if oldest.is_some() {
+                self.taken.up();
+            }
+            oldest
         });
-        oldest?.0
+        oldest?
     }
 }
 
@@ -116,12 +176,41 @@ mod tests {
         (0..burst).for_each(|task| inbox.put(task));
         let taken: Vec<_> = std::iter::from_fn(|| inbox.take()).collect();
         assert!(taken.into_iter().eq(0..burst) && inbox.is_empty());
-        inbox.tasks.with(|tasks| tasks.capacity()).unwrap()
+        room(&inbox)
     }
+
+    fn room(inbox: &Inbox<usize>) -> usize {
+        let put = inbox.put.tasks.with(|tasks| tasks.capacity());
+        put.unwrap() + inbox.taken.tasks.with(|tasks| tasks.capacity()).unwrap()
+    }
+
+    /// Room for so many tasks is kept.
+    const KEPT: usize = 2 * CHUNK;
 
     #[test]
     fn a_burst_leaves_no_more_memory_than_is_kept() {
         assert!((200..=KEPT).contains(&kept_after(200)));
         assert!(kept_after(100 * KEPT) <= KEPT);
+    }
+
+    #[test]
+    fn what_is_taken_of_a_burst_is_freed_before_all_are() {
+        let inbox: Inbox<usize> = Inbox::new();
+        (0..100 * CHUNK).for_each(|task| inbox.put(task));
+        assert!(inbox.has_burst());
+        (0..99 * CHUNK).for_each(|task| assert_eq!(inbox.take(), Some(task)));
+        assert!(room(&inbox) <= KEPT && !inbox.has_burst());
+    }
+
+    #[test]
+    fn who_takes_does_not_wait_for_who_puts() {
+        let inbox: Inbox<usize> = Inbox::new();
+        (0..3).for_each(|task| inbox.put(task));
+        assert_eq!(inbox.take(), Some(0));
+        // With the lock of the puts held.
+        let taken = inbox.put.tasks.with(|_| inbox.take());
+        assert_eq!(taken, Some(Some(1)));
+        inbox.put(3);
+        assert!([Some(2), Some(3), None] == [(); 3].map(|()| inbox.take()) && inbox.is_empty());
     }
 }

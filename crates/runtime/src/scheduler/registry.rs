@@ -251,6 +251,11 @@ impl Registry {
         }
     }
 
+    /// The oldest injected task, if many wait.
+    pub(crate) fn injected_of_burst(&self) -> Option<Task> {
+        self.normal.has_burst().then(|| self.normal.take()).flatten()
+    }
+
     /// Line S4: leaves a request with every worker but `except`, the one that asks.
     pub(crate) fn request_everywhere(&self, except: Option<usize>) {
         for (index, worker) in self.workers.iter().enumerate() {
@@ -341,7 +346,12 @@ impl Registry {
 
     /// Whether something has come from outside.
     pub(crate) fn has_injected(&self) -> bool {
-        !self.high.is_empty() || !self.normal.is_empty()
+        self.has_urgent() || !self.normal.is_empty()
+    }
+
+    /// Whether something urgent has come from outside.
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.high.is_empty()
     }
 
     /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to guests.

@@ -18,7 +18,7 @@ use crate::scheduler::clock::SystemClock;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::lookout::Lookout;
 use crate::scheduler::registry::{Registry, Remote, SpawnOrder, Spawns};
-use crate::scheduler::search::{Looking, Search, steal};
+use crate::scheduler::search::{Looking, Search, Searcher, steal};
 use crate::scheduler::steal_backoff::StealBackoff;
 use crate::scheduler::unrestricted::{Unrestricted, find};
 use crate::scheduler::victim_order::Random;
@@ -29,6 +29,9 @@ mod restricted;
 mod searcher;
 
 use restricted::{Own, Restricted};
+
+/// So many tasks of a burst from outside a worker runs without a look at the other workers.
+const AT_ONCE: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
@@ -394,9 +397,28 @@ impl Local {
         let _waiting = waits.then(|| self.watch.waits());
         let mut looking = Looking::begin(self, search);
         while let Some(work) = looking.next(self, done, thief) {
+            let injected = matches!(work, Work::Task(_, Activity::InjectedTask));
             let _on_top = waits.then(|| self.on_top());
             self.run(work, token());
+            if injected && !waits {
+                self.run_of_burst();
+            }
         }
+    }
+
+    /// With nothing under way, runs some more of a burst of tasks from outside: see `inbox`.
+    #[inline]
+    fn run_of_burst(&self) {
+        let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
+        for _ in (0..AT_ONCE).take_while(goes_on) {
+            let Some(task) = self.registry.injected_of_burst() else { return };
+            self.run(Work::Task(task, Activity::InjectedTask), self.token());
+        }
+    }
+
+    /// Whether something has come that goes before other tasks from outside.
+    fn is_called(&self) -> bool {
+        self.remote().has_mail() || self.registry.has_urgent()
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {

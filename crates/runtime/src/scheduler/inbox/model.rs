@@ -1,26 +1,30 @@
 //! loom models of the inbox: what has been put in can be taken, wherever other pushers stand.
 
-use std::collections::VecDeque;
-
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use poach_memory::{Loom, Ordering};
 
-use super::{Inbox, Lock};
+use super::{Inbox, Lock, Locks};
 
-struct LoomLock(Mutex<VecDeque<u64>>);
+struct LoomLock<T>(Mutex<T>);
 
-impl Lock<u64> for LoomLock {
-    fn new(tasks: VecDeque<u64>) -> Self {
+impl<T: Send> Lock<T> for LoomLock<T> {
+    fn new(tasks: T) -> Self {
         LoomLock(Mutex::new(tasks))
     }
 
-    fn with<R>(&self, body: impl FnOnce(&mut VecDeque<u64>) -> R) -> Option<R> {
+    fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
         Some(body(&mut self.0.lock().unwrap()))
     }
 }
 
-type Modelled = Inbox<u64, Loom, LoomLock>;
+enum LoomLocks {}
+
+impl Locks for LoomLocks {
+    type Lock<T: Send> = LoomLock<T>;
+}
+
+type Modelled = Inbox<u64, Loom, LoomLocks>;
 
 /// One thread puts 1 in, another 2, and the second thread then takes until it has its own.
 fn two_pushers(put: fn(&Modelled, u64), take: fn(&Modelled) -> Option<u64>) {
@@ -50,17 +54,10 @@ fn a_task_whose_push_is_complete_can_be_taken() {
 #[should_panic(expected = "a task that was put in is hidden")]
 fn a_length_that_is_counted_after_the_lock_hides_anothers_task() {
     let put = |inbox: &Modelled, task| {
-        inbox.tasks.with(|tasks| tasks.push_back(task));
-        inbox.length.fetch_add(1, Ordering::Relaxed);
+        inbox.put.tasks.with(|tasks| tasks.push(task));
+        inbox.put.count.fetch_add(1, Ordering::Relaxed);
     };
-    let take = |inbox: &Modelled| {
-        let task = if inbox.is_empty() { None } else { inbox.tasks.with(VecDeque::pop_front)? };
-        if task.is_some() {
-            inbox.length.fetch_sub(1, Ordering::Relaxed);
-        }
-        task
-    };
-    two_pushers(put, take);
+    two_pushers(put, Inbox::take);
 }
 
 #[test]
