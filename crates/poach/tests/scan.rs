@@ -509,3 +509,33 @@ fn many_errors_are_grouped_and_a_document_has_them_all() {
     }
     assert!(run(&["--report", "summary"]).stdout.is_empty());
 }
+
+#[test]
+fn what_links_lead_to_adds_up_to_what_du_says() {
+    let place = grown();
+    let tree = place.path().join("large");
+    fs::write(place.path().join("lone"), vec![1; 70_000]).expect("a file");
+    for (target, link) in [
+        ("../small", "out"),
+        ("inner", "inside"),
+        ("..", "inner/up"),
+        ("../../lone", "inner/lone"),
+        ("../lone", "lone"),
+        ("../small/file", "file\n\u{1b}"),
+    ] {
+        symlink(target, tree.join(link)).expect("a link");
+    }
+    let out = json(&poach(&["-L", "--json"], &tree));
+    // The links count, too, which du leaves out: on most file systems they take no blocks.
+    let links: u64 = ["out", "inside", "inner/up", "inner/lone", "lone", "file\n\u{1b}"]
+        .map(|link| tree.join(link).symlink_metadata().expect("it is there").blocks() * 512)
+        .iter()
+        .sum();
+    let du = Command::new("du").args(["-sL", "--block-size=1"]).arg(&tree).output().expect("du");
+    let du: u64 = text(&du.stdout).split('\t').next().expect("a number").parse().expect("a number");
+    assert_eq!(out["totals"]["disk_bytes"], du + links);
+    assert_eq!((&out["totals"]["files"], &out["totals"]["symlinks"]), (&3.into(), &6.into()));
+    assert_eq!(json(&poach(&["--json"], &tree))["totals"]["files"], 1);
+    let refused = poach(&["-L", "--import", "x"], &tree);
+    assert_eq!(refused.status.code(), Some(2));
+}

@@ -36,6 +36,7 @@ pub mod document;
 pub mod duplicates;
 pub mod engine;
 mod id;
+mod linked;
 pub mod listing;
 pub mod report;
 mod roots;
@@ -47,6 +48,7 @@ mod walk;
 
 pub use control::{Control, Progress};
 pub use engine::Engine;
+pub use linked::linked;
 pub use sys::Kind;
 pub use tree::{Facts, Link, Node, NodeId, RenewError, Tree};
 pub use visit::{Seen, Visitor, Within};

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_scan::{Control, Engine, Options, scan_on};
+#[cfg(target_os = "linux")]
+use poach_scan::{Kind, linked};
 use rig::Deed;
 
 struct Tree(tempfile::TempDir);
@@ -229,4 +231,79 @@ fn gathering_ends_when_it_is_asked_to() {
     assert!(scan.interrupted);
     // The first path, and the directory that it is in.
     assert_eq!((asked.into_inner(), scan.totals.files), (2, 1));
+}
+
+/// A tree with links inside, out of it, in circles and to nowhere, and what lies beside it.
+#[cfg(target_os = "linux")]
+fn with_links() -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| place.path().join(name);
+    for name in
+        ["tree/in/file", "beside/file", "beside/deep/file", "lone", "other", "excluded/file"]
+    {
+        fs::create_dir_all(path(name).parent().expect("it has one")).expect("directories");
+        fs::write(path(name), name.repeat(1000)).expect("a file");
+    }
+    for (link, target) in [
+        ("tree/to-in", "in"),
+        ("tree/in/up", ".."),
+        ("tree/beside", "../beside"),
+        ("tree/deep", "../beside/deep"),
+        ("tree/lone", "../lone"),
+        ("tree/in/lone too", "../../lone"),
+        ("tree/nowhere", "nothing"),
+        ("tree/itself", "itself"),
+        ("tree/left out", "../excluded"),
+        // From outside, back and on.
+        ("beside/back", "../tree/in/file"),
+        ("beside/deep/other\n\u{1b}", "../../other"),
+    ] {
+        rig::symlink(target, path(link)).expect("a link");
+    }
+    place
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_links_lead_to_is_scanned_once_wherever_it_lies() {
+    let place = with_links();
+    let root = place.path().canonicalize().expect("it is there");
+    let choice = poach_scan::choice::Choice {
+        exclude: poach_scan::choice::Patterns::new(&["left out".to_owned()], &[]).expect("a glob"),
+        kinds: vec![Kind::File],
+        ..Default::default()
+    };
+    let options = Options { follow_paths: true, choice: Some(choice.into()), ..Options::default() };
+    let paths = linked(&[root.join("tree")], &options, &Control::new()).expect("threads");
+    let beside = ["tree", "beside", "beside/deep", "lone", "other"].map(|name| root.join(name));
+    assert_eq!(paths, beside);
+    let scan = |paths: &[PathBuf], options: &Options| {
+        scan_on(&rig::Direct, paths, options, &Control::new()).expect("threads")
+    };
+    let found = scan(&paths, &options);
+    assert_eq!((found.totals.files, found.errors.len()), (5, 0), "{:?}", found.errors);
+    let lengths: usize = ["tree/in/file", "beside/file", "beside/deep/file", "lone", "other"]
+        .map(str::len)
+        .iter()
+        .sum();
+    assert_eq!(found.totals.apparent_bytes, 1000 * lengths as u64);
+    assert_eq!(found.repeated, [root.join("beside/deep")]);
+    // By way of a link that is given, and of a directory in the tree whose link leads above it.
+    fs::rename(root.join("tree"), root.join("moved")).expect("ours");
+    rig::symlink("moved", root.join("tree")).expect("a link");
+    let from_below = linked(&[root.join("tree/in")], &options, &Control::new()).expect("threads");
+    assert_eq!(from_below[..2], [root.join("tree/in"), root.join("lone")]);
+    assert!(from_below.contains(&root.join("moved")));
+    assert_eq!(scan(&from_below, &options).totals.files, 5);
+    // To another file system only if that is not to be left out.
+    rig::symlink("/proc/version", root.join("moved/elsewhere")).expect("a link");
+    for one_file_system in [true, false] {
+        let options = Options { one_file_system, ..options.clone() };
+        let paths = linked(&[root.join("moved")], &options, &Control::new()).expect("threads");
+        assert_eq!(paths.contains(&"/proc/version".into()), !one_file_system);
+    }
+    // Stopped, it has what it has.
+    let stopped = Control::new();
+    stopped.stop();
+    assert_eq!(linked(&[root.join("tree")], &options, &stopped).expect("threads").len(), 1);
 }

@@ -17,8 +17,8 @@ use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, esca
 use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
 use poach_scan::sys::{DiskExtent, Found, Kind, Meta, Native, Sys};
 use poach_scan::{
-    Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, scan, scan_on,
-    scan_with,
+    Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, linked, scan,
+    scan_on, scan_with,
 };
 
 /// A system whose answers have nothing to do with each other.
@@ -373,6 +373,7 @@ fn identities_of_entries_of_one_tree_and_of_another() {
 fn options_of_any_value() {
     let control = Control::new();
     assert!(matches!(scan(&[], &Options::default(), &control), Err(Error::NoPath)));
+    assert_eq!(linked(&[], &Options::default(), &control).unwrap(), Vec::<PathBuf>::new());
     let many = Options { threads: NonZeroUsize::new(MAX_THREADS + 1), ..Options::default() };
     assert!(matches!(scan(&["/".into()], &many, &control), Err(Error::TooManyThreads(_))));
     assert!("none".parse::<Engine>().is_err());

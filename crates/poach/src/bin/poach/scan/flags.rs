@@ -90,6 +90,10 @@ pub(crate) struct Arguments {
     /// Scan what a PATH points to if it is a symbolic link.
     #[arg(long, short = 'D')]
     pub(super) dereference_args: bool,
+    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths. Each target counts once, and the links
+    /// count as links. Directories are read twice for it, first by their names alone.
+    #[arg(long, short = 'L', conflicts_with_all = ["import", "diff"])]
+    pub(super) dereference: bool,
     /// Threads to scan with [default: as many as there are processors, and more while these wait for a disk].
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<NonZeroUsize>,
@@ -214,7 +218,7 @@ impl Arguments {
             engine: self.engine,
             threads: self.threads,
             one_file_system: self.one_file_system,
-            follow_paths: self.dereference_args,
+            follow_paths: self.dereference_args || self.dereference,
             keep_facts: self.document.facts || self.interactive || self.view.sort == Sort::Time,
             keep_files: self.all || self.interactive || self.document.wants_files(),
             ..Options::default()

@@ -77,6 +77,13 @@ fn scan_and_show(
     paths: &[PathBuf],
     options: &Options,
 ) -> Result<u8> {
+    let linked;
+    let paths = if arguments.dereference {
+        linked = run.during(paths, |control| poach_scan::linked(paths, options, control))??;
+        &linked
+    } else {
+        paths
+    };
     if arguments.interactive {
         return browse(arguments, run, paths, options);
     }

@@ -1,0 +1,113 @@
+//! What symbolic links lead to, as further paths to scan.
+//!
+//! A walk follows no link. But a link whose target lies below a given path has nothing to add: the target is counted where it lies. So
+//! it is enough to scan the targets that lie elsewhere as further paths, and the links in these, until there is none that is new. A
+//! scan counts each directory and each file once, whichever of its paths lead to it, so no loop of links is endless and none counts twice.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::choice::Choice;
+use crate::sys::{Native, Sys as _, path_of};
+use crate::visit::{Seen, Visitor, Within};
+use crate::{Control, Error, Kind, Options, scan_with};
+
+/// Is told of symbolic links.
+struct Links;
+
+impl Visitor for Links {
+    type Part = Vec<(Within, Vec<u8>)>;
+
+    fn part(&self) -> Self::Part {
+        Vec::new()
+    }
+
+    fn entry(&self, part: &mut Self::Part, seen: &Seen<'_>) {
+        if seen.meta.kind == Kind::Symlink {
+            part.push((seen.within, seen.name.to_vec()));
+        }
+    }
+}
+
+/// The given paths, and behind them what the symbolic links at and below them lead to and is not below one of them: to be scanned
+/// together with [`Options::follow_paths`]. A target is named by its path without links; of those that one walk finds, in byte order.
+///
+/// Links in what the options exclude are not followed, and with [`Options::one_file_system`] none to a file system that no given
+/// path lies on. A link that leads nowhere adds nothing. One whose target may not be looked at is added itself, so that the scan says so.
+///
+/// Reads every directory once, by names alone, before it is scanned. Once [`Control::stop`] was called it returns what it has.
+///
+/// ```
+/// use poach_scan::{Control, Options, linked, scan};
+///
+/// let options = Options { follow_paths: true, ..Options::default() };
+/// let control = Control::new();
+/// let paths = linked(&["src".into()], &options, &control)?;
+/// let found = scan(&paths, &options, &control)?;
+/// # assert!(found.totals.files > 0);
+/// # Ok::<(), poach_scan::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`scan`](crate::scan).
+pub fn linked(
+    paths: &[PathBuf],
+    options: &Options,
+    control: &Control,
+) -> Result<Vec<PathBuf>, Error> {
+    let sys = Native::default();
+    // What is selected makes no difference to what is excluded.
+    let choice = options.choice.as_ref().map(|choice| {
+        let Choice { ignore_files, exclude_caches, exclude_pseudo, .. } = **choice;
+        let exclude = choice.exclude.clone();
+        Arc::new(Choice {
+            exclude,
+            ignore_files,
+            exclude_caches,
+            exclude_pseudo,
+            ..Choice::default()
+        })
+    });
+    let names = Options {
+        choice,
+        follow_paths: true,
+        keep_files: false,
+        keep_facts: false,
+        memory: None,
+        without_sizes: true,
+        ..options.clone()
+    };
+    let device = |path: &PathBuf| sys.meta(path, true).map(|meta| meta.device).ok();
+    let devices: HashSet<u64> = paths.iter().filter_map(device).collect();
+    let mut known: HashSet<PathBuf> =
+        paths.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    let (mut all, mut new) = (paths.to_vec(), paths.to_vec());
+    while !new.is_empty() {
+        let (scan, parts) = scan_with(&sys, &new, &names, control, &Links)?;
+        let mut targets = BTreeSet::new();
+        for (within, name) in parts.into_iter().flatten() {
+            if control.is_stopped() {
+                break;
+            }
+            let Ok(link) = path_of(&scan.tree.path_within(within, &name)) else { continue };
+            let target = match link.canonicalize() {
+                Ok(target) => target,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => link,
+                Err(_) => continue,
+            };
+            let is_known = target.ancestors().any(|above| known.contains(above));
+            let is_elsewhere = options.one_file_system
+                && device(&target).is_some_and(|device| !devices.contains(&device));
+            if !(is_known || is_elsewhere) {
+                targets.insert(target);
+            }
+        }
+        known.extend(targets.iter().cloned());
+        new = targets.into_iter().collect();
+        all.extend(new.iter().cloned());
+    }
+    Ok(all)
+}
