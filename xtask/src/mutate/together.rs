@@ -187,6 +187,10 @@ mod tests {
             "while (m != ((if m { a <= b + 1 } else { a < b + (if m { 0 } else { 1 }) }))) { c }"
         );
         assert_eq!(
+            woven("S { a: b.c() || d }"),
+            "S { a: (if m { ::core::default::Default::default() } else { (!m && (b.c())) || (!m && (d)) }) }"
+        );
+        assert_eq!(
             woven("a.store(1);\nb.store(2);"),
             "if m { b.store(2); } if !m { a.store(1); }\nif !m { if !m { b.store(2); } }"
         );

@@ -319,9 +319,12 @@ fn ends_operand(tokens: &[TokenTree], at: usize) -> bool {
     let compares = |first: char| matches!(first, '=' | '!' | '<' | '>');
     let assigns = this == '=' && next != '=' && !compares(before);
     let arrow = this == '>' && matches!(before, '=' | '-');
+    // Of a field, and no part of a path.
+    let label = this == ':' && next != ':' && before != ':';
     matches!(this, ';' | ',' | '|' | '#')
         || assigns
         || arrow
+        || label
         || (this == '&' && (next == '&' || before == '&'))
         || (this == '.' && (next == '.' || before == '.'))
         || WORDS.contains(&ident(tokens.get(at)).as_str())
@@ -496,6 +499,10 @@ mod tests {
             assert!(of("operand of && left out", other).is_empty(), "{other}");
         }
         assert_eq!(of("operand of && left out", "let x = a >= b && c;")[0], "let x = true && c;");
+        assert_eq!(
+            of("operand of || left out", "S { a: b::C || d }"),
+            ["S { a: false || d }", "S { a: b::C || false }"]
+        );
         assert_eq!(
             of("operand of || left out", "a.any(|x| x || y)"),
             ["a.any(|x| false || y)", "a.any(|x| x || false)"]
