@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use poach_runtime::{
-    ThreadPool, Yield, broadcast, check, current_num_threads, current_thread_index, interrupt,
-    join, scope, spawn, yield_local,
+    Priority, ThreadPool, Yield, blocking, broadcast, check, current_num_threads,
+    current_thread_index, interrupt, join, par_for, scope, spawn, yield_local, yield_now,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -77,6 +77,42 @@ fn nothing_else_runs_meanwhile() {
         }
         stop.store(true, Ordering::SeqCst);
     });
+}
+
+/// A worker, and a caller, that has not come to a cooperation point yet.
+#[test]
+fn it_waits_until_everybody_has_come() {
+    let pool = pool(2);
+    let (begun, busy) = (AtomicBool::new(false), AtomicBool::new(true));
+    let work = || {
+        begun.store(true, Ordering::SeqCst);
+        (0..100).for_each(|_| thread::yield_now());
+        busy.store(false, Ordering::SeqCst);
+        check();
+    };
+    let until_begun = || {
+        while !begun.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    };
+    for _ in 0..if cfg!(miri) { 1 } else { 5 } {
+        pool.broadcast(|context| {
+            if context.index() == 0 {
+                return work();
+            }
+            until_begun();
+            interrupt(|| assert!(!busy.load(Ordering::SeqCst), "a worker is still at work"));
+        });
+        begun.store(false, Ordering::SeqCst);
+        busy.store(true, Ordering::SeqCst);
+        thread::scope(|threads| {
+            threads.spawn(|| pool.run(|_| work()));
+            until_begun();
+            pool.interrupt(|| assert!(!busy.load(Ordering::SeqCst), "a caller is still at work"));
+        });
+        begun.store(false, Ordering::SeqCst);
+        busy.store(true, Ordering::SeqCst);
+    }
 }
 
 #[test]
@@ -225,15 +261,18 @@ fn it_comes_between_two_tasks_of_a_scope() {
     assert!((1..TASKS).contains(&seen), "{seen}");
 }
 
-#[test]
-fn a_yield_to_ones_own_tasks_answers_a_call() {
+/// Whatever should have happened before it is over never will.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Whether a task that does nothing but `step`, again and again, on the one worker of its pool, is interrupted.
+fn is_interrupted_at(step: impl Fn() + Send + 'static) -> bool {
     let (pool, stop) = (pool(1), Arc::new(AtomicBool::new(false)));
     let (stopped, (send, done)) = (Arc::clone(&stop), mpsc::channel());
     let (tell, begun) = mpsc::channel();
     let busy = pool.spawn(move || {
         tell.send(()).unwrap();
         while !stopped.load(Ordering::SeqCst) {
-            assert_eq!(yield_local(), Some(Yield::Idle));
+            step();
         }
     });
     begun.recv().unwrap();
@@ -242,11 +281,64 @@ fn a_yield_to_ones_own_tasks_answers_a_call() {
         send.send(()).unwrap();
         pool
     });
-    let answered = done.recv_timeout(Duration::from_secs(60));
+    let answered = done.recv_timeout(LONG);
     stop.store(true, Ordering::SeqCst);
-    assert_eq!(answered, Ok(()), "the call waits for the end of the task");
     busy.join().unwrap();
     drop(interrupter.join().unwrap());
+    answered.is_ok()
+}
+
+#[test]
+fn a_yield_to_ones_own_tasks_answers_a_call() {
+    assert!(is_interrupted_at(|| assert_eq!(yield_local(), Some(Yield::Idle))));
+}
+
+#[test]
+fn a_yield_a_check_and_the_end_of_a_section_that_blocks_answer_a_call() {
+    // It runs what it answers.
+    assert!(is_interrupted_at(|| assert!(yield_now().is_some())), "yield_now");
+    assert!(is_interrupted_at(check), "check");
+    assert!(is_interrupted_at(|| blocking(|| ())), "blocking");
+    assert!(is_interrupted_at(|| par_for(0..100, |_| ())), "a loop");
+}
+
+/// The pool's own methods mean the frame, whose tasks end in it; those of another pool do not.
+#[test]
+fn a_method_of_the_pool_means_the_frame() {
+    let (done, frames) = mpsc::channel();
+    thread::spawn(move || {
+        let (pool, other) = (pool(2), pool(1));
+        let outside = pool.interrupt(|| {
+            // What was there before waits.
+            let outside = thread::scope(|s| s.spawn(|| pool.spawn(current_thread_index)).join());
+            let (send, told) = mpsc::channel();
+            let [one, two, three] = [(); 3].map(|()| send.clone());
+            assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
+            assert_eq!(pool.spawn_fifo(|| 2).join().unwrap(), 2);
+            assert_eq!(pool.spawn_at(Priority::High, || 3).join().unwrap(), 3);
+            pool.spawn_detached(move || one.send(4).unwrap());
+            pool.spawn_detached_fifo(move || two.send(5).unwrap());
+            pool.spawn_broadcast(move |_| three.send(6).unwrap());
+            assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
+            assert_eq!(pool.install(|| join(|| 7, || 8)), (7, 8));
+            let sum = AtomicUsize::new(0);
+            pool.scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
+            pool.scope_fifo(|s| s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
+            pool.in_place_scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
+            pool.in_place_scope_fifo(|s| s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
+            assert_eq!(sum.into_inner(), 4);
+            assert_eq!(other.install(current_num_threads), 1);
+            drop(send);
+            (outside.unwrap(), told)
+        });
+        // All have ended with the frame.
+        let mut told: Vec<i32> = outside.1.try_iter().collect();
+        told.sort_unstable();
+        assert_eq!(told, [4, 5, 6, 6]);
+        assert!(outside.0.join().unwrap().is_some());
+        done.send(()).unwrap();
+    });
+    assert_eq!(frames.recv_timeout(LONG), Ok(()), "it hangs, or panics");
 }
 
 #[test]

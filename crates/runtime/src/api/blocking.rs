@@ -45,6 +45,7 @@ use crate::scheduler::spares::Loan;
 #[doc(alias = "block_in_place")]
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     Local::with(|local| {
+        let _answers = local.map(Answers);
         let _still = local.map(|local| local.set_blocks(true));
         let _loan = local.and_then(Lent::new);
         let _dozing = local.filter(|local| local.is_guest()).map(|guest| {
@@ -80,8 +81,15 @@ impl Drop for Lent<'_> {
         // of sleep/README.md.
         self.loan.store(1, Ordering::Release);
         self.local.registry.sleep.wake(self.slot);
-        // Interrupts wait for workers that block.
-        self.local.answer_calls();
+    }
+}
+
+/// Answers calls when it is dropped, after the loan: interrupts wait for workers that block.
+struct Answers<'l>(&'l Local);
+
+impl Drop for Answers<'_> {
+    fn drop(&mut self) {
+        self.0.answer_calls();
     }
 }
 
@@ -100,5 +108,37 @@ pub(crate) fn main_loop(local: &Local) {
                 break;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::{ThreadPool, spawn_detached};
+
+    /// Others could take what it leaves, but for a task that nobody can expose.
+    #[test]
+    fn a_spare_hands_over_what_it_has_spawned_before_it_goes_back() {
+        let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
+        let registry = pool.registry();
+        let (tell, spawned) = mpsc::channel();
+        let (go, is_back) = mpsc::channel();
+        pool.install(move || {
+            spawn_detached(move || {
+                (0..5).for_each(|_| spawn_detached(|| ()));
+                tell.send(()).unwrap();
+                is_back.recv().unwrap();
+            });
+            blocking(|| spawned.recv().unwrap());
+            go.send(()).unwrap();
+            while registry.spares.idle() == 0 {
+                thread::yield_now();
+            }
+            let spare = &registry.workers[1];
+            assert!(spare.spawns.is_empty() && registry.has_injected());
+        });
     }
 }

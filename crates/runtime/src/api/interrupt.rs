@@ -155,8 +155,7 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         match made {
             Some(Ok(frame)) => break frame,
             Some(Err(error)) => {
-                registry.spares.end_interrupt();
-                registry.sleep.wake_all();
+                end(registry);
                 panic!("an interrupt's frame could not be made: {error}");
             }
             None => debug_assert!(!begun, "the thread that has the turn makes a frame"),
@@ -171,14 +170,19 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
         result
     });
     frame.finish();
-    registry.sleep.open_places();
-    registry.spares.end_interrupt();
-    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
-    registry.sleep.wake_all();
+    end(registry);
     match result {
         Ok(result) => result,
         Err(payload) => panic::resume_unwind(payload),
     }
+}
+
+/// The next interrupt has its turn.
+fn end(registry: &Registry) {
+    registry.sleep.open_places();
+    registry.spares.end_interrupt();
+    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
+    registry.sleep.wake_all();
 }
 
 struct Interruption {
@@ -287,8 +291,9 @@ impl Interruption {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, mpsc};
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::ThreadPool;
@@ -319,5 +324,35 @@ mod tests {
         drop(kept);
         drop(pool);
         assert!(registry.upgrade().is_none(), "a frame that is kept keeps nothing");
+    }
+
+    /// All who wait for their turn sleep by then, and nobody else would wake a thread from outside.
+    #[test]
+    fn the_end_of_an_interrupt_wakes_all_that_wait_for_their_turn() {
+        for _ in 0..if cfg!(miri) { 1 } else { 10 } {
+            let pool = Arc::new(ThreadPool::builder().threads(2).build().unwrap());
+            let registry = pool.registry();
+            assert!(registry.spares.begin_interrupt(|_| ()));
+            let (send, answers) = mpsc::channel();
+            for answer in 0..2 {
+                let (pool, send) = (Arc::clone(&pool), send.clone());
+                thread::spawn(move || {
+                    pool.run(|_| {
+                        send.send(0).unwrap();
+                        interrupt(|| ());
+                    });
+                    send.send(1 + answer).unwrap();
+                });
+            }
+            assert_eq!([answers.recv(), answers.recv()], [Ok(0); 2]);
+            while registry.does_anybody_run() || registry.sleep.is_anybody_searching() {
+                thread::yield_now();
+            }
+            end(registry);
+            let answer = || answers.recv_timeout(Duration::from_secs(60));
+            let mut both = [answer(), answer()];
+            both.sort_unstable_by_key(|answer| answer.ok());
+            assert_eq!(both, [Ok(1), Ok(2)], "they sleep on");
+        }
     }
 }
