@@ -46,6 +46,7 @@ pub struct Selector<'a, R> {
     operations: Vec<Operation<'a, R>>,
     /// Where this selection begins.
     first: usize,
+    has_ended: bool,
 }
 
 type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>) -> Poll<R> + Send + 'a>;
@@ -74,7 +75,7 @@ impl<'a, R> Selector<'a, R> {
         thread_local! { static FIRST: Cell<usize> = const { Cell::new(0) } }
         let first = FIRST.get();
         FIRST.set(first.wrapping_add(1));
-        Selector { operations: Vec::new(), first }
+        Selector { operations: Vec::new(), first, has_ended: false }
     }
 
     fn operation<O>(
@@ -85,7 +86,7 @@ impl<'a, R> Selector<'a, R> {
         let mut then = Some(then);
         self.operations.push(Box::new(move |context| {
             Pin::new(&mut operation).poll(context).map(|output| {
-                let then = then.take().expect("a selection that has ended is not polled again");
+                let then = then.take().expect("a selection ends once");
                 then(output)
             })
         }));
@@ -114,12 +115,15 @@ impl<'a, R> Selector<'a, R> {
     }
 
     fn poll_each(&mut self, context: &mut Context<'_>) -> Poll<R> {
+        // Before any operation takes a task, which would be lost.
+        assert!(!self.has_ended, "a selection that was ready is not polled again");
         let count = self.operations.len().max(1);
         let (before, after) = self.operations.split_at_mut(self.first % count);
         let ready = after.iter_mut().chain(before).find_map(|operation| match operation(context) {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
         });
+        self.has_ended = ready.is_some();
         ready.map_or(Poll::Pending, Poll::Ready)
     }
 
