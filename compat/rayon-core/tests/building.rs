@@ -232,3 +232,23 @@ fn call_stacks_of_unusual_sizes() {
     let pool = ThreadPoolBuilder::new().num_threads(2).stack_size(64 << 10).build().unwrap();
     assert_eq!(pool.install(|| 1 + 1), 2);
 }
+
+#[test]
+fn a_panic_with_a_scoped_pool_arrives_when_its_threads_have_ended() {
+    for of_wrapper in [false, true] {
+        let ended = AtomicUsize::new(0);
+        let wrapper = |thread: rayon_core::ThreadBuilder| {
+            thread.run();
+            ended.fetch_add(1, Ordering::SeqCst);
+            assert!(!of_wrapper, "around a thread");
+        };
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            ThreadPoolBuilder::new().num_threads(3).build_scoped(wrapper, |pool| {
+                assert!(of_wrapper, "with the pool");
+                pool.install(|| fib(5))
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(ended.into_inner(), 3);
+    }
+}

@@ -440,3 +440,14 @@ fn there_may_be_more_consumers_than_single_consumer_pools() {
     pool.close();
     assert!(consumers.into_iter().all(|consumer| consumer.into_iter().next().is_none()));
 }
+
+#[test]
+fn a_pool_without_a_capacity_is_never_full() {
+    let pool = TaskPool::builder().chunk_length(1).build().unwrap();
+    let (mut producer, consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    for task in 0..10 {
+        assert_eq!([producer.is_full(), consumer.is_full(), pool.is_full()], [false; 3]);
+        producer.try_put(task).unwrap();
+    }
+    assert_eq!((pool.len(), pool.capacity()), (10, None));
+}

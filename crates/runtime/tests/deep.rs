@@ -3,11 +3,12 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use poach_runtime::{
-    JoinHandle, ThreadPool, Waiting, Worker, blocking, join, scope, spawn, spawn_fifo, yield_now,
+    JoinHandle, ThreadPool, Waiting, Worker, Yield, blocking, join, scope, spawn, spawn_fifo,
+    yield_local, yield_now,
 };
 
 #[path = "rig/alone.rs"]
@@ -228,4 +229,55 @@ fn forks_are_not_concerned() {
     }
     assert_eq!(pool(2).run(|w| sum(w, 500)), 500);
     assert_eq!(pool(2).install(|| join(|| 1, || 2)), (1, 2));
+}
+
+/// Calls `then` on a thread of a pool of one, with half of its call stack in use.
+#[cfg(not(miri))] // whose addresses are not those of a stack
+fn at_half(then: impl FnOnce() + Send) {
+    #[inline(never)]
+    fn deep(base: usize, then: &mut (dyn FnMut() + Send)) {
+        let frame = std::hint::black_box([1_u8; 1024]);
+        let here = (&raw const frame).addr();
+        if base.abs_diff(here) > 540 << 10 {
+            then();
+        } else {
+            deep(base, then);
+        }
+        std::hint::black_box(frame);
+    }
+    let mut then = Some(then);
+    pool(1).install(|| {
+        let here = 0_u8;
+        deep((&raw const here).addr(), &mut || then.take().unwrap()());
+    });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn a_deep_wait_leaves_tasks_in_their_order() {
+    at_half(|| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let spawn = |i| {
+            let seen = Arc::clone(&seen);
+            spawn_fifo(move || seen.lock().unwrap().push(i))
+        };
+        let mut handles: Vec<_> = (0..5).map(spawn).collect();
+        handles.pop().unwrap().join().unwrap();
+        assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn so_deep_yields_run_something_rarely() {
+    const YIELDS: usize = 3000;
+    at_half(|| {
+        for yields in [yield_now, yield_local] {
+            scope(|s| {
+                (0..YIELDS).for_each(|_| s.spawn(|_| ()));
+                let ran = (0..YIELDS).filter(|_| yields() == Some(Yield::Executed)).count();
+                assert!((2..=4).contains(&ran), "{ran}");
+            });
+        }
+    });
 }

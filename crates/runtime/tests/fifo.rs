@@ -228,7 +228,10 @@ fn other_pools_and_threads_spawn_into_a_fifo_scope() {
     let count = AtomicUsize::new(0);
     a.scope_fifo(|s| {
         let count = &count;
-        let add = move || _ = count.fetch_add(1, Ordering::SeqCst);
+        let add = || {
+            assert!(a.current_thread_index().is_some(), "on a thread of another pool");
+            count.fetch_add(1, Ordering::SeqCst);
+        };
         b.install(|| s.spawn_fifo(move |_| add()));
         std::thread::scope(|threads| {
             threads.spawn(|| s.spawn_fifo(move |_| add()));

@@ -279,3 +279,28 @@ fn the_error_of_a_handle_is_an_error_like_others() {
     drop(start);
     busy.join().unwrap();
 }
+
+#[test]
+fn a_poll_runs_nothing() {
+    pool(1).install(|| {
+        let mut handle = spawn(|| 5);
+        let poll = Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll.is_pending() && !handle.is_finished());
+        assert_eq!(handle.join().unwrap(), 5);
+    });
+}
+
+#[test]
+fn what_a_cancelled_task_has_panicked_with_is_asked_in_vain() {
+    let pool = pool(1);
+    let (release, busy) = occupy(&pool);
+    let idle = pool.spawn(|| ());
+    assert!(idle.cancel());
+    let error = idle.join().unwrap_err();
+    assert!(!error.is_panic());
+    let text = catch_unwind(AssertUnwindSafe(|| error.into_panic())).unwrap_err();
+    let text = text.downcast::<String>().unwrap();
+    assert_eq!(*text, "no panic to return: the task was cancelled before it started");
+    drop(release);
+    busy.join().unwrap();
+}

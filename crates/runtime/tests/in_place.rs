@@ -57,7 +57,10 @@ fn a_worker_of_another_pool_serves_its_own_while_it_waits() {
     a.install(|| {
         b.in_place_scope(|s| {
             // b's worker needs a's, which waits in place for b.
-            s.spawn(|_| answer.store(a.install(|| 5), Ordering::SeqCst));
+            s.spawn(|_| {
+                assert!(b.current_thread_index().is_some());
+                answer.store(a.install(|| 5), Ordering::SeqCst);
+            });
         });
     });
     assert_eq!(answer.into_inner(), 5);

@@ -19,7 +19,10 @@ use poach_runtime::{
 fn a_pool_uses_the_thread_that_builds_it() {
     // Each on a thread of its own: it never leaves its pool.
     thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
+        let (send, started) = mpsc::channel();
+        let builder = ThreadPool::builder().threads(2).use_current_thread();
+        let pool = builder.on_start(move |index| send.send(index).unwrap()).build().unwrap();
+        assert_eq!((started.recv(), started.try_recv().ok()), (Ok(1), None), "no handler here");
         assert_eq!((current_thread_index(), current_num_threads()), (Some(0), 2));
         let here = thread::current().id();
         assert_eq!(pool.install(|| thread::current().id()), here);

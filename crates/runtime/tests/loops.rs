@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -375,4 +375,77 @@ fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
         assert_eq!(w.par_reduce(0..10_u64, || 0, |sum, i| sum + i, |a, b| a + b), 45);
     });
     assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 20);
+}
+
+/// A `combine` fails in the first half, in whose second half a call waits for that.
+#[test]
+#[cfg(not(miri))] // which takes minutes for it
+fn an_error_of_combine_stops_the_loop() {
+    const HALF: usize = 3000;
+    let pool = ThreadPool::builder().threads(4).build().unwrap();
+    // Whether the first half is cut depends on who comes when.
+    let stopped = (0..1000).any(|_| {
+        let (failed, gives_up) = (AtomicBool::new(false), AtomicBool::new(false));
+        let [first, second, late] = [(); 3].map(|()| AtomicUsize::new(0));
+        let fold = |(), i: usize| {
+            if failed.load(Ordering::SeqCst) {
+                if late.fetch_add(1, Ordering::SeqCst) < 100 {
+                    // Time for the error to be told.
+                    thread::sleep(Duration::from_millis(1));
+                }
+            } else if i < HALF {
+                first.fetch_add(1, Ordering::SeqCst);
+                thread::yield_now();
+            } else {
+                let mut patience = 1000;
+                while !failed.load(Ordering::SeqCst) && !gives_up.load(Ordering::SeqCst) {
+                    patience -= usize::from(first.load(Ordering::SeqCst) == HALF);
+                    gives_up.store(patience == 0, Ordering::SeqCst);
+                    thread::yield_now();
+                }
+                second.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(())
+        };
+        let combine = |(), ()| {
+            let fails = second.load(Ordering::SeqCst) < HALF / 2;
+            failed.fetch_or(fails, Ordering::SeqCst);
+            if fails { Err("combine") } else { Ok(()) }
+        };
+        let result = pool.install(|| try_par_reduce(0..2 * HALF, || (), fold, combine));
+        let failed = failed.load(Ordering::SeqCst);
+        assert_eq!(result, if failed { Err("combine") } else { Ok(()) });
+        assert!(late.load(Ordering::SeqCst) < HALF / 4, "the loop goes on");
+        failed
+    });
+    assert!(stopped, "the first half was never cut");
+}
+
+/// Two parts fail at the same time.
+#[test]
+fn of_several_errors_the_first_items_is_returned() {
+    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let mut both = false;
+    for _ in 0..1000 {
+        let (first, second) = (AtomicBool::new(false), AtomicBool::new(false));
+        let meets = |own: &AtomicBool, other: &AtomicBool| {
+            own.store(true, Ordering::SeqCst);
+            (0..10_000).any(|_| {
+                thread::yield_now();
+                other.load(Ordering::SeqCst)
+            })
+        };
+        let result = pool.install(|| {
+            try_par_for(0..2, |i| {
+                let met = if i == 0 { meets(&first, &second) } else { meets(&second, &first) };
+                Err::<(), _>((i, met))
+            })
+        });
+        if result == Err((0, true)) {
+            both = true;
+            break;
+        }
+        assert!(matches!(result, Err((_, false))), "{result:?}");
+    }
+    assert!(both, "the second part was never stolen");
 }

@@ -9,7 +9,10 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use poach_runtime::{BuildError, Builder, ThreadPool, current_thread_index, join};
+use poach_runtime::{
+    BuildError, Builder, ThreadPool, Waiting, Yield, current_thread_index, join, yield_local,
+    yield_now,
+};
 
 /// Calls of each kind: those that went astray did so in one of a few.
 const CALLS: usize = if cfg!(miri) { 10 } else { 500 };
@@ -294,4 +297,101 @@ fn a_call_that_begins_during_an_interrupt_waits_and_stays_on_its_thread() {
         });
         assert!(caller.join().unwrap());
     });
+}
+
+/// A thread from outside waits for its scope's task, which the pool's one worker runs, while tasks of others lie there for anybody.
+#[test]
+fn a_caller_that_waits_runs_no_task_that_others_have_spawned() {
+    let pool = &pool(1);
+    for _ in 0..if cfg!(miri) { 2 } else { 50 } {
+        let (tell, begun) = mpsc::channel();
+        let (release, hold) = mpsc::channel::<()>();
+        let others = pool.scope(move |s| {
+            let spawn_one = || {
+                s.spawn(move |_| {
+                    tell.send(()).unwrap();
+                    _ = hold.recv();
+                });
+            };
+            let other = || thread::scope(|t| t.spawn(|| pool.spawn(|| OWN.get())).join().unwrap());
+            poach_runtime::blocking(|| {
+                spawn_one();
+                begun.recv().unwrap();
+                let others: Vec<_> = (0..4).map(|_| other()).collect();
+                thread::spawn(move || {
+                    // While the caller waits, mostly.
+                    (0..100).for_each(|_| thread::yield_now());
+                    drop(release);
+                });
+                others
+            })
+        });
+        let on_the_caller = |own| own == 0;
+        assert!(!others.into_iter().any(|other| on_the_caller(other.join().unwrap())));
+    }
+}
+
+#[test]
+fn a_caller_that_yields_runs_its_own_tasks_and_no_others() {
+    let pool = pool(1);
+    let (tell, begun) = mpsc::channel();
+    let (release, hold) = mpsc::channel::<()>();
+    let busy = pool.spawn(move || {
+        tell.send(()).unwrap();
+        _ = hold.recv();
+    });
+    begun.recv().unwrap();
+    let other = pool.spawn(|| OWN.get());
+    pool.scope(|s| {
+        let here = thread::current().id();
+        for yields in [yield_now, yield_local] {
+            assert_eq!(yields(), Some(Yield::Idle));
+            s.spawn(move |_| assert_eq!(thread::current().id(), here));
+            assert_eq!(yields(), Some(Yield::Executed));
+        }
+    });
+    drop(release);
+    busy.join().unwrap();
+    assert_ne!(other.join().unwrap(), 0);
+}
+
+/// A wait that takes nothing else runs the task that it waits for, but not where that must not run.
+#[test]
+fn a_wait_begins_no_task_on_a_caller_or_in_another_pool() {
+    let still = |threads| {
+        let builder = ThreadPool::builder().threads(threads).waiting(Waiting::Sleep);
+        builder.on_start(|index| OWN.set(index + 1)).build().unwrap()
+    };
+    let (pool, other) = (still(1), still(1));
+    for _ in 0..if cfg!(miri) { 2 } else { 20 } {
+        assert_ne!(pool.run(|_| pool.spawn(|| OWN.get()).join().unwrap()), 0);
+        let spawn = || other.spawn(current_thread_index);
+        let in_other = || other.spawn(|| thread::current().id()).join().unwrap();
+        let (here, there) = pool.install(|| (thread::current().id(), in_other()));
+        assert_ne!(here, there);
+        assert!(pool.install(|| spawn().join().unwrap()).is_some());
+    }
+}
+
+#[test]
+fn a_half_that_is_stolen_from_a_caller_has_migrated() {
+    let (pool, begun) = (pool(1), AtomicBool::new(false));
+    let until_begun = || {
+        poach_runtime::blocking(|| {
+            while !begun.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
+    };
+    let halves = pool.join_context(
+        |a| {
+            until_begun();
+            a.migrated()
+        },
+        |b| {
+            begun.store(true, Ordering::Relaxed);
+            b.migrated()
+        },
+    );
+    assert_eq!(halves, (false, true));
 }

@@ -4,9 +4,14 @@
 // Miri's threads run on no processor.
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use poach_runtime::{BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, join};
+use poach_runtime::{
+    BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, blocking, join,
+    spawn_detached,
+};
 
 /// Where each worker of the pool finds itself.
 fn processors(threads: usize, placement: impl Into<Placement>) -> Vec<Vec<usize>> {
@@ -81,4 +86,47 @@ fn pools_work_in_every_placement_and_order() {
             }
         }
     }
+}
+
+#[test]
+fn a_spare_is_not_bound() {
+    let pool = ThreadPool::builder().threads(1).spares(1).pin(true).build().unwrap();
+    let bound = || rustix::thread::sched_getaffinity(None).unwrap().count() as usize;
+    let (mine, spares) = pool.install(|| {
+        let (send, receive) = mpsc::channel();
+        spawn_detached(move || send.send(bound()).unwrap());
+        // The one worker waits for what a spare must send.
+        (bound(), blocking(|| receive.recv().unwrap()))
+    });
+    assert_eq!((mine, spares), (1, Topology::read().unwrap().processors().len()));
+}
+
+#[test]
+fn a_pinned_pool_has_no_places_for_callers() {
+    let pinned = || ThreadPool::builder().threads(2).pin(true);
+    assert_eq!(pinned().build().unwrap().index_limit(), 2);
+    assert_eq!(pinned().callers(3).build().unwrap().index_limit(), 5);
+    assert_eq!(ThreadPool::builder().threads(2).build().unwrap().index_limit(), 6);
+}
+
+#[test]
+fn a_pinned_pool_waits_until_its_handlers_threads_run() {
+    let running = Arc::new(Mutex::new(Vec::new()));
+    let pool = ThreadPool::builder()
+        .threads(3)
+        .pin(true)
+        .spawn_handler(|worker| {
+            let running = Arc::clone(&running);
+            thread::spawn(move || {
+                // The thread that builds would be done by now.
+                thread::sleep(Duration::from_millis(20));
+                running.lock().unwrap().push(worker.index());
+                worker.run();
+            });
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    assert_eq!(running.lock().unwrap().len(), 3);
+    drop(pool);
 }

@@ -5,11 +5,16 @@
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, WorkerStats, join, scope, spawn};
+use poach_runtime::{
+    BuildError, MAX_THREADS, Priority, ThreadPool, WorkerStats, broadcast, current_num_threads,
+    in_place_scope, in_place_scope_fifo, interrupt, join, join_context, par_bridge, par_for, scope,
+    scope_fifo, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo,
+    worker,
+};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -108,7 +113,7 @@ fn threads_have_names_and_handlers_are_called_once_each() {
         .on_exit(move |index| ends.lock().unwrap().push(index))
         .build()
         .unwrap();
-    assert_eq!(pool.threads(), 3);
+    assert_eq!((pool.threads(), started.lock().unwrap().len()), (3, 3));
     assert!(pool.install(|| thread::current().name().unwrap().starts_with("poacher ")));
     drop(pool);
     let mut started = started.lock().unwrap().clone();
@@ -264,4 +269,108 @@ fn the_workers_of_a_pool_that_is_asked_for_nothing_sleep_at_once() {
     let looked = |worker: &WorkerStats| (worker.sleeps, worker.membarriers) != (1, 0);
     assert!(!stats.workers()[..threads].iter().any(looked), "{stats}");
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+}
+
+/// The name of the thread that this runs on.
+fn here() -> String {
+    thread::current().name().unwrap_or_default().to_owned()
+}
+
+/// A pool whose threads all have this name.
+fn named(threads: usize, name: &'static str) -> ThreadPool {
+    ThreadPool::builder().threads(threads).name(|_| name.to_owned()).build().unwrap()
+}
+
+#[test]
+fn a_function_acts_on_the_pool_of_the_thread_that_calls_it() {
+    let (send, receive) = mpsc::channel();
+    named(2, "own").install(move || {
+        let own = "own".to_owned();
+        let all = Mutex::new(Vec::new());
+        let tell = || all.lock().unwrap().push(here());
+        scope(|s| {
+            s.spawn(|_| tell());
+            s.spawn_broadcast(|_, _| tell());
+        });
+        scope_fifo(|s| {
+            s.spawn_fifo(|_| tell());
+            s.spawn_broadcast(|_, _| tell());
+        });
+        in_place_scope(|s| s.spawn(|_| tell()));
+        in_place_scope_fifo(|s| s.spawn_fifo(|_| tell()));
+        par_for(0..10, |_| tell());
+        par_bridge(0..10, |_| tell());
+        assert_eq!(all.into_inner().unwrap(), vec!["own"; 28]);
+        assert_eq!(join(here, here), (own.clone(), own.clone()));
+        assert_eq!(join_context(|_| here(), |_| here()), (own.clone(), own.clone()));
+        assert_eq!(worker(|_| here()), own);
+        assert_eq!(broadcast(|_| here()), [own.as_str(); 2]);
+        assert_eq!(interrupt(|| (here(), current_num_threads())), (own.clone(), 2));
+        assert_eq!(spawn(here).join().unwrap(), own);
+        assert_eq!(spawn_fifo(here).join().unwrap(), own);
+        assert_eq!(spawn_at(Priority::High, here).join().unwrap(), own);
+        let [one, two] = [(); 2].map(|()| send.clone());
+        spawn_detached(move || one.send(here()).unwrap());
+        spawn_detached_fifo(move || two.send(here()).unwrap());
+        spawn_broadcast(move |_| send.send(here()).unwrap());
+    });
+    assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 4]);
+}
+
+#[test]
+fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
+    // Without places for callers: else what is called here runs here.
+    let builder = ThreadPool::builder().threads(2).callers_work(false);
+    let pool = builder.name(|_| "own".to_owned()).build().unwrap();
+    let (own, other) = ("own".to_owned(), named(1, "other"));
+    let call = || {
+        let caller = here();
+        let all = Mutex::new(Vec::new());
+        let tell = || all.lock().unwrap().push(here());
+        let bodies = [
+            pool.scope(|s| {
+                s.spawn(|_| tell());
+                s.spawn_broadcast(|_, _| tell());
+                here()
+            }),
+            pool.scope_fifo(|s| {
+                s.spawn_fifo(|_| tell());
+                s.spawn_broadcast(|_, _| tell());
+                here()
+            }),
+            pool.in_place_scope(|s| {
+                s.spawn(|_| tell());
+                s.spawn_broadcast(|_, _| tell());
+                here()
+            }),
+            pool.in_place_scope_fifo(|s| {
+                s.spawn_fifo(|_| tell());
+                s.spawn_broadcast(|_, _| tell());
+                here()
+            }),
+        ];
+        assert_eq!(bodies, [own.clone(), own.clone(), caller.clone(), caller]);
+        assert_eq!(all.into_inner().unwrap(), vec!["own"; 12]);
+        assert_eq!(pool.install(here), own);
+        assert_eq!(pool.run(|_| here()), own);
+        assert_eq!(pool.join(here, here), (own.clone(), own.clone()));
+        assert_eq!(pool.join_context(|_| here(), |_| here()), (own.clone(), own.clone()));
+        assert_eq!(pool.broadcast(|_| here()), [own.as_str(); 2]);
+        assert_eq!(pool.interrupt(|| (here(), current_num_threads())), (own.clone(), 2));
+        assert_eq!(pool.spawn(here).join().unwrap(), own);
+        assert_eq!(pool.spawn_fifo(here).join().unwrap(), own);
+        assert_eq!(pool.spawn_at(Priority::High, here).join().unwrap(), own);
+        let (send, receive) = mpsc::channel();
+        let [one, two] = [(); 2].map(|()| send.clone());
+        pool.spawn_detached(move || one.send(here()).unwrap());
+        pool.spawn_detached_fifo(move || two.send(here()).unwrap());
+        pool.spawn_broadcast(move |_| send.send(here()).unwrap());
+        assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 4]);
+        assert_eq!((pool.yield_now(), pool.yield_local()), (None, None));
+        assert_eq!(pool.current_thread_index(), None);
+    };
+    call();
+    other.install(call);
+    // From a thread that works for the other pool.
+    other.run(|_| call());
 }

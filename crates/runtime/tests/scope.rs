@@ -220,18 +220,12 @@ fn a_scope_can_be_fed_from_another_pool_and_from_a_plain_thread() {
     let count_ref = &count;
     home.install(|| {
         scope(|s| {
-            other.install(|| {
-                s.spawn(|_| {
-                    count_ref.fetch_add(1, Ordering::Relaxed);
-                });
-            });
-            std::thread::scope(|threads| {
-                threads.spawn(|| {
-                    s.spawn(|_| {
-                        count_ref.fetch_add(1, Ordering::Relaxed);
-                    });
-                });
-            });
+            let task = |_: &Scope<'_>| {
+                assert!(home.current_thread_index().is_some(), "on a thread of another pool");
+                count_ref.fetch_add(1, Ordering::Relaxed);
+            };
+            other.install(|| s.spawn(task));
+            std::thread::scope(|threads| _ = threads.spawn(|| s.spawn(task)));
         });
     });
     assert_eq!(count.into_inner(), 2);

@@ -155,3 +155,21 @@ fn a_scope_whose_body_fails_or_panics_cancels_its_tasks_and_no_others() {
     });
     assert_eq!((fine, borrowed.into_inner()), (Ok(false), 3));
 }
+
+#[test]
+fn a_task_whose_token_is_cancelled_after_its_spawn_does_not_start() {
+    let (pool, token) = (pool(1), CancellationToken::new());
+    let (release, busy) = occupy(&pool);
+    let (started, held) = (AtomicUsize::new(0), Arc::new(()));
+    pool.in_place_scope(|s| {
+        let held = Arc::clone(&held);
+        s.spawn_unless(&token, |_, _| {
+            drop(held);
+            started.fetch_add(1, Ordering::SeqCst);
+        });
+        token.cancel();
+        drop(release);
+    });
+    assert_eq!((started.into_inner(), Arc::strong_count(&held)), (0, 1));
+    busy.join().unwrap();
+}

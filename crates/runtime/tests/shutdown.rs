@@ -195,6 +195,40 @@ fn a_broadcast_that_has_not_begun_is_dropped_with_its_pool() {
 }
 
 #[test]
+fn a_detached_task_that_has_not_begun_is_dropped_with_its_pool() {
+    for fifo in [false, true] {
+        let pool = pool(1);
+        let (tell, started) = mpsc::channel();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&ran);
+        let busy = pool.spawn(move || {
+            let of_its_own = Arc::clone(&counter);
+            let count = move || _ = of_its_own.fetch_add(1, Ordering::SeqCst);
+            tell.send(()).unwrap();
+            until_tasks_are_dropped();
+            if fifo {
+                spawn_detached_fifo(count);
+            } else {
+                spawn_detached(count);
+            }
+            counter
+        });
+        started.recv().unwrap();
+        let counter = Arc::clone(&ran);
+        let count = move || _ = counter.fetch_add(1, Ordering::SeqCst);
+        if fifo {
+            pool.spawn_detached_fifo(count);
+        } else {
+            pool.spawn_detached(count);
+        }
+        pool.shutdown_now();
+        drop(busy.join().unwrap());
+        let ran = Arc::into_inner(ran).expect("its closure is dropped");
+        assert_eq!(ran.into_inner(), 0);
+    }
+}
+
+#[test]
 fn who_waits_for_a_dropped_task_is_told() {
     let pool = pool(1);
     let (tell, started) = mpsc::channel();

@@ -134,12 +134,14 @@ fn halves_know_whether_they_have_migrated() {
 #[test]
 fn a_handler_starts_the_threads() {
     let mut threads = Vec::new();
+    let here = thread::current().id();
     let pool = ThreadPool::builder()
         .threads(2)
         .spares(1)
         .name(|index| format!("hired {index}"))
         .stack_size(1 << 20)
         .spawn_handler(|worker| {
+            assert_eq!((worker.index(), thread::current().id()), (threads.len(), here));
             assert_eq!(worker.stack_size(), Some(1 << 20));
             let name = worker.name().unwrap().to_owned();
             assert_eq!(name, format!("hired {}", worker.index()));
@@ -167,6 +169,7 @@ fn threads_without_a_name() {
         .unnamed()
         .spawn_handler(|worker| {
             asked = Some(worker.name().map(str::to_owned));
+            assert_eq!(worker.stack_size(), None);
             thread::spawn(|| worker.run());
             Ok(())
         })
@@ -233,6 +236,7 @@ fn handlers_are_called_on_the_workers_that_they_are_told_of() {
     let [started, ended] = [send.clone(), send];
     let pool = ThreadPool::builder()
         .threads(2)
+        .spares(1)
         .on_start(move |index| {
             started.send((index, current_thread_index(), join(|| 1, || 2))).unwrap();
         })
@@ -245,5 +249,27 @@ fn handlers_are_called_on_the_workers_that_they_are_told_of() {
     let mut seen: Vec<_> = receive.iter().collect();
     seen.sort_unstable();
     let both = |index| (index, Some(index), (1, 2));
-    assert_eq!(seen, [both(0), both(0), both(1), both(1)]);
+    assert_eq!(seen, [0, 0, 1, 1, 2, 2].map(both));
+}
+
+#[test]
+fn a_panic_with_a_scoped_pool_arrives_when_its_threads_have_ended() {
+    for of_wrapper in [false, true] {
+        let ended = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            ThreadPool::builder().threads(3).build_scoped(
+                |worker| {
+                    worker.run();
+                    ended.fetch_add(1, Ordering::SeqCst);
+                    assert!(!of_wrapper, "around a worker");
+                },
+                |pool| {
+                    drop(pool.spawn(|| ()));
+                    assert!(of_wrapper, "with the pool");
+                },
+            )
+        }));
+        assert!(result.is_err());
+        assert_eq!(ended.into_inner(), 3);
+    }
 }

@@ -52,7 +52,11 @@ const STACK: usize = 8 << 20;
 /// Bytes of call stack where the builder says none: the default, or what the variable that `std::thread` heeds asks for, if it is
 /// more.
 pub(super) fn stack() -> usize {
-    asked_stack().map_or(STACK, |bytes| bytes.max(STACK))
+    stack_of(asked_stack())
+}
+
+fn stack_of(asked: Option<usize>) -> usize {
+    asked.map_or(STACK, |bytes| bytes.max(STACK))
 }
 
 /// Whether the variable says how many.
@@ -79,6 +83,12 @@ mod tests {
             let error = without_barrier_by(Some(wrong.into())).unwrap_err().to_string();
             assert_eq!(error, format!("POACH_BARRIER={wrong} is neither `on` nor `off`"));
         }
+    }
+
+    #[test]
+    fn a_call_stack_is_8_mib_or_what_the_environment_says_if_that_is_more() {
+        assert_eq!([None, Some(1), Some(8 << 20)].map(stack_of), [8 << 20; 3]);
+        assert_eq!(stack_of(Some(9 << 20)), 9 << 20);
     }
 
     #[test]

@@ -180,4 +180,38 @@ mod tests {
         assert!(spares.come_back(slot, || true));
         assert_eq!(spares.idle(), 2);
     }
+
+    #[test]
+    fn an_idle_one_is_lent_rather_than_one_that_has_yet_to_come_back() {
+        let spares = Spares::new(2);
+        let (first, loan) = spares.lend().unwrap();
+        assert!(spares.next_loan(first).is_some());
+        loan.store(1, Ordering::Relaxed);
+        let (second, _) = spares.lend().unwrap();
+        assert_ne!(second, first);
+        // Where there is no idle one, that one.
+        assert_eq!(spares.lend().unwrap().0, first);
+    }
+
+    #[test]
+    fn while_an_interrupt_is_under_way_none_goes_out_and_no_other_begins() {
+        let spares = Spares::new(3);
+        let (at_work, _loan) = spares.lend().unwrap();
+        let mut called = Vec::new();
+        assert!(spares.begin_interrupt(|slots| called.extend(slots)));
+        assert_eq!(called, [at_work]);
+        assert!(spares.is_interrupted() && spares.lend().is_none());
+        assert!(!spares.begin_interrupt(|_| unreachable!("it is not its turn")));
+        spares.end_interrupt();
+        assert!(!spares.is_interrupted() && spares.lend().is_some());
+    }
+
+    #[test]
+    fn one_that_was_lent_works_before_it_ends() {
+        let spares = Spares::new(2);
+        let (slot, _loan) = spares.lend().unwrap();
+        spares.dismiss();
+        assert!(spares.next_loan(slot).is_some());
+        assert!(spares.next_loan(1 - slot).is_none());
+    }
 }

@@ -275,6 +275,19 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_are_first_by_default_where_it_is_known_who_they_are() {
+        let topology = Topology::flat(&[0, 1]).unwrap();
+        let has_distances = |placement, victims| {
+            let plan = Plan::new(3, 2, &placement, victims, Some(topology.clone())).unwrap();
+            plan.topology.is_some()
+        };
+        assert!(has_distances(Placement::Compact, None));
+        assert!(has_distances(Placement::Compact, Some(Victims::Nearest)));
+        assert!(!has_distances(Placement::Compact, Some(Victims::Random)));
+        assert!(!has_distances(Placement::Anywhere, None));
+    }
+
+    #[test]
     fn a_worker_alone_has_no_victims() {
         assert_eq!(VictimOrder::one(0, 1).begun_at(3).count(), 0);
         assert_eq!(VictimOrder::nearest(0, &distance, 1).begun_at(3).count(), 0);
