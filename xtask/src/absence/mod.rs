@@ -4,6 +4,7 @@
 //! below break every rule in a made-up source tree: a rule that cannot fail proves nothing.
 
 mod architecture;
+mod promises;
 mod rules;
 mod tokens;
 mod untried;
@@ -71,6 +72,7 @@ pub(crate) fn check(root: &Path) -> Result<Report> {
         check_file(&path, &source, &mut report.findings)?;
     }
     untried::check(root, &mut report.findings)?;
+    promises::check(root, &mut report.findings)?;
     Ok(report)
 }
 

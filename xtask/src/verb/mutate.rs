@@ -270,7 +270,7 @@ fn files(root: &Path) -> Result<Vec<String>> {
 }
 
 /// How the paths of the modules begin that this file declares for tests alone: nobody judges those.
-fn test_modules(path: &str, source: &str) -> Vec<String> {
+pub(crate) fn test_modules(path: &str, source: &str) -> Vec<String> {
     let directory = match path.rsplit_once('/') {
         Some((directory, "lib.rs" | "mod.rs")) => directory,
         _ => path.trim_end_matches(".rs"),
