@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::{mem, thread};
 
-use poach_runtime::{BuildError, ThreadPool, scope};
+use poach_runtime::{BuildError, Priority, ThreadPool, scope};
 
 #[path = "rig/alone.rs"]
 mod alone;
@@ -222,6 +222,34 @@ fn a_cancelled_task_drops_what_it_holds_and_ends_no_worker() {
         assert!(busy.join().unwrap().is_err());
         assert!(idle.join().unwrap_err().is_cancelled());
         is_whole(&pool);
+    });
+}
+
+#[test]
+fn a_task_that_is_dropped_with_its_pool_ends_no_worker() {
+    alone("a_task_that_is_dropped_with_its_pool_ends_no_worker", || {
+        let (told, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counter = Arc::clone(&ended);
+        let pool = ThreadPool::builder()
+            .threads(1)
+            .on_panic(counts(&told))
+            .on_exit(move |_| _ = counter.fetch_add(1, Ordering::SeqCst))
+            .build()
+            .unwrap();
+        let (tell, started) = mpsc::channel();
+        let busy = pool.spawn(move || {
+            tell.send(()).unwrap();
+            while poach_runtime::spawn(|| ()).join().is_ok() {}
+        });
+        started.recv().unwrap();
+        let [first, second, third] = [Bomb, Bomb, Bomb];
+        let handle = pool.spawn_at(Priority::Normal, move || _ = &first);
+        drop(pool.spawn_at(Priority::Normal, move || _ = &second));
+        pool.spawn_detached(move || _ = &third);
+        pool.shutdown_now();
+        busy.join().unwrap();
+        assert!(handle.join().unwrap_err().is_cancelled());
+        assert_eq!((told.load(Ordering::SeqCst), ended.load(Ordering::SeqCst)), (3, 1));
     });
 }
 

@@ -95,7 +95,10 @@ mod models {
 // Miri does not fork.
 #[cfg(all(unix, not(miri)))]
 pub(crate) mod children {
+    use std::future::Future as _;
+    use std::pin::Pin;
     use std::sync::mpsc;
+    use std::task::{Context, Waker};
     use std::{env, io, thread};
 
     use super::*;
@@ -176,8 +179,13 @@ pub(crate) mod children {
         let pool = ThreadPool::builder().threads(2).build().unwrap();
         let handle = pool.spawn(|| 5);
         let late = pool.spawn(|| 6);
+        let mut polled = pool.spawn(|| 7);
         let status = fork(|| {
-            let calls: [(&str, String); 7] = [
+            let poll = || {
+                let mut context = Context::from_waker(Waker::noop());
+                Pin::new(&mut polled).poll(&mut context).is_ready()
+            };
+            let calls: [(&str, String); 9] = [
                 ("install", refusal(|| pool.install(|| 1))),
                 ("run", refusal(|| pool.run(|w| w.index()))),
                 ("spawn", refusal(|| drop(pool.spawn(|| 1)))),
@@ -185,6 +193,8 @@ pub(crate) mod children {
                 ("broadcast", refusal(|| pool.broadcast(|_| 1))),
                 ("interrupt", refusal(|| pool.interrupt(|| 1))),
                 ("handle", refusal(|| handle.join().unwrap())),
+                ("cancel", refusal(|| late.cancel())),
+                ("poll", refusal(poll)),
             ];
             for (name, text) in calls {
                 assert!(text.contains("make a new pool after fork()"), "{name}: {text}");
