@@ -268,6 +268,29 @@ fn a_limit_is_of_groups_and_a_stop_says_so() {
 }
 
 #[test]
+fn files_that_have_grown_since_the_walk_are_no_group_though_they_are_equal() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b"].map(|name| tree.path().join(name));
+    for path in &paths {
+        fs::write(path, "content").expect("a file");
+    }
+    let survey = Survey::new(&[Report::Duplicates], Settings::default());
+    let (control, options) = (Control::new(), Options::default());
+    let (scan, parts) =
+        scan_with(&Direct, &[tree.path().into()], &options, &control, &survey).expect("threads");
+    for path in &paths {
+        fs::write(path, "more content").expect("a file");
+    }
+    let mut groups = 0;
+    let made = survey.finish_each_on(&Direct, &scan, parts, &control, &mut |told| {
+        groups += usize::from(matches!(told, Told::Group(_)));
+    });
+    let errors = made.expect("threads").errors;
+    assert_eq!((groups, errors.len()), (0, 2));
+    assert!(errors[0].message.contains("changed since it was scanned"), "{errors:?}");
+}
+
+#[test]
 fn two_files_hold_the_same_only_if_every_byte_does() {
     let tree = tempfile::tempdir().expect("a directory for the test");
     let path = |name: &str| tree.path().join(name);
@@ -280,6 +303,7 @@ fn two_files_hold_the_same_only_if_every_byte_does() {
     *other.last_mut().expect("a byte") ^= 1;
     fs::write(path("c"), &other).expect("a file");
     fs::write(path("d"), &content[1..]).expect("a file");
+    fs::write(path("beginning"), &content[..699_000]).expect("a file");
     let control = Control::new();
     let same = |one: &str, two: &str| {
         let equal = same_content(&Direct, &open(one), &open(two), &control).expect("it is read");
@@ -289,6 +313,7 @@ fn two_files_hold_the_same_only_if_every_byte_does() {
     };
     assert!(same("a", "b") && same("a", "a"));
     assert!(!same("a", "c") && !same("a", "d"));
+    assert!(!same("a", "beginning"));
     if cfg!(windows) {
         return;
     }

@@ -138,6 +138,12 @@ fn what_has_changed_since_stays() {
     file.set_modified(time + std::time::Duration::from_nanos(100)).expect("ours");
     assert_eq!(carry_out(plan_of_one).1, 0);
     file.set_modified(time).expect("ours");
+
+    // It is longer, and its time was set back.
+    let plan_of_one = plan(tree.path(), &["goes", "a"]).expect("a plan");
+    file.set_len(99).expect("ours");
+    file.set_modified(time).expect("ours");
+    assert_eq!(carry_out(plan_of_one).1, 0);
     assert_eq!(carry_out(plan(tree.path(), &["goes", "a"]).expect("a plan")).1, 1);
 }
 
