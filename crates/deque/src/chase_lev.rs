@@ -65,6 +65,14 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         }
     }
 
+    /// The owner has left a ring.
+    #[inline]
+    fn release_left(&self, buffer: &Buffer<T, M>) {
+        let ThievesLine { head, rings } = &*self.thieves;
+        // Release: pairs with the claims, whose exchange acquires; see "At once" in `ring`.
+        buffer.release_left(rings, || head.fetch_add(0, Ordering::AcqRel) as u32);
+    }
+
     fn len(&self) -> usize {
         // Relaxed: lengths are estimates.
         let head = self.thieves.head.load(Ordering::Relaxed);

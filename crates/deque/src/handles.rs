@@ -95,8 +95,10 @@ macro_rules! owner {
             #[cold]
             #[inline(never)]
             fn reserve(&self, tail: u64) -> Result<(), $crate::ring::NoMemory> {
-                let shared = &*self.shared;
-                self.buffer().reserve(&shared.thieves.rings, tail, || shared.len())
+                let (shared, buffer) = (&*self.shared, self.buffer());
+                buffer.reserve(&shared.thieves.rings, tail, || shared.len())?;
+                shared.release_left(buffer);
+                Ok(())
             }
         }
 

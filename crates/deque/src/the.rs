@@ -78,6 +78,17 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         }
     }
 
+    /// The owner has perhaps left a ring.
+    #[inline]
+    fn release_left(&self, buffer: &Buffer<T, M>) {
+        let ThievesLine { head, lock, rings, .. } = &*self.thieves;
+        // Thieves take under the lock: there is none at a ring, and the next has acquired the lock.
+        if let Some(_held) = lock.try_lock() {
+            // Relaxed: `head` is written under the lock only.
+            buffer.release_left(rings, || head.load(Ordering::Relaxed) as u32);
+        }
+    }
+
     fn len(&self) -> usize {
         // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);

@@ -114,6 +114,10 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         }
     }
 
+    /// A thief may wait with a claim: what the owner has left is freed a lap later.
+    #[expect(clippy::unused_self, reason = "it is called as those of the other queues are")]
+    fn release_left(&self, _: &Buffer<T, M>) {}
+
     fn len(&self) -> usize {
         // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);

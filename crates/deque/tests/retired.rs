@@ -6,7 +6,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use poach_deque::{ChaseLev, Fifo, Full, Injector, Steal, crossbeam};
+use poach_deque::{
+    Biased, ChaseLev, Fifo, Full, Injector, Owner, Split, Steal, The, Thep, Thief, crossbeam,
+};
 use poach_memory::Machine;
 
 struct Counting;
@@ -39,7 +41,8 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn a_ring_is_freed_when_all_that_was_in_it_is_taken() {
-    let queue = ChaseLev::<u64>::with_capacity(Full, 2).unwrap();
+    // Of a queue that frees none at once.
+    let queue = Thep::<u64>::with_capacity(Full, 2).unwrap();
     let thief = queue.thief();
     let one_ring = LIVE.get();
     (0..3).for_each(|task| queue.push(task));
@@ -62,6 +65,32 @@ fn a_ring_is_freed_when_all_that_was_in_it_is_taken() {
         assert_eq!(thief.steal(), Steal::Success(task));
     });
     assert_eq!((queue.capacity(), LIVE.get()), (128, one_ring));
+}
+
+/// While no thief has a claim the ring that is left goes at once, however many there were before;
+/// `capacity` is that of the queue.
+fn keeps_one_ring<O: Owner<u64>>(make: impl Fn(usize) -> O, capacity: impl Fn(&O) -> usize) {
+    let live = |tasks: u64| {
+        let before = LIVE.get();
+        let queue = make(2);
+        let thief = queue.thief();
+        (0..tasks).for_each(|task| queue.push(task));
+        while thief.steal().is_success() {}
+        (0..tasks).for_each(|task| queue.push(task));
+        let most = capacity(&queue);
+        assert!(most as u64 >= tasks && most as u64 <= 4 * tasks);
+        LIVE.get() - before
+    };
+    assert_eq!(live(2), live(100));
+}
+
+#[test]
+fn a_ring_that_no_thief_is_at_is_freed_when_it_is_left() {
+    keeps_one_ring(|n| ChaseLev::<u64>::with_capacity(Full, n).unwrap(), ChaseLev::capacity);
+    keeps_one_ring(|n| Split::<u64>::with_capacity(n).unwrap(), Split::capacity);
+    keeps_one_ring(|n| Fifo::<u64>::with_capacity(n).unwrap(), Fifo::capacity);
+    keeps_one_ring(|n| The::<u64>::with_capacity(Full, n).unwrap(), The::capacity);
+    keeps_one_ring(|n| Biased::<u64>::with_capacity(Full, n).unwrap(), Biased::capacity);
 }
 
 /// How often this allocates when it is done again and again, after the first times.

@@ -32,6 +32,8 @@ pub mod profile;
 #[cfg(feature = "loom")]
 mod loom_memory;
 
+use core::mem::MaybeUninit;
+
 pub use core::sync::atomic::Ordering;
 pub use crossbeam_utils::CachePadded;
 
@@ -86,6 +88,17 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         words.try_reserve_exact(length).ok()?;
         words.extend((0..length).map(|_| Self::Word::new(0)));
         Some(words.into_boxed_slice())
+    }
+
+    /// Cells that hold nothing yet, as many as `length`: `None` if there is no memory for them.
+    /// Real memory takes them from the allocator as they are: none of them is made elsewhere and
+    /// moved there, which would take room on the stack.
+    #[expect(clippy::type_complexity, reason = "a box of cells, if there is memory")]
+    fn cells<T>(length: usize) -> Option<Box<[Self::Cell<MaybeUninit<T>>]>> {
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(length).ok()?;
+        cells.extend((0..length).map(|_| Self::Cell::new(MaybeUninit::uninit())));
+        Some(cells.into_boxed_slice())
     }
 
     /// A sequentially consistent fence.

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::hint;
+use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
 
@@ -41,6 +42,15 @@ unsafe impl Memory for Machine {
         let words = ptr::slice_from_raw_parts_mut(words.cast::<AtomicU64>(), length);
         // SAFETY: the allocator of boxes has just given it with this slice's layout, and a word of zero bytes is one that holds 0.
         Some(unsafe { Box::from_raw(words) })
+    }
+
+    fn cells<T>(length: usize) -> Option<Box<[DataCell<MaybeUninit<T>>]>> {
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(length).ok()?;
+        // SAFETY: there is room for so many, and a cell of `MaybeUninit` is one whatever its bytes
+        // are.
+        unsafe { cells.set_len(length) };
+        Some(cells.into_boxed_slice())
     }
 
     #[inline(always)]

@@ -109,6 +109,8 @@ fn the_machines_memory() {
         );
     }
     assert!(Machine::zeros(usize::MAX).is_none() && Machine::zeros(usize::MAX / 8).is_none());
+    assert_eq!(Machine::cells::<u8>(3).map(|cells| cells.len()), Some(3));
+    assert!(Machine::cells::<u64>(usize::MAX / 8).is_none());
     Machine::evict(&[1, 2, 3]);
     Machine::will_write(&word);
     membarrier::barrier();

@@ -51,6 +51,7 @@ impl Scene {
             Scene::Robbed => Scenario { script: Vec::new(), ..Scenario::drain(3, stores, 1, 2) },
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief | Scene::WeakBrief => Scenario::brief(stores, 1, 2),
+            Scene::WeakRoomy => Scenario { capacity: 2, ..Scenario::brief(stores, 1, 2) },
             Scene::Short => Scenario::brief(stores, 1, 1),
             Scene::Returns => Scenario {
                 script: vec![Step::Pop, Step::Push, Step::PopAll],
@@ -137,7 +138,8 @@ impl Scene {
     /// Whether it is played under the memory model of C11.
     fn is_weak(self) -> bool {
         use Scene::{
-            WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed, WeakThree, WeakTwo,
+            WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed, WeakRoomy, WeakThree,
+            WeakTwo,
         };
         matches!(
             self,
@@ -145,6 +147,7 @@ impl Scene {
                 | WeakThree
                 | WeakTwo
                 | WeakBrief
+                | WeakRoomy
                 | WeakRobbed
                 | WeakFed
                 | WeakForks

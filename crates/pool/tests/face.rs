@@ -381,7 +381,7 @@ fn the_room_of_each_task_is_given_back() {
 }
 
 /// A task of 64 KiB is copied so seldom that a put and a get have room on a stack of four such tasks and a little; with their callers' own task
-/// and result, without optimisation. (A put that makes a chunk needs more, so that is made before.)
+/// and result, without optimisation. So has a put that makes a chunk.
 #[test]
 fn a_large_task_needs_little_stack() {
     const SIZE: usize = 1 << 16;
@@ -404,13 +404,14 @@ fn a_large_task_needs_little_stack() {
         let pool = builder.build().unwrap();
         let mut producer = pool.producer().unwrap();
         let mut consumers = [(); 2].map(|()| pool.consumer().unwrap());
-        put(&mut producer);
-        get(&mut consumers[0]);
         // An overflow ends the program, and names the thread.
         let name = String::from("a_large_task_needs_little_stack");
         let small = thread::Builder::new().name(name).stack_size(4 * SIZE + (48 << 10));
         let run = move || {
             let [owner, thief] = &mut consumers;
+            // The first makes a chunk.
+            put(&mut producer);
+            get(owner);
             put(&mut producer);
             get(owner);
             // Found, stolen, and the last of the chunk.

@@ -312,16 +312,27 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline(always)]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let shared = &*self.shared;
         let tail = self.tail();
         let buffer = &self.private().buffer;
         if !buffer.has(tail)
-            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, tail, || self.len())
+            && let Err(NoMemory) = self.reserve(tail)
         {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is a free slot at `tail`, which is the owner's.
         unsafe { self.put(tail, task) };
+        Ok(())
+    }
+
+    /// As [`Buffer::reserve`].
+    #[cold]
+    #[inline(never)]
+    fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
+        let (thieves, buffer) = (&self.shared.thieves, &self.private().buffer);
+        buffer.reserve(&thieves.rings, tail, || self.len())?;
+        // AcqRel: pairs with `take_from`; see "At once" in `ring`.
+        let claimed = || unpack(thieves.head.fetch_add(0, Ordering::AcqRel)).1;
+        buffer.release_left(&thieves.rings, claimed);
         Ok(())
     }
 

@@ -129,11 +129,11 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         let (tag, top) = unpack(head);
         let next = pack(tag, u64::from(top.wrapping_add(count)));
         // Release: keeps the next thief's acquire of `head` good for what this one had seen. What this one reads it has acquired
-        // with `open`.
+        // with `open`, but for the ring: Acquire pairs with the owner that leaves a ring.
         match self.shared.thieves.head.compare_exchange(
             head,
             next,
-            Ordering::Release,
+            Ordering::AcqRel,
             Ordering::Relaxed,
         ) {
             Ok(_) => Steal::Success((top, count)),

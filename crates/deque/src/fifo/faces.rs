@@ -1,9 +1,11 @@
-//! What the faces ask of the owner beside push and pop: batches, a ring that does not grow, and a queue that is opened for good.
+//! What the faces ask of the owner beside push and pop: batches, a ring that does not grow, and a
+//! queue that is opened for good. And the queue as an [`Owner`].
 
 use poach_memory::Memory;
 
-use super::{Fifo, NoMemory, OPEN};
+use super::{Fifo, NoMemory, OPEN, Thief};
 use crate::ring::Claim;
+use crate::{OutOfMemory, Owner};
 
 impl<T, M: Memory> Fifo<T, M> {
     /// The tail, and an index at or below that of the first task: two words that only the owner stores.
@@ -141,6 +143,28 @@ impl<T, M: Memory> Drop for Fifo<T, M> {
     /// No thief has to pay for a barrier from now on.
     fn drop(&mut self) {
         self.open();
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
+    type Thief = Thief<T, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        Fifo::try_push(self, task)
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        Fifo::pop(self)
+    }
+
+    fn thief(&self) -> Thief<T, M> {
+        Fifo::thief(self)
+    }
+
+    fn len(&self) -> usize {
+        Fifo::len(self)
     }
 }
 

@@ -91,7 +91,7 @@ use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad
 use crate::handles::handles;
 use crate::owned::Owned;
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner};
+use crate::{ExactlyOnce, OutOfMemory};
 
 /// How often a thief looks whether the owner has opened the queue, before it pays for a barrier.
 const LOOKS: u32 = 64;
@@ -345,7 +345,13 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline(never)]
     fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
         self.finish_taken();
-        self.private().buffer.reserve(&self.shared.rings, tail, || self.len())
+        let (shared, buffer) = (&*self.shared, &self.private().buffer);
+        buffer.reserve(&shared.rings, tail, || self.len())?;
+        // AcqRel: pairs with `step_over`; see "At once" in `ring`. Of a closed queue the owner has
+        // claimed what it has taken.
+        let claimed = || index_of(shared.front(shared.thieves.head.fetch_add(0, Ordering::AcqRel)));
+        buffer.release_left(&shared.rings, || claimed() as u32);
+        Ok(())
     }
 
     /// Writes a task to `tail` and shows it to thieves.
@@ -429,8 +435,10 @@ impl<T, M: Memory> Fifo<T, M> {
         let tasks = above(tail, seen);
         let index = tail.wrapping_sub(tasks.max(0) as u64);
         if tasks <= 0 {
-            // Thieves have taken all. Relaxed, both: who takes a task from here on has acquired a tail above it.
-            head.store(seen, Ordering::Relaxed);
+            // Thieves have taken all. Release: as the read-modify-write of `reserve` does, whose
+            // release sequence ends here. Relaxed: who takes a task from here on has acquired a
+            // tail above it.
+            head.store(seen, Ordering::Release);
             shared.owner.taken.store(index, Ordering::Relaxed);
             private.undisturbed.set(0);
             return None;
@@ -566,28 +574,6 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
-    type Thief = Thief<T, M>;
-
-    #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        Fifo::try_push(self, task)
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<T> {
-        Fifo::pop(self)
-    }
-
-    fn thief(&self) -> Thief<T, M> {
-        Fifo::thief(self)
-    }
-
-    fn len(&self) -> usize {
-        Fifo::len(self)
     }
 }
 

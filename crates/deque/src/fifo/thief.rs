@@ -201,7 +201,8 @@ impl<T, M: Memory> Shared<T, M> {
     fn step_over(&self, head: u64, count: u32) -> Steal<(u64, u32)> {
         let next = head.wrapping_add(u64::from(count) * ONE);
         // Release: keeps the next thief's acquire of `head` good for what this one had seen.
-        match self.thieves.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
+        // Acquire: pairs with the owner that leaves a ring.
+        match self.thieves.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => Steal::Success((index_of(head), count)),
             Err(_) => Steal::Retry,
         }

@@ -290,12 +290,33 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         }
     }
 
+    /// Frees the rings that were left if no thief is at one, where [`reserve`](Buffer::reserve) has
+    /// just been called: see "At once". `claimed` says by a read-modify-write how many indices were
+    /// claimed (their low 32 bits).
+    #[inline]
+    pub(crate) fn release_left(&self, rings: &Rings<T, M, S>, claimed: impl FnOnce() -> u32) {
+        // SAFETY: the current ring lives as long as its `Rings`.
+        let ring = unsafe { &*self.ring.get() };
+        // Relaxed, here and below: only the owner, this thread, writes it.
+        let left = ring.older.load(Ordering::Relaxed);
+        if left.is_null() {
+            return;
+        }
+        let claimed = claimed();
+        // Acquire: pairs with the release in `Rings::finish`; what their thieves did with the rings
+        // is over.
+        if rings.finished.load(Ordering::Acquire) as u32 == claimed {
+            ring.older.store(ptr::null_mut(), Ordering::Relaxed);
+            Self::free_chain(left);
+        }
+    }
+
     fn free_chain(mut ring: *mut Ring<T, M, S>) {
         while !ring.is_null() {
-            // SAFETY: `release_retired` has cut it off, and it has not been freed.
+            // SAFETY: the caller has cut it off, and it has not been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
             // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no thief can hold it
-            // ("Reclamation").
+            // ("Reclamation", "At once").
             M::free(unsafe { Freed::new(ring) });
             ring = older;
         }

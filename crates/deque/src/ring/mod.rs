@@ -65,6 +65,31 @@
 //! frees slots also frees rings. There is no epoch to pin and no hazard pointer to publish, and a retired
 //! ring is gone after at most one lap.
 //!
+//! *At once.* A ring that was left need not wait for a lap where no thief is at one, since a thief
+//! holds a ring only from its claim to its finish. That is seen where all claims of a queue are
+//! made by read-modify-writes of one word, which then counts them:
+//!
+//! | | the owner has left a ring | | a thief |
+//! |---|---|---|---|
+//! | R1 | publishes the new ring (Release) | T1 | claims: a read-modify-write of the claims' word (Acquire) |
+//! | R2 | reads the claims' word by a read-modify-write (Release) | T2 | loads the ring (Acquire) |
+//! | R3 | loads `finished` (Acquire) | T3 | copies |
+//! | R4 | if R2's are finished, frees all but the new ring | T4 | finishes: `finished`, or a mark (Release) |
+//!
+//! The word has one order of changes. *T1 after R2*: T1 acquires from R2, or from a later change
+//! that goes on with what R2 releases, so T2 finds the ring of R1 or a newer one. Such a change is
+//! a read-modify-write, or a store by the owner, which releases, too. *T1 before R2*: R2 has
+//! counted the claim, and R3 says that it is finished. `finished` has moved past it by the store of
+//! its own thief, of another, which had acquired what `finished` said before, or of the owner,
+//! which had acquired the mark; so T4 comes before R4. R2 may be a load nowhere: a claim that comes
+//! after a load need not see R1. `finished` is never ahead of the claims, and less than 2^32
+//! behind, so that the low 32 bits say whether they are equal.
+//!
+//! [`The`](crate::The)'s thieves do T1 to T4 under a lock: its owner takes that between R1 and R4,
+//! if it is free, and no thief is at a ring. [`Thep`](crate::Thep)'s claim by a store, and what its
+//! owner left goes a lap later. If there is a claim just then, the owner asks again at the next
+//! limit, if the ring did not go by itself before.
+//!
 //! The owner never waits for a thief that was descheduled between its claim and its end: a lap later
 //! it moves to a ring twice as large.
 //!
@@ -137,8 +162,8 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
         let mut ring: Vec<Self> = Vec::new();
         ring.try_reserve_exact(1).map_err(|_| NoMemory)?;
         ring.push(Ring {
-            heads: array(capacity, || Slot::<S::Head, M>::new(MaybeUninit::uninit()))?,
-            rests: array(rests, || Slot::<S::Rest, M>::new(MaybeUninit::uninit()))?,
+            heads: M::cells(capacity).ok_or(NoMemory)?,
+            rests: M::cells(rests).ok_or(NoMemory)?,
             marks: M::zeros(capacity).ok_or(NoMemory)?,
             // The marks looked at are those of indices from `reclaimed` on.
             unmarked: reclaimed.wrapping_sub(capacity as u64),

@@ -134,6 +134,14 @@ impl<M: Memory> Bounds<M> {
         unpack(self.word.load(Ordering::Acquire)).0
     }
 
+    /// The index of the next task that a thief would take. A claim that comes later sees all that
+    /// the owner, which calls, has done. Wait-free; one locked instruction.
+    pub(super) fn claimed(&self) -> u32 {
+        // AcqRel: pairs with the acquires of claims; the word is changed by read-modify-writes
+        // alone.
+        unpack(self.word.fetch_add(0, Ordering::AcqRel)).0
+    }
+
     /// The owner moves `split` from where it stands up to `to`: tasks below `to` are now shared.
     ///
     /// Wait-free: one locked addition, which leaves `tail` as thieves have made it.

@@ -296,6 +296,18 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.shared.head()
     }
 
+    /// As [`Buffer::reserve`].
+    #[cold]
+    #[inline(never)]
+    fn reserve(&self, head: u64) -> Result<(), NoMemory> {
+        let (shared, buffer) = self.owned();
+        let ThievesLine { sharing, rings } = &*shared.thieves;
+        buffer.reserve(rings, head, || self.len())?;
+        // The bounds of this queue are never reset: "At once" in `ring`.
+        buffer.release_left(rings, || sharing.bounds.claimed());
+        Ok(())
+    }
+
     /// Where the request stands for a split at this index, at most `head`.
     fn place(head: u64, split: u32) -> u64 {
         head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
@@ -381,7 +393,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         let (shared, buffer) = self.owned();
         let index = shared.head();
         if !buffer.has(index)
-            && let Err(NoMemory) = buffer.reserve(&shared.thieves.rings, index, || self.len())
+            && let Err(NoMemory) = self.reserve(index)
         {
             return Err(OutOfMemory(task));
         }

@@ -40,7 +40,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fifo-always-outrun",
         why: "a thief says that it was outrun, whoever else is there",
-        was: "self.thieves.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed)",
+        was: "self.thieves.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed)",
         is: "Err::<u64, u64>(head)",
         caught: Caught::Refusal,
         ..OPEN

@@ -229,6 +229,8 @@ pub enum Scene {
     WeakTwo,
     /// Under C11: as `Brief`; then the owner goes.
     WeakBrief,
+    /// Under C11: as `WeakBrief`, in a queue that has room for both tasks from the start.
+    WeakRoomy,
     /// Under C11: two tasks; the owner pops once, a thief steals once.
     WeakRobbed,
     /// Under C11: one task; the owner pops once while another thread puts one, a thief steals once.

@@ -74,6 +74,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..RING
     },
     Mutant {
+        name: "ring-left-with-a-claim",
+        why: "the owner frees a ring that it leaves though a thief has a claim",
+        was: "if rings.finished.load(Ordering::Acquire) as u32 == claimed {",
+        is: "if claimed == claimed {",
+        scene: Scene::Grows,
+        caught: Caught::Freed,
+        ..RING
+    },
+    Mutant {
         name: "ring-never-freed",
         why: "the owner forgets a ring that has grown out of use",
         was: "M::free(unsafe { Freed::new(ring) });",

@@ -28,6 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "deque/src/chase_lev.rs",
         was: "shared.owner.tail.store(index, Ordering::Release);",
         is: "shared.owner.tail.store(index, Ordering::Relaxed);",
+        scene: Scene::WeakRoomy,
         ..HERE
     },
     Mutant {
@@ -39,11 +40,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
+        name: "weak-ring-left",
+        why: "the owner reads the claims by a load: a later claim does not see the new ring",
+        file: "deque/src/chase_lev.rs",
+        was: "head.fetch_add(0, Ordering::AcqRel) as u32",
+        is: "head.load(Ordering::Acquire) as u32",
+        caught: Caught::Freed,
+        ..HERE
+    },
+    Mutant {
         name: "weak-ring-finish",
-        why: "a thief says without a release that its copy is over, and the slot is used again",
+        why: "a thief says without a release that its copy is over, and the ring that the owner has left is freed",
         file: "deque/src/ring/mod.rs",
         was: "self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Release);",
         is: "self.finished.store(finished.wrapping_add(u64::from(count)), Ordering::Relaxed);",
+        caught: Caught::Freed,
         ..HERE
     },
     Mutant {

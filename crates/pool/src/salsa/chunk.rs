@@ -94,7 +94,7 @@ pub(super) struct Chunk<T, M: Memory> {
     filler: M::Word,
     /// This chunk's number.
     pub(super) number: usize,
-    slots: Vec<Slot<T, M>>,
+    slots: Box<[Slot<T, M>]>,
 }
 
 /// Words that are made by who needs one of them first, and do not change. A cell, for the models: who finds them must have heard of
@@ -133,9 +133,7 @@ impl<T, M: Memory> Chunk<T, M> {
     pub(super) fn new(number: usize, length: usize) -> Option<Self> {
         // First, as a length for which there is no memory may have room for all slots of a type without size.
         let claims = words(length.div_ceil(64))?;
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(length).ok()?;
-        slots.extend((0..length).map(|_| Slot::<T, M>::new(MaybeUninit::uninit())));
+        let slots = M::cells(length)?;
         Some(Chunk {
             filled: CachePadded::new(M::Word::new(0)),
             possession: CachePadded::new(Possession {
@@ -248,7 +246,7 @@ impl<T, M: Memory> Chunk<T, M> {
     pub(super) fn reset(&self) {
         // Relaxed: a hint. If the tasks came from another thread, so will the next: see `evict`.
         if self.filler.load(Ordering::Relaxed) != here() {
-            M::evict(self.slots.as_slice());
+            M::evict(&self.slots);
         }
         // Relaxed throughout: the chunk is published anew by a Release of its stack's head, and
         // then of the term.
