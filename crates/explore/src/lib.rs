@@ -151,7 +151,7 @@ pub struct Config {
     pub max_states: u64,
     /// Events an execution may have: more is called a livelock.
     pub max_steps: usize,
-    /// Time to take at most.
+    /// Time to take at most, and to the end of the execution that goes on then.
     pub max_time: Option<Duration>,
     /// Executions to look for a shorter counterexample when one is found.
     pub shorten: u64,

@@ -1,10 +1,12 @@
 //! An execution that is cut short while one of its threads is in a destructor that a panic runs: the others are unwound all the same,
-//! and no load is answered by anything but what the word holds.
+//! and no load is answered by anything but what the word holds. And a search that is cut short by
+//! its time.
 
 #![forbid(unsafe_code)]
 
 use std::cell::Cell as Count;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use poach_explore::{Config, Simulated, SimulatedCell, SimulatedWord, Threads, Verdict, explore};
 use poach_memory::{Cell, Memory, Ordering::Relaxed, Word};
@@ -86,4 +88,23 @@ fn one_threads_panic_is_not_anothers() {
         assert_eq!(ended.get(), 0, "the other thread was not unwound");
         assert_eq!(unwound.get(), executions.get());
     }
+}
+
+/// The clock is looked at after each execution, as one may last as long as the search.
+#[test]
+fn a_search_whose_time_is_over_begins_no_other_execution() {
+    let time = Duration::from_millis(1);
+    let model = |threads: &mut Threads| {
+        let began = Instant::now();
+        let word = Rc::new(SimulatedWord::new(0));
+        for value in 1..4 {
+            let word = Rc::clone(&word);
+            threads.spawn("stores", move || word.store(value, Relaxed));
+        }
+        while began.elapsed() < time {
+            std::thread::yield_now();
+        }
+    };
+    let report = explore(&Config { max_time: Some(time), ..Config::default() }, &model);
+    assert!(!report.complete && report.executions <= 2, "{} executions", report.executions);
 }

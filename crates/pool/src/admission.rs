@@ -110,7 +110,10 @@ impl<M: Memory> Room<M> {
             if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
         };
         // Without a deadline it waits until `look` has an answer.
-        self.gate.wait(deadline, look).unwrap_or(Err(Refused::TimedOut))
+        let (found, entered) = self.gate.wait(deadline, look).ok_or(Refused::TimedOut)?;
+        // This may wake another. If that panics the room is given back.
+        drop(entered);
+        found
     }
 
     /// Gives back the room of one task.

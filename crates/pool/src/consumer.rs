@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::policy::Taker;
 use crate::registry::try_box;
 use crate::salsa::{Found, Salsa};
 use crate::seats::{KEPT, OWNED};
-use crate::shared::Shared;
+use crate::shared::{Shared, of_the_pool};
 use crate::sides::Side;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
@@ -55,7 +55,7 @@ pub struct Consumer<T: Send> {
 enum Seat<T: Send> {
     /// In a pool without a capacity.
     Plain(Taker<T, Salsa<T>>),
-    /// In a pool with a capacity; or none, until the next get; or for one get.
+    /// In a pool with a capacity; or none, until the next get; or for one get; or since a task was kept.
     Guarded(Option<Taker<T, Salsa<T>>>),
 }
 
@@ -95,8 +95,10 @@ impl<T: Send> Consumer<T> {
     ///
     /// # Panics
     ///
-    /// If the waker of a producer's future does, which is told that the pool is no longer full. The task that was taken is kept, and is what this
-    /// consumer's next get takes; if there is none, it is dropped with the consumer.
+    /// If the waker of a future does: of a producer's, which is told that the pool is no longer
+    /// full, or of another consumer's, which is woken in this one's place. The task that was taken
+    /// is kept, and is what this consumer's next get takes; if there is none, it is dropped with
+    /// the consumer.
     #[inline]
     #[doc(alias = "recv")]
     pub fn get(&mut self) -> Result<T, Closed> {
@@ -183,36 +185,7 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// [Closes](crate::TaskPool::close) the pool, for all. Returns whether this call closed it.
-    pub fn close(&self) -> bool {
-        self.shared.admission.close()
-    }
-
-    /// Whether the pool is closed. It may still hold tasks.
-    #[doc(alias = "is_disconnected")]
-    pub fn is_closed(&self) -> bool {
-        self.shared.admission.tasks.is_closed()
-    }
-
-    /// As [`TaskPool::len`](crate::TaskPool::len).
-    pub fn len(&self) -> usize {
-        self.shared.pools.len()
-    }
-
-    /// As [`TaskPool::is_empty`](crate::TaskPool::is_empty).
-    pub fn is_empty(&self) -> bool {
-        self.shared.pools.is_empty()
-    }
-
-    /// As [`TaskPool::is_full`](crate::TaskPool::is_full).
-    pub fn is_full(&self) -> bool {
-        self.shared.is_full()
-    }
-
-    /// The most tasks that the pool may hold, if there is a limit.
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.capacity()
-    }
+    of_the_pool!();
 
     /// Takes up to `most` tasks and appends them to `into`; waits for the first, not for the rest.
     /// Returns how many. In the order in which as many [gets](Consumer::get) would have taken them.
@@ -262,19 +235,6 @@ impl<T: Send> Consumer<T> {
     #[cold]
     #[inline(never)]
     fn find_and_release(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
-        /// A task that is not lost if a waker panics.
-        struct Taken<'a, T> {
-            kept: &'a mut Option<Box<T>>,
-            task: Option<Found<T>>,
-        }
-        impl<T> Drop for Taken<'_, T> {
-            fn drop(&mut self) {
-                if let Some(task) = self.task.take() {
-                    // Where there is no memory it is dropped.
-                    *self.kept = try_box(task.read()).ok();
-                }
-            }
-        }
         if self.kept.is_some() {
             return self.find_kept(place);
         }
@@ -289,15 +249,38 @@ impl<T: Send> Consumer<T> {
         } else {
             found
         };
-        let task = Some(task?);
-        let mut taken = Taken { kept: &mut self.kept, task };
-        if let Some(room) = &self.shared.admission.room {
-            room.release();
+        let task = task?;
+        Some(match &self.shared.admission.room {
+            Some(room) => keep_while(&mut self.kept, task, || room.release()),
+            None => task,
+        })
+    }
+
+    /// Wakes whoever is to be woken in this consumer's place, which has found something.
+    pub(crate) fn wake_with(
+        &mut self,
+        found: Result<Found<T>, Closed>,
+        wake: impl FnOnce(),
+    ) -> Result<Found<T>, Closed> {
+        /// A get looks for what was kept where the seat is guarded.
+        struct Guards<'a, T: Send>(&'a mut Seat<T>);
+        impl<T: Send> Drop for Guards<'_, T> {
+            fn drop(&mut self) {
+                let seat = mem::replace(self.0, Seat::Guarded(None));
+                *self.0 = match seat {
+                    Seat::Plain(seat) => Seat::Guarded(Some(seat)),
+                    guarded @ Seat::Guarded(_) => guarded,
+                };
+            }
         }
-        let task = taken.task.take();
-        // A drop that has nothing to do, but room on the stack for a task.
-        mem::forget(taken);
-        task
+        let Ok(task) = found else {
+            wake();
+            return Err(Closed);
+        };
+        let guards = Guards(&mut self.seat);
+        let task = keep_while(&mut self.kept, task, wake);
+        mem::forget(guards);
+        Ok(task)
     }
 
     /// What a get had taken when a waker panicked. The pool counted it out then.
@@ -370,8 +353,31 @@ impl<T: Send> Consumer<T> {
             return Some(found);
         }
         let shared = Arc::clone(&self.shared);
-        shared.admission.tasks.wait(deadline, || self.look(place))
+        let (found, entered) = shared.admission.tasks.wait(deadline, || self.look(place))?;
+        Some(self.wake_with(found, || drop(entered)))
     }
+}
+
+/// Calls `wake`, which calls foreign code. If it panics, `kept` is where the task is then.
+#[inline(always)]
+fn keep_while<T>(kept: &mut Option<Box<T>>, task: Found<T>, wake: impl FnOnce()) -> Found<T> {
+    struct Taken<'a, T> {
+        kept: &'a mut Option<Box<T>>,
+        task: Option<Found<T>>,
+    }
+    impl<T> Drop for Taken<'_, T> {
+        fn drop(&mut self) {
+            if let Some(task) = self.task.take() {
+                // Where there is no memory it is dropped.
+                *self.kept = try_box(task.read()).ok();
+            }
+        }
+    }
+    let taken = Taken { kept, task: Some(task) };
+    wake();
+    // Not dropped: that has nothing to do, but room on the stack for a task.
+    let mut taken = ManuallyDrop::new(taken);
+    taken.task.take().expect("it is taken here or in the drop")
 }
 
 // As the pool.

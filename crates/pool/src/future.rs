@@ -85,9 +85,13 @@ impl<T: Send> Get<'_, T> {
         let mut place = MaybeUninit::uninit();
         match self.consumer.look(&mut place) {
             Some(found) => {
-                let found = found.map(Found::read);
-                self.give_up();
-                Poll::Ready(found)
+                let (entry, shared) = (self.entry.take(), Arc::clone(&self.consumer.shared));
+                let wakes = || {
+                    if let Some(entry) = entry {
+                        shared.admission.tasks.left_with_something(&entry);
+                    }
+                };
+                Poll::Ready(self.consumer.wake_with(found, wakes).map(Found::read))
             }
             None => Poll::Pending,
         }
@@ -146,50 +150,49 @@ impl<T: Send> Future for Put<'_, T> {
     type Output = Result<(), PutError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let shared = Arc::clone(this.producer.shared());
-        let room = shared.admission.room.as_ref();
-        if let Some((entry, room)) = this.entry.as_ref().zip(room)
-            && room.gate.renew(entry, context.waker())
-        {
-            return this.try_entered();
-        }
+        let Put { producer, task, entry } = &mut *self;
+        assert!(task.is_some(), "a future that was ready is not polled again");
+        poll_put(producer, task, entry, context)
+    }
+}
+
+/// Polls a put of the task that is there. Without one it is over. If it panics, the task is there
+/// still, or has been put.
+pub(crate) fn poll_put<T: Send>(
+    producer: &mut Producer<T>,
+    task: &mut Option<T>,
+    entry: &mut Option<Entry>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), PutError<T>>> {
+    if task.is_none() {
+        return Poll::Ready(Ok(()));
+    }
+    let shared = Arc::clone(producer.shared());
+    let room = shared.admission.room.as_ref();
+    let kept = entry.as_ref().zip(room);
+    if !kept.is_some_and(|(entry, room)| room.gate.renew(entry, context.waker())) {
         // Woken for room, if it had an entry.
-        let woken = this.entry.take().zip(room).map(|(_, room)| room.gate.woken());
-        let done = this.try_put();
+        let woken = entry.take().zip(room).map(|(_, room)| room.gate.woken());
+        let done = producer.try_put_from(task);
         woken.into_iter().for_each(Woken::looked);
         if let Some(done) = done {
             return Poll::Ready(done);
         }
-        this.entry = room.map(|room| room.gate.enter(context.waker()));
-        this.try_entered()
+        *entry = room.map(|room| room.gate.enter(context.waker()));
+    }
+    // The last try before it is pending.
+    match producer.try_put_from(task) {
+        Some(done) => {
+            if let Some((entry, room)) = entry.take().zip(room) {
+                room.gate.left_with_something(&entry);
+            }
+            Poll::Ready(done)
+        }
+        None => Poll::Pending,
     }
 }
 
 impl<T: Send> Put<'_, T> {
-    /// The last try before it is pending.
-    fn try_entered(&mut self) -> Poll<Result<(), PutError<T>>> {
-        match self.try_put() {
-            Some(done) => {
-                self.give_up();
-                Poll::Ready(done)
-            }
-            None => Poll::Pending,
-        }
-    }
-
-    /// What the put came to; nothing if there is no room.
-    fn try_put(&mut self) -> Option<Result<(), PutError<T>>> {
-        let task = self.task.take().expect("a future that was ready is not polled again");
-        match self.producer.try_put(task) {
-            Err(PutError::Full(task)) => {
-                self.task = Some(task);
-                None
-            }
-            done => Some(done),
-        }
-    }
-
     /// If it was woken for room it will not take that: another may.
     fn give_up(&mut self) {
         if let (Some(entry), Some(room)) = (self.entry.take(), self.producer.room()) {

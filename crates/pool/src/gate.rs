@@ -293,6 +293,10 @@ impl<M: Memory> Gate<M> {
 mod models;
 
 #[cfg(test)]
+#[path = "../tests/watchdog/mod.rs"]
+mod watchdog;
+
+#[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
@@ -301,6 +305,7 @@ mod tests {
 
     use poach_memory::Machine;
 
+    use super::watchdog::watched;
     use super::*;
 
     /// Counts how often it is woken; panics if it is told to.
@@ -376,6 +381,39 @@ mod tests {
     }
 
     #[test]
+    fn a_sleeper_has_what_it_found_before_the_next_is_woken() {
+        let gate = Gate::<Machine>::new(false);
+        let (next, waker) = bell(true);
+        let looks = || {
+            let _entry = gate.enter(&waker);
+            gate.wake(1);
+            Some("a task")
+        };
+        let (found, entered) = gate.sleep(None, looks).expect("it finds something");
+        assert_eq!((found, next.rung.load(Ordering::Relaxed)), ("a task", 0));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(entered))).is_err());
+        assert_eq!(next.rung.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_though_its_look_parks() {
+        watched(|| {
+            let gate = Gate::<Machine>::new(false);
+            let mut looks = 0;
+            let found = gate.sleep(None, || {
+                looks += 1;
+                if looks == 1 {
+                    gate.wake(1);
+                    // What foreign code may do; it takes the wake-up of the thread.
+                    std::thread::park();
+                }
+                (looks == 2).then_some(())
+            });
+            assert!(found.is_some());
+        });
+    }
+
+    #[test]
     fn a_gate_is_plain_where_the_barrier_is_and_nobody_sleeps() {
         let plain = Asymmetric::<Machine>::new().in_force() == InForce::ProcessWide;
         let gate = Gate::<Machine>::new(false);
@@ -407,6 +445,7 @@ mod tests {
             }
             Some(looks)
         });
+        let found = found.map(|(found, _)| found);
         assert_eq!((found, next.rung.load(Ordering::Relaxed)), (Some(2), 0));
     }
 
@@ -442,6 +481,10 @@ mod tests {
             }
             assert_eq!(gate.leave(&entry), wakes);
         }
+        // Nor is one dropped under the lock that gives way to another.
+        let entry = gate.enter(&Waker::from(Arc::new(Uses(Arc::clone(&gate)))));
+        assert!(gate.renew(&entry, Waker::noop()));
+        assert!(!gate.leave(&entry));
         assert_eq!(Arc::strong_count(&gate), 1);
     }
 }

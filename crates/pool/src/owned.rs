@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
-use crate::future::{Get, Put};
+use crate::future::{Get, Put, poll_put};
 use crate::producer::Producer;
 use crate::sleepers::Entry;
 
@@ -20,22 +20,6 @@ pub(crate) fn poll_get<T: Send>(
     let mut get = Get { consumer, entry: entry.take() };
     let polled = Pin::new(&mut get).poll(context);
     *entry = get.entry.take();
-    polled
-}
-
-/// Polls a put whose task and entry are kept elsewhere. Without a task it is over.
-pub(crate) fn poll_put<T: Send>(
-    producer: &mut Producer<T>,
-    task: &mut Option<T>,
-    entry: &mut Option<Entry>,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), PutError<T>>> {
-    if task.is_none() {
-        return Poll::Ready(Ok(()));
-    }
-    let mut put = Put { producer, task: task.take(), entry: entry.take() };
-    let polled = Pin::new(&mut put).poll(context);
-    (*task, *entry) = (put.task.take(), put.entry.take());
     polled
 }
 

@@ -15,7 +15,7 @@ use crate::mechanism::NoHandle;
 use crate::policy::Feeder;
 use crate::putting::{Busy, Putting};
 use crate::salsa::Salsa;
-use crate::shared::Shared;
+use crate::shared::{Shared, of_the_pool};
 use crate::sides::Side;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
@@ -48,10 +48,12 @@ impl<T: Send> fmt::Debug for Producer<T> {
     }
 }
 
-/// A put: the task goes from here to its place, and is not passed on to any function: a large one would be copied for each. Where
+/// A put: the task goes from here to its place, and is not passed on to any function: a large one
+/// would be copied for each. `$task` is evaluated once there is a place, or there is none to be
+/// had. Where
 /// the gate is plain there is nothing else to ask than whether there is a place: no capacity either, with which it never is.
 macro_rules! put {
-    ($self:ident, $task:ident, $wait:expr) => {{
+    ($self:ident, $task:expr, $wait:expr) => {{
         let Producer { feeder, busy, shared, .. } = $self;
         let putting = Putting::<Machine>::begin(busy, &shared.admission.tasks);
         if putting.is_plain() && feeder.end().has_place() {
@@ -114,6 +116,20 @@ impl<T: Send> Producer<T> {
         put!(self, task, Wait::No)
     }
 
+    /// Puts the task that is there, if there is room, which it says by an answer. Where foreign
+    /// code panics the task is there still, or has been put.
+    pub(crate) fn try_put_from(&mut self, task: &mut Option<T>) -> Option<Result<(), PutError<T>>> {
+        let put = |from: &mut Option<T>| from.take().expect("there is a task");
+        let done: Result<(), PutError<T>> = (|| put!(self, put(task), Wait::No))();
+        match done {
+            Err(PutError::Full(again)) => {
+                *task = Some(again);
+                None
+            }
+            done => Some(done),
+        }
+    }
+
     /// Puts a task; waits no longer than `timeout` for room. A time beyond what the clock can tell is for ever.
     ///
     /// ```
@@ -143,36 +159,7 @@ impl<T: Send> Producer<T> {
         put!(self, task, Wait::Until(Some(deadline)))
     }
 
-    /// [Closes](crate::TaskPool::close) the pool, for all. Returns whether this call closed it.
-    pub fn close(&self) -> bool {
-        self.shared.admission.close()
-    }
-
-    /// Whether the pool is closed. It may still hold tasks.
-    #[doc(alias = "is_disconnected")]
-    pub fn is_closed(&self) -> bool {
-        self.shared.admission.tasks.is_closed()
-    }
-
-    /// As [`TaskPool::len`](crate::TaskPool::len).
-    pub fn len(&self) -> usize {
-        self.shared.pools.len()
-    }
-
-    /// As [`TaskPool::is_empty`](crate::TaskPool::is_empty).
-    pub fn is_empty(&self) -> bool {
-        self.shared.pools.is_empty()
-    }
-
-    /// As [`TaskPool::is_full`](crate::TaskPool::is_full).
-    pub fn is_full(&self) -> bool {
-        self.shared.is_full()
-    }
-
-    /// The most tasks that the pool may hold, if there is a limit.
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.capacity()
-    }
+    of_the_pool!();
 
     pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared

@@ -65,7 +65,16 @@ impl<T: Send> Seats<T> {
         if pools.pools() >= EAGER || !self.lock().seats.is_empty() {
             return Ok(None);
         }
-        Taker::at(pools, policy.clone(), home).map(Some)
+        match Taker::at(pools, policy.clone(), home) {
+            Ok(seat) if seat.number() < EAGER => Ok(Some(seat)),
+            // Others came meanwhile.
+            Ok(seat) => {
+                self.give(seat);
+                Ok(None)
+            }
+            Err(NoHandle::TooMany { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// A seat for a consumer whose home is `home`. Waits while all are taken, which then are taken
@@ -75,6 +84,20 @@ impl<T: Send> Seats<T> {
     ///
     /// If none was given back and there is no memory for another.
     pub(crate) fn take(&self, pools: &Arc<Salsa<T>>, policy: &Policy, home: usize) -> Seat<T> {
+        self.try_take(pools, policy, home).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`take`](Seats::take).
+    ///
+    /// # Errors
+    ///
+    /// [`NoHandle::OutOfMemory`], where that panics.
+    pub(crate) fn try_take(
+        &self,
+        pools: &Arc<Salsa<T>>,
+        policy: &Policy,
+        home: usize,
+    ) -> Result<Seat<T>, NoHandle> {
         loop {
             let mut idle = self.lock();
             let seat = idle.seats.pop();
@@ -82,12 +105,11 @@ impl<T: Send> Seats<T> {
             drop(idle);
             if let Some(mut seat) = seat {
                 seat.settle(home);
-                return seat;
+                return Ok(seat);
             }
             match Taker::at(pools, policy.clone(), home) {
-                Ok(seat) => return seat,
                 Err(NoHandle::TooMany { .. }) => thread::yield_now(),
-                Err(error) => panic!("{error}"),
+                taken => return taken,
             }
         }
     }

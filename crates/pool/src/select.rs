@@ -7,14 +7,14 @@ use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::consumer::Consumer;
 use crate::error::{Closed, PutError};
 use crate::producer::Producer;
-use crate::wait::parked;
+use crate::wait::Parked;
 
 /// Waits for the first of several gets and puts, and does that one alone.
 ///
@@ -174,16 +174,15 @@ impl<'a, R> Selector<'a, R> {
     }
 
     fn wait_until(mut self, deadline: Option<Instant>) -> Result<R, SelectTimeoutError> {
-        let waker = parked();
+        let parked = Parked::new();
+        let waker = Waker::from(Arc::clone(&parked));
         let mut context = Context::from_waker(&waker);
         loop {
             if let Poll::Ready(result) = self.poll_each(&mut context) {
                 return Ok(result);
             }
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => thread::park(),
-                Some(left) if !left.is_zero() => thread::park_timeout(left),
-                Some(_) => return Err(SelectTimeoutError),
+            if !parked.sleep(deadline) {
+                return Err(SelectTimeoutError);
             }
         }
     }

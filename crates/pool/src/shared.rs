@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 
-use crate::admission::{Admission, Room};
+use crate::admission::Admission;
 use crate::policy::{Policy, Taker};
 use crate::salsa::Salsa;
 use crate::seats::Seats;
@@ -22,8 +22,8 @@ impl<T: Send> Shared<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn discard(&self) {
-        if let Ok(mut taker) = Taker::at(&self.pools, Policy::default(), 0) {
-            self.discard_by(&mut taker);
+        if let Ok(mut seat) = self.seats.try_take(&self.pools, &self.policy, 0) {
+            self.discard_by(&mut seat);
         }
     }
 
@@ -34,14 +34,70 @@ impl<T: Send> Shared<T> {
             }
         });
     }
+}
 
-    /// The most tasks that the pool may hold, if there is a limit.
-    pub(crate) fn capacity(&self) -> Option<usize> {
-        self.admission.room.as_ref().map(Room::capacity)
-    }
+/// What each handle says of its pool, and how it closes it. In an `impl` of a type with a field
+/// `shared`.
+macro_rules! of_the_pool {
+    () => {
+        /// Closes the pool, for all: every put from now on fails, and once all tasks that were put
+        /// are taken every get answers [`Closed`](crate::Closed). Returns whether this call closed
+        /// it.
+        ///
+        /// A put that runs at the same time either fails or its task is found by a consumer.
+        #[doc(alias = "disconnect")]
+        pub fn close(&self) -> bool {
+            self.shared.admission.close()
+        }
 
-    /// Whether the pool holds as many tasks as it may, or is about to.
-    pub(crate) fn is_full(&self) -> bool {
-        self.admission.room.as_ref().is_some_and(Room::is_full)
+        /// Whether the pool is closed. It may still hold tasks.
+        #[doc(alias = "is_disconnected")]
+        pub fn is_closed(&self) -> bool {
+            self.shared.admission.tasks.is_closed()
+        }
+
+        /// About how many tasks the pool holds: right when nobody puts or takes. Looks at every
+        /// chunk.
+        pub fn len(&self) -> usize {
+            self.shared.pools.len()
+        }
+
+        /// Whether [`len`](Self::len) is 0. Only a consumer's get can tell for certain.
+        pub fn is_empty(&self) -> bool {
+            self.shared.pools.is_empty()
+        }
+
+        /// The most tasks that the pool may hold, if there is a limit.
+        pub fn capacity(&self) -> Option<usize> {
+            self.shared.admission.room.as_ref().map(crate::admission::Room::capacity)
+        }
+
+        /// Whether the pool holds as many tasks as its capacity says, or is about to. Never without
+        /// a capacity.
+        pub fn is_full(&self) -> bool {
+            self.shared.admission.room.as_ref().is_some_and(crate::admission::Room::is_full)
+        }
+    };
+}
+pub(crate) use of_the_pool;
+
+#[cfg(test)]
+mod tests {
+    use crate::TaskPool;
+    use crate::salsa::MOST_CONSUMERS;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_dropped_though_there_are_as_many_seats_as_can_be() {
+        let pool = TaskPool::builder().chunk_length(4).build().unwrap();
+        let mut producer = pool.producer().unwrap();
+        let task = Arc::new(());
+        producer.put(Arc::clone(&task)).unwrap();
+        let Shared { seats, pools, policy, .. } = &**producer.shared();
+        let mut taken: Vec<_> = (0..MOST_CONSUMERS).map(|_| seats.take(pools, policy, 0)).collect();
+        seats.give(taken.pop().unwrap());
+        producer.shared().discard();
+        assert_eq!(Arc::strong_count(&task), 1);
     }
 }

@@ -11,8 +11,8 @@ use futures_sink::Sink;
 
 use crate::consumer::Consumer;
 use crate::error::PutError;
-use crate::future::{Get, Put};
-use crate::owned::{poll_get, poll_put};
+use crate::future::{Get, Put, poll_put};
+use crate::owned::poll_get;
 use crate::producer::Producer;
 use crate::sleepers::Entry;
 

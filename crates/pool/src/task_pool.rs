@@ -13,7 +13,7 @@ use crate::policy::{Feeder, Policy};
 use crate::producer::Producer;
 use crate::salsa::Salsa;
 use crate::seats::Seats;
-use crate::shared::Shared;
+use crate::shared::{Shared, of_the_pool};
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;
@@ -156,14 +156,7 @@ impl<T: Send> TaskPool<T> {
         Consumer::new(&self.shared, home)
     }
 
-    /// Closes the pool: every put from now on fails, and once all tasks that were put are taken
-    /// every get answers [`Closed`](crate::Closed). Returns whether this call closed it.
-    ///
-    /// A put that runs at the same time either fails or its task is found by a consumer.
-    #[doc(alias = "disconnect")]
-    pub fn close(&self) -> bool {
-        self.shared.admission.close()
-    }
+    of_the_pool!();
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that panics leaves
     /// no consumer waiting for what will not come, though there are other producers:
@@ -186,31 +179,6 @@ impl<T: Send> TaskPool<T> {
     /// ```
     pub fn close_guard(&self) -> CloseGuard<T> {
         CloseGuard(self.clone())
-    }
-
-    /// Whether the pool is closed. It may still hold tasks.
-    pub fn is_closed(&self) -> bool {
-        self.shared.admission.tasks.is_closed()
-    }
-
-    /// About how many tasks the pool holds: right when nobody puts or takes. Looks at every chunk.
-    pub fn len(&self) -> usize {
-        self.shared.pools.len()
-    }
-
-    /// Whether [`len`](TaskPool::len) is 0. Only a consumer can tell for certain.
-    pub fn is_empty(&self) -> bool {
-        self.shared.pools.is_empty()
-    }
-
-    /// The most tasks that the pool may hold, if there is a limit.
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.capacity()
-    }
-
-    /// Whether the pool holds as many tasks as its capacity says, or is about to. Never without a capacity.
-    pub fn is_full(&self) -> bool {
-        self.shared.is_full()
     }
 }
 

@@ -16,7 +16,7 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use poach_memory::Memory;
+use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::gate::{Gate, Woken};
 use crate::sleepers::Entry;
@@ -72,12 +72,15 @@ impl Drop for Yields {
 impl<M: Memory> Gate<M> {
     /// Looks until `look` finds something or `deadline` has passed, if there is one: then it
     /// answers nothing. To be called by a thread that has just looked.
+    ///
+    /// With what was found comes the sleeper's entry, if it has one. Its drop may wake another, and
+    /// a waker is foreign code, which may panic: what was found is the caller's before that.
     #[cold]
     pub(crate) fn wait<R>(
         &self,
         deadline: Option<Instant>,
         mut look: impl FnMut() -> Option<R>,
-    ) -> Option<R> {
+    ) -> Option<(R, Option<Entered<'_, M>>)> {
         let mut yields = Yields::new(Instant::now());
         for _ in 0..LOOKS {
             let now = Instant::now();
@@ -95,21 +98,22 @@ impl<M: Memory> Gate<M> {
                 M::pause();
             }
             if let Some(found) = look() {
-                return Some(found);
+                return Some((found, None));
             }
         }
         self.sleep(deadline, look)
     }
 
     /// Sleeps until `look` finds something or `deadline` has passed, in which case it looks once
-    /// more.
+    /// more. Answers as [`wait`](Gate::wait).
     #[cold]
     pub(crate) fn sleep<R>(
         &self,
         deadline: Option<Instant>,
         mut look: impl FnMut() -> Option<R>,
-    ) -> Option<R> {
-        let waker = parked();
+    ) -> Option<(R, Option<Entered<'_, M>>)> {
+        let parked = Parked::new();
+        let waker = Waker::from(Arc::clone(&parked));
         let mut woken = None;
         let mut looks = |woken: Option<Woken<'_, M>>| {
             let found = look();
@@ -121,15 +125,12 @@ impl<M: Memory> Gate<M> {
             // If it panics, or finds something, `entered` passes on a wake-up that was for this
             // sleeper.
             if let Some(found) = looks(woken) {
-                return Some(found);
+                return Some((found, Some(entered)));
             }
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => thread::park(),
-                Some(left) if !left.is_zero() => thread::park_timeout(left),
-                Some(_) => {
-                    // If it was woken at the last moment, for something, this finds it.
-                    return entered.leave().and_then(|woken| looks(Some(woken)));
-                }
+            if !parked.sleep(deadline) {
+                // If it was woken at the last moment, for something, this finds it.
+                let found = entered.leave().and_then(|woken| looks(Some(woken)));
+                return found.map(|found| (found, None));
             }
             // Woken for something, in time or too late, or woken by nobody.
             woken = entered.leave();
@@ -138,7 +139,7 @@ impl<M: Memory> Gate<M> {
 }
 
 /// A sleeper's entry while it looks. Dropped, it is given up as by who found something.
-struct Entered<'a, M: Memory> {
+pub(crate) struct Entered<'a, M: Memory> {
     gate: &'a Gate<M>,
     entry: Option<Entry>,
 }
@@ -158,23 +159,50 @@ impl<M: Memory> Drop for Entered<'_, M> {
     }
 }
 
-/// A waker that unparks this thread.
-pub(crate) fn parked() -> Waker {
-    Waker::from(Arc::new(Parked(thread::current())))
+/// What wakes a thread that sleeps here: a waker for this thread. A look calls foreign code, which
+/// may park the thread itself and so take a wake-up from it. So the wake-up is remembered beside
+/// the thread's own token.
+pub(crate) struct Parked {
+    thread: Thread,
+    /// Not 0 if it was woken since it last slept.
+    woken: <Machine as Memory>::Word,
 }
 
-struct Parked(Thread);
+impl Parked {
+    /// Of this thread.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Parked { thread: thread::current(), woken: Word::new(0) })
+    }
+
+    /// Sleeps until it is woken, but perhaps for a shorter time. If `deadline` has passed it does
+    /// not sleep, and says so by `false`. The caller looks again for what it waits for. Only for
+    /// the thread that this is of.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
+        // Acquire, twice: pairs with the release in `wake`, so that the look that follows sees what
+        // the waker had done. No foreign code runs between the first and the sleep: who wakes the
+        // thread after it leaves the token, too.
+        if self.woken.swap(0, Ordering::Acquire) == 0 {
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(left) if !left.is_zero() => thread::park_timeout(left),
+                Some(_) => return false,
+            }
+            self.woken.swap(0, Ordering::Acquire);
+        }
+        true
+    }
+}
 
 impl Wake for Parked {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        // Release: see `sleep`.
+        self.woken.store(1, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use poach_memory::Machine;
-
     use super::*;
 
     #[test]
@@ -203,7 +231,7 @@ mod tests {
             None
         };
         let now = Instant::now();
-        assert_eq!(gate.wait(Some(now), &mut look), None);
+        assert!(gate.wait(Some(now), &mut look).is_none());
         assert_eq!(looks, 0, "its caller has looked");
         let slow = || -> Option<()> {
             looks += 1;
@@ -213,7 +241,7 @@ mod tests {
             }
             None
         };
-        assert_eq!(gate.wait(Some(Instant::now() + MARGIN / 2), slow), None);
+        assert!(gate.wait(Some(Instant::now() + MARGIN / 2), slow).is_none());
         // None, if the thread had to wait for a processor.
         assert!(looks <= 1, "{looks}");
     }

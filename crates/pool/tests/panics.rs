@@ -1,12 +1,15 @@
-//! Foreign code that panics inside of a pool: drops of tasks, distances. Nothing else is lost by it, and
-//! nobody waits for what will not come.
+//! Foreign code that panics inside of a pool, or parks its thread: drops of tasks, distances,
+//! wakers. Nothing else is lost by it, and nobody waits for what will not come.
 
 #![forbid(unsafe_code)]
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 
 use poach_memory::Machine;
 use poach_pool::bag::ConcBag;
@@ -14,7 +17,10 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
-use poach_pool::{PutError, TaskPool, TryGetError};
+use poach_pool::{Producer, PutError, Selector, TaskPool, TryGetError};
+
+mod watchdog;
+use watchdog::watched;
 
 /// A task that counts its drop, and panics in it if it is told to.
 struct Task {
@@ -102,6 +108,20 @@ fn a_put_whose_distance_panics_takes_no_room() {
     assert_eq!(producer.try_put(2), Ok(()));
     assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
     assert_eq!(consumer.get(), Ok(2));
+}
+
+/// A future that owns its task has it until it is put, and says that it was put if it was.
+#[test]
+fn an_owned_put_that_panicked_goes_on_at_its_next_poll() {
+    let (pool, trap) = pool_with_a_trap(None);
+    let (producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+    let mut put = pin!(producer.into_put_async(1));
+    let context = &mut Context::from_waker(Waker::noop());
+    trap.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| put.as_mut().poll(context))).is_err());
+    trap.store(false, Ordering::Relaxed);
+    assert!(matches!(put.as_mut().poll(context), Poll::Ready((_, Ok(())))));
+    assert_eq!(consumer.try_get(), Ok(1));
 }
 
 #[test]
@@ -199,18 +219,18 @@ fn a_task_that_puts_when_it_is_dropped_is_told_that_nobody_takes() {
     }
 }
 
+/// A waker that panics.
+struct Loud;
+
+impl Wake for Loud {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker panics");
+    }
+}
+
 /// The waker of one that waits panics when the last consumer goes: what is left is dropped all the same.
 #[test]
 fn a_waker_that_panics_at_the_end_keeps_no_task() {
-    use std::pin::pin;
-    use std::task::{Context, Wake, Waker};
-
-    struct Loud;
-    impl Wake for Loud {
-        fn wake(self: Arc<Self>) {
-            panic!("a waker panics");
-        }
-    }
     let reply = Arc::new(());
     let pool = TaskPool::bounded(1);
     let mut producers = [(); 2].map(|()| pool.producer().unwrap());
@@ -222,4 +242,65 @@ fn a_waker_that_panics_at_the_end_keeps_no_task() {
     assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(consumer))).is_err());
     assert_eq!(Arc::strong_count(&reply), 2, "the one that waits has its own");
+}
+
+/// A get finds what it was not woken for, and the consumer that is woken in its place has a waker
+/// that panics.
+#[test]
+fn a_consumers_waker_that_panics_takes_no_task_with_it() {
+    watched(|| {
+        // A consumer that has none of the seats before looks whom it may rob: then a task comes.
+        let feeds = Arc::new(Mutex::new(None));
+        let comes = Arc::clone(&feeds);
+        let distance = move |_, _| {
+            // To put asks for a distance, too.
+            let producer: Option<Producer<_>> = comes.lock().unwrap().take();
+            if let Some(mut producer) = producer {
+                producer.put(1).unwrap();
+            }
+            0
+        };
+        let pool = TaskPool::builder().distance(distance).stays_open(true).build().unwrap();
+        let mut consumers = [(); 4].map(|()| pool.consumer().unwrap());
+        let [first, second, others @ ..] = &mut consumers;
+        {
+            let bomb = Waker::from(Arc::new(Loud));
+            let (mut waits, mut next) = (pin!(first.get_async()), pin!(second.get_async()));
+            let context = &mut Context::from_waker(Waker::noop());
+            assert!(waits.as_mut().poll(context).is_pending());
+            assert!(next.as_mut().poll(&mut Context::from_waker(&bomb)).is_pending());
+            assert!(others.iter_mut().all(|other| other.try_get() == Err(TryGetError::Empty)));
+            let mut last = pool.consumer().unwrap();
+            assert_eq!(last.try_get(), Err(TryGetError::Empty));
+            let mut more = pool.consumer().unwrap();
+            assert_eq!(more.try_get(), Err(TryGetError::Empty));
+            *feeds.lock().unwrap() = Some(pool.producer().unwrap());
+            assert!(catch_unwind(AssertUnwindSafe(|| waits.as_mut().poll(context))).is_err());
+        }
+        assert_eq!(first.try_get(), Ok(1));
+    });
+}
+
+/// Foreign code that a selection calls, here a distance, may park itself, and take the wake-up of
+/// the thread with it.
+#[test]
+fn a_selection_is_woken_though_foreign_code_parks() {
+    watched(|| {
+        let tasks = TaskPool::new();
+        let (from, stays) = (&mut tasks.consumer().unwrap(), tasks.producer().unwrap());
+        let to = Mutex::new(Some(stays.clone()));
+        let distance = move |_, _| {
+            if let Some(mut producer) = to.lock().unwrap().take() {
+                producer.put(1).unwrap();
+                thread::park();
+            }
+            0
+        };
+        let other = TaskPool::<u8>::builder().distance(distance).build().unwrap();
+        let (_putter, mut nothing) = (other.producer().unwrap(), other.consumer().unwrap());
+        let _robbed = other.consumer().unwrap();
+        let selection = Selector::new().get(from, |task| task.unwrap());
+        assert_eq!(selection.get(&mut nothing, |_| 0).wait(), 1);
+        drop(stays);
+    });
 }

@@ -287,9 +287,7 @@ impl Search {
             return Some(Incomplete::States(self.config.max_states));
         }
         match self.config.max_time {
-            Some(time) if self.executions.is_multiple_of(64) && self.started.elapsed() >= time => {
-                Some(Incomplete::Time(time))
-            }
+            Some(time) if self.started.elapsed() >= time => Some(Incomplete::Time(time)),
             _ => None,
         }
     }

@@ -137,6 +137,8 @@ use poach_memory::{Asymmetric, Machine, Memory, Ordering, StoreLoad, Word};
 
 pub use self::cas::{SalsaCas, SalsaCasConsumer};
 pub use self::checks::{Checks, EveryCheck};
+#[cfg(test)]
+pub(crate) use self::chunk::MOST_CONSUMERS;
 use self::chunk::{Chunk, Slot, Term, found, moved};
 pub use self::core::ProducerEnd as SalsaProducer;
 use self::core::{CURRENT, ConsumerRecord, Core, RecordPointer, TARGET, protect, unprotect};
