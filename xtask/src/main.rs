@@ -69,10 +69,10 @@ enum Verb {
     Spin(verb::spin::Options),
     /// The published tests and examples of crossbeam-deque and st3, and tests of what stands on the first, on the faces of `poach_deque`.
     FaceSuite(verb::face_suite::Options),
-    /// The tests of words, pools, the runtime and the drop-in pass where `membarrier(2)` is refused.
+    /// The tests of words, pools, the runtime and the drop-in pass without a process-wide barrier.
     #[cfg(target_os = "linux")]
     Refused(verb::filtered::Options),
-    /// Runs a program to which `membarrier(2)` is refused.
+    /// Runs a program without a process-wide barrier.
     #[cfg(target_os = "linux")]
     Filtered(verb::filtered::Filtered),
     /// Pools where the barrier is refused, on one processor, with little address space and few threads; rayon's core beside them.

@@ -1,7 +1,5 @@
-//! `cargo xtask filtered ERRNO PROGRAM ..`: runs a program to which the kernel refuses `membarrier(2)`, by a seccomp filter. And
-//! `cargo xtask refused`: the tests of the crates that make use of the barrier, run so.
-//!
-//! The test programs are those of `cargo test`: only their runner is another, so nothing is built again.
+//! `cargo xtask filtered HOW PROGRAM ..`: runs a program without a process-wide barrier: `membarrier(2)` is refused by a seccomp filter, or the
+//! runtime is told to do without. And `cargo xtask refused`: the tests of the crates that use the barrier, run so.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -9,64 +7,63 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
-use crate::published::cargo;
 use crate::run::Step;
 use crate::workspace;
 
-/// What the kernel answers.
+/// How a program goes without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Errno {
-    /// As a filter does.
+pub(crate) enum How {
+    /// The kernel answers `EPERM`, as a filter does.
     Eperm,
-    /// As a kernel does that does not know the call.
+    /// The kernel answers `ENOSYS`, as one does that does not know the call.
     Enosys,
+    /// `POACH_BARRIER=off`: pools alone go without.
+    Off,
 }
 
-impl Errno {
+impl How {
     /// How it is named to `filtered`.
-    pub(crate) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
-            Errno::Eperm => "eperm",
-            Errno::Enosys => "enosys",
+            How::Eperm => "eperm",
+            How::Enosys => "enosys",
+            How::Off => "off",
+        }
+    }
+
+    /// What the filter answers, if there is one.
+    fn errno(self) -> Option<i32> {
+        match self {
+            How::Eperm => Some(libc::EPERM),
+            How::Enosys => Some(libc::ENOSYS),
+            How::Off => None,
         }
     }
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Filtered {
-    errno: Errno,
+    how: How,
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     program: Vec<String>,
 }
 
-/// Becomes the program, under the filter.
+/// Becomes the program.
 pub(crate) fn run_filtered(options: &Filtered) -> Result<()> {
-    let rules = [(libc::SYS_membarrier, Vec::new())].into_iter().collect();
-    let errno = match options.errno {
-        Errno::Eperm => libc::EPERM,
-        Errno::Enosys => libc::ENOSYS,
-    };
-    let answer = SeccompAction::Errno(errno.cast_unsigned());
-    let processor = std::env::consts::ARCH.try_into()?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, processor)?;
-    apply_filter(&BpfProgram::try_from(filter)?).context("the system takes no filter")?;
-    let (program, arguments) = options.program.split_first().context("no program is named")?;
-    let error = Command::new(program).args(arguments).exec();
-    bail!("could not start {program}: {error}")
-}
-
-/// This program as the runner of another, under a filter.
-fn runner(errno: Errno) -> Result<String> {
-    let this = std::env::current_exe().context("this program does not know its path")?;
-    Ok(format!("{} filtered {}", this.display(), errno.name()))
-}
-
-/// The variable that names cargo's runner on this machine.
-fn runner_variable() -> Result<String> {
-    let version = Step::program("rustc").args(["-vV"]).output();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("rustc does not say which machine this is")?;
-    Ok(format!("CARGO_TARGET_{}_RUNNER", host.to_uppercase().replace('-', "_")))
+    let (name, arguments) = options.program.split_first().context("no program is named")?;
+    let mut program = Command::new(name);
+    match options.how.errno() {
+        None => _ = program.env("POACH_BARRIER", "off"),
+        Some(errno) => {
+            let rules = [(libc::SYS_membarrier, Vec::new())].into_iter().collect();
+            let answer = SeccompAction::Errno(errno.cast_unsigned());
+            let processor = std::env::consts::ARCH.try_into()?;
+            let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, processor)?;
+            apply_filter(&BpfProgram::try_from(filter)?).context("the system takes no filter")?;
+        }
+    }
+    let error = program.args(arguments).exec();
+    bail!("could not start {name}: {error}")
 }
 
 /// The crates whose tests are run.
@@ -76,31 +73,91 @@ const PACKAGES: [&str; 3] = ["poach-memory", "poach-pool", "poach-runtime"];
 const OF_DEQUE: [&str; 8] =
     ["behaviour", "crossbeam", "seccomp", "split", "split_stack", "st3", "stress", "safe_code"];
 
+/// The quick programs of the workspace in which the barrier plays a part.
+const QUICK: [&str; 14] = [
+    "asymmetric",
+    "blocking",
+    "exactly_once",
+    "handles",
+    "join",
+    "no_barrier",
+    "outside",
+    "scope",
+    "seccomp",
+    "spawned_tasks",
+    "split",
+    "split_stack",
+    "unasked",
+    "waiting",
+];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// What the kernel answers.
-    #[arg(long, value_enum, default_value_t = Errno::Eperm)]
-    errno: Errno,
+    /// How the barrier is refused: in each of these ways.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "eperm,enosys,off")]
+    how: Vec<How>,
+    /// Only some quick programs of `cargo test --workspace`, which has built them, and the tests of the drop-in: three minutes.
+    #[arg(long)]
+    quick: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (variable, runner) = (runner_variable()?, runner(options.errno)?);
-    let what = "a test fails where membarrier(2) is refused";
-    let workspace = Step::cargo("test --lib --tests")
-        .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
-        // Models of simulated machines, the same with a barrier and without.
-        .args(["--", "--skip", "model", "--skip", "job::whole"])
-        .env(&variable, &runner);
-    let mut passed = workspace.run_tests(what)?;
-    let deque = Step::cargo("test --package poach-deque")
-        .args(OF_DEQUE.iter().flat_map(|test| ["--test", test]))
-        .env(&variable, &runner);
-    passed += deque.run_tests(what)?;
-    let target = workspace::target_directory()?.join("compat");
-    let drop_in = workspace::root().join("compat/rayon-core");
-    let drop_in = cargo("test --lib --tests", &drop_in, &target).env(&variable, &runner);
-    passed += drop_in.run_tests(what)?;
-    ensure!(passed > 0, "no test ran");
-    eprintln!("refused: {passed} tests pass where membarrier(2) answers {:?}", options.errno);
+    ensure!(!options.how.is_empty(), "no way is chosen");
+    for &how in &options.how {
+        let passed = run_tests(how, options.quick)?;
+        ensure!(passed > 0, "no test ran");
+        eprintln!("refused: {passed} tests pass without a process-wide barrier ({})", how.name());
+    }
     Ok(())
+}
+
+/// Runs the tests. Returns how many have passed.
+fn run_tests(how: How, quick: bool) -> Result<u64> {
+    let this = std::env::current_exe().context("this program does not know its path")?;
+    let this = this.to_string_lossy().into_owned();
+    let filtered = |program: &str| Step::program(&this).args(["filtered", how.name(), program]);
+    let cargo = |verb: &str| filtered("cargo").args(verb.split_whitespace());
+    let what = &format!("a test fails without a process-wide barrier ({})", how.name());
+    let mut passed = 0;
+    if quick {
+        // The whole workspace, so that its packages have the features with which they were built.
+        let tests = QUICK.iter().flat_map(|test| ["--test", test]);
+        passed += cargo("test --workspace").args(tests).run_tests(what)?;
+    } else {
+        let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
+        // Models of simulated machines, the same with a barrier and without.
+        let skips = ["--", "--skip", "model", "--skip", "job::whole"];
+        passed += cargo("test --lib --tests").args(packages).args(skips).run_tests(what)?;
+        let tests = OF_DEQUE.iter().flat_map(|test| ["--test", test]);
+        passed += cargo("test --package poach-deque").args(tests).run_tests(what)?;
+        let suite = ["rayon-suite", "--times", "1", "--threads", "2", "--profile", "debug"];
+        filtered(&this).args(suite).run(what)?;
+    }
+    let manifest = workspace::root().join("compat/rayon-core/Cargo.toml");
+    let target = workspace::target_directory()?.join("compat");
+    let drop_in = cargo("test --lib --tests --manifest-path")
+        .args([manifest.to_string_lossy()])
+        .env("CARGO_TARGET_DIR", &target.to_string_lossy());
+    Ok(passed + drop_in.run_tests(what)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_that_are_named_exist() {
+        let workspace = workspace::Workspace::load().unwrap();
+        for name in QUICK.iter().chain(&OF_DEQUE) {
+            let tests = workspace.tests(name);
+            assert!(tests.iter().any(|test| test.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_is_a_way() {
+        for &how in <How as clap::ValueEnum>::value_variants() {
+            assert_eq!(<How as clap::ValueEnum>::from_str(how.name(), false), Ok(how));
+        }
+    }
 }
