@@ -6,7 +6,7 @@ mod barrierless;
 use std::cell::Cell as Count;
 use std::rc::Rc;
 
-use barrierless::{Barrierless, Fenceless, Losing};
+use barrierless::{Barrierless, Fenceless, Losing, Retiring, RetiringBarrierless};
 use poach_deque::split::{Head, Popped, Stack, Status};
 use poach_explore::{Config, Report, Simulated, Threads, Verdict, WithoutBarrier, explore};
 use poach_memory::{Memory, Ordering, Word};
@@ -71,18 +71,20 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// What an owner does after it has pushed two tasks, or one for the last.
+/// What an owner does after it has pushed two tasks, or one for the last two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Does {
     /// It pops the younger, pushes another into its slot, and pops both.
     Reuses,
     /// It shares them, and pops both.
     Shares,
+    /// It pops the one.
+    Pops,
     /// It pops the one, shares what is left, which is nothing, and pushes and pops another.
     SharesNothing,
 }
 
-fn model<M: Memory>(threads: &mut Threads, does: Does) {
+fn model<M: Memory>(threads: &mut Threads, does: Does, before: fn()) {
     let losing = Losing::begins();
     let shared = Rc::new(Shared::<M> {
         stack: Stack::new(2, ()).expect("a small stack"),
@@ -94,6 +96,10 @@ fn model<M: Memory>(threads: &mut Threads, does: Does) {
         // SAFETY: this thread is the one owner, and the stack outlives its heads.
         let bottom = unsafe { owner.stack.bottom() };
         let one = Shared::push(bottom, 0);
+        if does == Does::Pops {
+            owner.pop(bottom, 0);
+            return;
+        }
         if does == Does::SharesNothing {
             owner.pop(bottom, 0);
             // SAFETY: the owner calls, and no task stands below this head.
@@ -115,9 +121,16 @@ fn model<M: Memory>(threads: &mut Threads, does: Does) {
         owner.pop(bottom, 0);
     });
     let thief = Rc::clone(&shared);
-    threads.spawn("thief", move || thief.expose_and_steal());
+    threads.spawn("thief", move || {
+        before();
+        thief.expose_and_steal();
+    });
     threads.finally(move || {
-        let pushed = if does == Does::Reuses { 3 } else { 2 };
+        let pushed = match does {
+            Does::Reuses => 3,
+            Does::Shares | Does::SharesNothing => 2,
+            Does::Pops => 1,
+        };
         assert!(shared.runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
         drop(losing);
         poach_explore::observe(0, u64::from(shared.stolen.get()));
@@ -125,7 +138,7 @@ fn model<M: Memory>(threads: &mut Threads, does: Does) {
 }
 
 fn check<M: Memory>(config: &Config, does: Does) -> Report {
-    explore(config, &move |threads: &mut Threads| model::<M>(threads, does))
+    explore(config, &move |threads: &mut Threads| model::<M>(threads, does, || ()))
 }
 
 #[test]
@@ -172,6 +185,56 @@ fn covers<M: Memory>(capacity: u32, does: Does) {
     let stolen: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
     assert!(stolen.contains(&0) && stolen.contains(&1), "{stolen:?}");
     println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
+}
+
+/// The program switches the barrier off, which has been there, in the thread of the thief, or in one of its own.
+fn switched_off<M: Memory>(config: &Config, does: Does, alone: bool) -> Report {
+    explore(config, &move |threads: &mut Threads| {
+        model::<M>(threads, does, if alone { || () } else { Losing::switch_off });
+        if alone {
+            threads.spawn("program", Losing::switch_off);
+        }
+    })
+}
+
+#[test]
+fn every_task_is_run_once_where_the_barrier_is_switched_off() {
+    for config in [Config::bounded(1, true), Config::c11()] {
+        for does in [Does::Pops, Does::Reuses, Does::Shares, Does::SharesNothing] {
+            for alone in [false, true] {
+                let config = config.clone().within(2, 20_000);
+                let report = switched_off::<Retiring>(&config, does, alone);
+                // Most are not searched to the end.
+                let example = report.counterexample;
+                assert_ne!(report.verdict.word(), "violation", "{does:?}\n{example:?}");
+                let (count, stolen) = (report.executions, report.outcomes);
+                println!("{does:?}: {count} executions, {stolen:?} stolen");
+            }
+        }
+        let report = switched_off::<Retiring>(&config, Does::Pops, false);
+        assert_eq!(report.verdict, Verdict::Clean, "{:?}", report.counterexample);
+        assert!(report.complete && report.outcomes.len() == 2, "{report:?}");
+    }
+}
+
+#[test]
+fn where_it_is_switched_off_and_the_thiefs_barrier_left_out_a_task_is_run_twice() {
+    for config in [Config::bounded(2, true), Config::c11()] {
+        let report = switched_off::<RetiringBarrierless>(&config, Does::Pops, false);
+        assert_eq!(report.verdict.word(), "violation", "{report:?}");
+    }
+}
+
+/// Under the memory model of C11, too.
+#[test]
+fn every_task_is_run_once_on_a_weak_machine_where_the_owner_fences() {
+    for does in [Does::Reuses, Does::Shares, Does::SharesNothing] {
+        let report = check::<WithoutBarrier>(&Config::c11().within(3, 100_000), does);
+        assert_ne!(report.verdict.word(), "violation", "{does:?}\n{:?}", report.counterexample);
+        println!("{does:?}: {} executions, {:?} stolen", report.executions, report.outcomes);
+        let report = check::<Fenceless>(&Config::c11(), does);
+        assert_eq!(report.verdict.word(), "violation", "{does:?}\n{report:?}");
+    }
 }
 
 #[test]

@@ -131,6 +131,12 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         true
     }
 
+    /// Whether [`try_heavy`](Memory::try_heavy) may be relied on and may succeed in the calling thread: the memory has the fence, or
+    /// has had it. After the fence was taken away, [`asymmetric_by_now`](Memory::asymmetric_by_now) is `false`, and this may still be `true`.
+    fn heavy_may_succeed() -> bool {
+        Self::asymmetric_by_now()
+    }
+
     /// Whether it is known that there is no asymmetric fence, or none any more, so that owners do well to issue full fences. `true` never becomes `false`.
     ///
     /// By default `false`: an owner that is not told keeps to its light fences, on which nobody relies where there are no heavy ones.

@@ -84,6 +84,11 @@ unsafe impl Memory for Machine {
     }
 
     #[inline]
+    fn heavy_may_succeed() -> bool {
+        membarrier::may_succeed()
+    }
+
+    #[inline]
     fn owners_fence() -> bool {
         membarrier::is_refused()
     }

@@ -36,8 +36,10 @@
 //!
 //! Both make the system call as long as the process was registered, also when the answer is "lost": an owner that has not come to a
 //! safe point goes without fences, and the calling thread may be one that the filter does not concern.
+//! [`may_succeed`] says whether that is worth a try.
 //!
-//! [`switch_off`] makes the answer "lost" without a filter.
+//! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the call then, so a thief can still
+//! deal with an owner that has not come to a safe point.
 //!
 //! # Registered before `main`
 //!
@@ -51,6 +53,7 @@
 //! Miri interprets the C11 memory model, in which a fence in another thread's name has no meaning:
 //! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
 
+use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{self, AtomicU8, AtomicU32, Ordering};
 
@@ -118,9 +121,25 @@ pub fn is_refused() -> bool {
     !matches!(ANSWER.load(Ordering::Relaxed), UNKNOWN | REGISTERED)
 }
 
+/// Whether [`try_barrier`] may succeed in this thread: the process has the barrier, or has had it, and the system has not
+/// refused one to this thread. (A thread never loses a seccomp filter.) If nobody has asked yet, asks, as [`is_registered`] does.
+///
+/// Wait-free, a load, once there is an answer.
+#[inline]
+pub fn may_succeed() -> bool {
+    // Acquire: as in `register`.
+    match ANSWER.load(Ordering::Acquire) {
+        UNKNOWN => ask(),
+        REGISTERED => true,
+        LOST | RETIRED => !REFUSED_HERE.get(),
+        _ => false,
+    }
+}
+
 /// Uses the process-wide barrier no more, in the whole process: for a program that will install a seccomp filter against it, and for tests. What is made from
-/// now on uses full fences; split deques that exist change over at their owners' next safe point. Other queues, and task pools, that were made before go on to
-/// make barriers: so call this before the first of them is made.
+/// now on uses full fences; split deques that exist change over at their owners' next safe point, and until then a thief that takes
+/// tasks of such an owner makes a barrier. Other queues, and task pools, that were made before go on to
+/// make barriers: so call this before the first of them is made, in particular if the filter kills or traps.
 ///
 /// It cannot be undone. Wait-free: two exchanges.
 pub fn switch_off() {
@@ -227,9 +246,15 @@ pub fn try_barrier() -> bool {
     true
 }
 
+thread_local! {
+    /// Whether a barrier of this thread was refused.
+    static REFUSED_HERE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The registered process was refused a barrier.
 #[cold]
 fn lost() -> bool {
+    REFUSED_HERE.set(true);
     // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or switched off before.
     let _ = ANSWER.compare_exchange(REGISTERED, LOST, Ordering::Release, Ordering::Relaxed);
     false

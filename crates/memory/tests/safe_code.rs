@@ -135,6 +135,7 @@ fn any_memory() {
         assert_eq!(M::asymmetric(), membarrier::register().is_ok());
         assert!(!soon || M::asymmetric());
         assert_eq!(M::asymmetric_by_now(), membarrier::is_registered());
+        assert_eq!(M::heavy_may_succeed(), membarrier::may_succeed());
         _ = M::total_store_order();
     }
     all::<Machine>();

@@ -86,6 +86,49 @@ fn a_barrier_that_fails_later_aborts() {
     println!("the program went on");
 }
 
+/// A barrier that is switched off is still granted, and one that is lost to one thread is lost to that alone.
+#[test]
+fn a_barrier_may_succeed_where_no_filter_is() {
+    if case().is_none() {
+        let output = run_alone("a_barrier_may_succeed_where_no_filter_is", "alone");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    if membarrier::register().is_err() {
+        return;
+    }
+    let refused = || {
+        filter(Answer::Refused);
+        assert!(membarrier::may_succeed() && !membarrier::try_barrier());
+        assert!(!membarrier::may_succeed());
+    };
+    thread::spawn(refused).join().unwrap();
+    assert_eq!(membarrier::register(), Err(Unavailable::Lost));
+    membarrier::switch_off();
+    assert!(membarrier::may_succeed() && membarrier::try_barrier());
+    thread::spawn(refused).join().unwrap();
+}
+
+/// The same where the program has switched it off.
+#[test]
+fn a_barrier_that_is_switched_off_may_succeed_until_a_filter_comes() {
+    if case().is_none() {
+        let test = "a_barrier_that_is_switched_off_may_succeed_until_a_filter_comes";
+        let output = run_alone(test, "alone");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    if membarrier::register().is_err() {
+        return;
+    }
+    membarrier::switch_off();
+    assert_eq!(membarrier::register(), Err(Unavailable::SwitchedOff));
+    assert!(membarrier::may_succeed() && membarrier::try_barrier());
+    filter(Answer::Refused);
+    assert!(membarrier::may_succeed() && !membarrier::try_barrier());
+    assert!(!membarrier::may_succeed());
+}
+
 /// A forked child goes on with its parent's answer.
 #[test]
 fn a_registration_is_inherited_by_a_fork() {

@@ -19,5 +19,6 @@ fn what_is_switched_off_is_refused_and_its_barrier_a_fence() {
     let refused = membarrier::register();
     assert!(refused.is_err() && membarrier::is_refused() && !membarrier::is_registered());
     assert!(!Machine::asymmetric() && Machine::owners_fence());
+    assert!(!membarrier::may_succeed() && !Machine::heavy_may_succeed());
     assert!(membarrier::try_barrier() && Machine::try_heavy());
 }

@@ -19,7 +19,8 @@ use poach_explore::queues::thefts::{
 };
 use poach_explore::queues::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
 use poach_explore::{
-    Config, Consistency, Kind, Report, Simulated, Spec, Threads, Verdict, Violation, explore,
+    Config, Consistency, Kind, Report, Simulated, Spec, Threads, Verdict, Violation,
+    WithoutBarrier, explore,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
 use poach_pool::Retention;
@@ -174,7 +175,10 @@ macro_rules! subject {
         sized!($at::$module::Split, Algorithm::Split)
     };
     ($at:ident, $module:ident, Exposed) => {
-        exposed!($at::$module::Split)
+        exposed!($at::$module::Split, Simulated)
+    };
+    ($at:ident, $module:ident, FencedExposed) => {
+        exposed!($at::$module::Split, WithoutBarrier)
     };
     ($at:ident, $module:ident, Fifo) => {
         sized!($at::$module::Fifo, Algorithm::Fifo, starting_at(0))
@@ -225,6 +229,12 @@ macro_rules! subject {
     ($at:ident, $module:ident, Forks) => {
         |scene, scenario, config| {
             poach_explore::stack_of_forks!(Made, crate::$at::$module);
+            explore(config, &forks::<Made>(scenario, scene.exposes()))
+        }
+    };
+    ($at:ident, $module:ident, FencedForks) => {
+        |scene, scenario, config| {
+            poach_explore::stack_of_forks!(Made, crate::$at::$module, WithoutBarrier);
             explore(config, &forks::<Made>(scenario, scene.exposes()))
         }
     };
@@ -387,13 +397,13 @@ macro_rules! sized {
 
 /// The split deque, whose thieves expose private tasks when they find nothing shared.
 macro_rules! exposed {
-    ($queue:path) => {
+    ($queue:path, $memory:ty) => {
         |scene, scenario, config| {
             use $queue as Made;
             /// The queue, and what only thieves of this one do.
-            struct Exposing(Made<u64, Simulated>);
+            struct Exposing(Made<u64, $memory>);
             impl Subject for Exposing {
-                type Thief = <Made<u64, Simulated> as Owner<u64>>::Thief;
+                type Thief = <Made<u64, $memory> as Owner<u64>>::Thief;
 
                 fn push(&self, task: u64) {
                     Owner::push(&self.0, task);
@@ -413,7 +423,7 @@ macro_rules! exposed {
 
                 fn steal(thief: &Self::Thief) -> Outcome {
                     thief.expose();
-                    Deque::<Made<u64, Simulated>>::steal(thief)
+                    Deque::<Made<u64, $memory>>::steal(thief)
                 }
             }
             if scene == Scene::Asks {
@@ -430,7 +440,7 @@ macro_rules! exposed {
                     put_back(threads, owner, series, ThiefOf::request, ThiefOf::has_private_tasks);
                 });
             }
-            let make = |n| Exposing(Made::<u64, Simulated>::with_capacity(n).expect(POWER));
+            let make = |n| Exposing(Made::<u64, $memory>::with_capacity(n).expect(POWER));
             let specification = spec(Algorithm::Split, Policy::Full);
             explore(&config.clone().against(specification), &model(scenario, &[], make))
         }
@@ -476,6 +486,11 @@ impl Queue {
             Queue::Exposed => subject!(poach_deque, split, Exposed),
             Queue::Forks => |scene, scenario, config| {
                 poach_explore::stack_of_forks!(Made, poach_deque::split);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            },
+            Queue::FencedExposed => subject!(poach_deque, split, FencedExposed),
+            Queue::FencedForks => |scene, scenario, config| {
+                poach_explore::stack_of_forks!(Made, poach_deque::split, WithoutBarrier);
                 explore(config, &forks::<Made>(scenario, scene.exposes()))
             },
             Queue::Private => subject!(poach_deque, private, Private),

@@ -27,6 +27,9 @@ mod filtered;
 
 #[path = "rig/alone.rs"]
 mod alone;
+#[cfg(not(miri))]
+#[path = "rig/program.rs"]
+mod program;
 
 const ROUNDS: usize = if cfg!(miri) { 1 } else { 100 };
 const TASKS: usize = 3;
@@ -67,6 +70,56 @@ fn lost(test: &str, threads: usize, body: fn()) {
             pool.install(body);
         }
     });
+}
+
+/// The worker pushes what `push` does, privately, since the other worker is at something else; the program switches the barrier off, and
+/// the worker waits in what `push` returned. It does not come to its deque meanwhile.
+fn switched_off<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
+    alone::alone(test, || {
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let (made, free) = (Barrier::new(2), Barrier::new(2));
+        let pushes = || {
+            let switch_off = || {
+                made.wait();
+                poach_memory::membarrier::switch_off();
+                free.wait();
+            };
+            push(&switch_off)();
+        };
+        let at_something_else = || {
+            made.wait();
+            free.wait();
+        };
+        pool.install(|| join(pushes, at_something_else));
+    });
+}
+
+#[test]
+fn others_run_what_a_worker_spawned_before_the_barrier_was_switched_off() {
+    switched_off(
+        "others_run_what_a_worker_spawned_before_the_barrier_was_switched_off",
+        |switch_off| {
+            let all_run = spawn_some();
+            switch_off();
+            all_run
+        },
+    );
+}
+
+#[test]
+fn others_run_what_a_worker_forked_before_the_barrier_was_switched_off() {
+    switched_off(
+        "others_run_what_a_worker_forked_before_the_barrier_was_switched_off",
+        |switch_off| {
+            let last = Barrier::new(2);
+            let first = || {
+                switch_off();
+                last.wait();
+            };
+            join(first, || last.wait());
+            || ()
+        },
+    );
 }
 
 /// Spawns some tasks, and returns what waits until all of them have run, on other threads than this.
@@ -284,4 +337,28 @@ fn others_run_what_a_worker_spawns_after_a_late_filter() {
 #[test]
 fn others_run_what_a_worker_forks_after_a_late_filter() {
     lost("others_run_what_a_worker_forks_after_a_late_filter", 2, waits_for_what_it_has_forked);
+}
+
+/// A pool that is built returns an error, and the global pool panics with it.
+#[test]
+#[cfg(not(miri))]
+fn a_variable_that_says_neither_on_nor_off_is_refused() {
+    const REFUSAL: &str = "POACH_BARRIER=nonsense is neither `on` nor `off`";
+    if std::env::var("POACH_BARRIER").is_ok_and(|value| value == "nonsense") {
+        let refused = ThreadPool::builder().threads(1).build();
+        assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some(REFUSAL));
+        join(|| println!("the program goes on"), || ());
+        return;
+    }
+    let test = "a_variable_that_says_neither_on_nor_off_is_refused";
+    let output = program::this_program()
+        .args(["--exact", test, "--nocapture"])
+        .env("POACH_BARRIER", "nonsense")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains(REFUSAL), "{said}");
+    assert!(!said.contains("assertion"), "{said}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("goes on"));
 }

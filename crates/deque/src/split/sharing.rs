@@ -86,25 +86,27 @@
 //!
 //! ```text
 //! owner, in an answer (`attend`, `share`) or at its beginning    thief
-//!   F1  know that there is no barrier for good                     X1  barrier there? E4 is a heavy fence
-//!   F2  set the request to `ALWAYS`, which stops every pop         X2  else fenced = 1? E4 is a full fence
+//!   F1  know that there is no barrier for good                     X1  fenced = 1? E4 is a full fence
+//!   F2  set the request to `ALWAYS`, which stops every pop         X2  else: is or was there a barrier? E4 is a heavy fence
 //!   F3  fenced = 1, for ever                                       X3  else nothing is exposed
 //! owner's pop from then on
 //!   O1, full fence, settle, O4
 //! ```
 //!
-//! *A thief that finds fenced = 1* (X2) has acquired F3. So E5 sees O1 of every pop that came before F3. A pop that comes after it is stopped, since the
+//! *A thief that finds fenced = 1* (X1) has acquired F3. So E5 sees O1 of every pop that came before F3. A pop that comes after it is stopped, since the
 //! request is `ALWAYS` or higher from F2 on (each of the owner's stores says so, and thieves only raise it), fences after O1, and settles. Of that fence and E4
 //! one comes first: either E5 sees O1, or the pop sees E1, and undoes the exposure or finds its end. That is "Exposure" above, with the bounds in place of the
 //! request.
 //!
 //! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and E3. It ends the exposure with no task, as if E5 had found
 //! none. What E1 did is undone by that, or by the owner that settles; E3 is one request too many. From then on F1 holds. A request that is raised by a thief that
-//! knows this brings the owner to F2 at its next push or pop: what takes the request down acquires it, and then looks at F1 again. An owner that
-//! does not come to its deque is not exposed until it does.
+//! knows this brings the owner to F2 at its next push or pop: what takes the request down acquires it, and then looks at F1 again. Until then
+//! such a thief does not expose the owner; one that the filter does not concern does (X2).
 //!
-//! *A thief with the barrier* (X1) may expose an owner that fences already: a full fence is a light one, too. An owner that has not come to F2 loses no task
-//! to the others: nothing but E6 with a task takes one away, and that comes behind a heavy fence that succeeded, or behind X2.
+//! *A program that switches the barrier off* establishes F1 while the system still grants the barrier. So a thief exposes an owner that has not come to F2
+//! by a heavy fence (X2), for which it does not matter who knows what: a full fence is a light one, too, so each of the owner's pops keeps
+//! its side of "Exposure", whether it comes before F2 or after. An owner that has not come to F2 loses no task otherwise:
+//! nothing but E6 with a task takes one away, and that comes behind a heavy fence that succeeded, or behind X1.
 //!
 //! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the task of a push whose U3 misses T1, in the nanoseconds in which
 //! the task is in the owner's store buffer. It must look again some time later.
@@ -208,11 +210,11 @@ impl<M: Memory> Sharing<M> {
 
     /// Whether a thief may expose what the owner keeps, and if so whether by its own fence alone: X1 to X3.
     fn exposes(&self) -> Option<Fence> {
-        if M::asymmetric_by_now() {
-            return Some(Fence::Heavy);
-        }
         // Acquire: pairs with F3.
-        (M::owners_fence() && self.fenced.load(Ordering::Acquire) != 0).then_some(Fence::Full)
+        if M::owners_fence() && self.fenced.load(Ordering::Acquire) != 0 {
+            return Some(Fence::Full);
+        }
+        M::heavy_may_succeed().then_some(Fence::Heavy)
     }
 
     /// The owner takes the request down, and answers a thief that asks, if `answers` says so, which is told how many

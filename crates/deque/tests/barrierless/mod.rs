@@ -9,7 +9,6 @@ use poach_explore::Simulated;
 use poach_memory::{Memory, Ordering, Word as _};
 
 /// Its barrier does nothing: for models that must fail on it.
-
 #[derive(Clone, Copy)]
 pub(crate) struct Barrierless;
 
@@ -20,6 +19,14 @@ pub(crate) struct Fenceless;
 /// Its barrier fails, and it has none from then on.
 #[derive(Clone, Copy)]
 pub(crate) struct Losing;
+
+/// The program [switches its barrier off](Losing::switch_off), which the system goes on to grant.
+#[derive(Clone, Copy)]
+pub(crate) struct Retiring;
+
+/// The same, whose barrier does nothing: for models that must fail on it.
+#[derive(Clone, Copy)]
+pub(crate) struct RetiringBarrierless;
 
 type Flag = <Simulated as Memory>::Word;
 
@@ -36,6 +43,12 @@ impl Losing {
     pub(crate) fn begins() -> Lost {
         LOST.set(Some(Rc::new(Flag::new(0))));
         Lost
+    }
+
+    /// The barrier is switched off.
+    pub(crate) fn switch_off() {
+        // As the process's answer is: the release of a note.
+        Self::word().swap(1, Ordering::Release);
     }
 
     fn word() -> Rc<Flag> {
@@ -90,8 +103,7 @@ memory!(Fenceless: full {} light {} heavy {} asymmetric { false }
 
 memory!(Losing: full { Simulated::full(); } light {} heavy { Simulated::full(); } asymmetric { !Losing::is_lost() }
     fn try_heavy() -> bool {
-        // As the process's answer is: the release of a note.
-        Losing::word().swap(1, Ordering::Release);
+        Losing::switch_off();
         false
     }
 
@@ -99,3 +111,20 @@ memory!(Losing: full { Simulated::full(); } light {} heavy { Simulated::full(); 
         Losing::is_lost()
     }
 );
+
+macro_rules! retiring {
+    ($memory:ident: heavy $heavy:block) => {
+        memory!($memory: full { Simulated::full(); } light {} heavy $heavy asymmetric { !Losing::is_lost() }
+            fn heavy_may_succeed() -> bool {
+                true
+            }
+
+            fn owners_fence() -> bool {
+                Losing::is_lost()
+            }
+        );
+    };
+}
+
+retiring!(Retiring: heavy { Simulated::heavy(); });
+retiring!(RetiringBarrierless: heavy {});

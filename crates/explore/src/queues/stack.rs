@@ -40,11 +40,14 @@ pub trait Forks: 'static {
 #[macro_export]
 macro_rules! stack_of_forks {
     ($name:ident, $($split:ident)::+) => {
+        $crate::stack_of_forks!($name, $($split)::+, $crate::Simulated);
+    };
+    ($name:ident, $($split:ident)::+, $memory:ty) => {
         /// The stack.
-        struct $name($($split)::+::Stack<$crate::Simulated>);
+        struct $name($($split)::+::Stack<$memory>);
 
         impl $crate::queues::stack::Forks for $name {
-            type Owner = Vec<$($split)::+::Head<$crate::Simulated>>;
+            type Owner = Vec<$($split)::+::Head<$memory>>;
 
             fn new(slots: usize) -> Self {
                 $name($($split)::+::Stack::new(slots, ()).expect("a small stack"))

@@ -74,8 +74,12 @@ pub enum Queue {
     Split,
     /// The split deque, with thieves that expose.
     Exposed,
+    /// The same on a system without a process-wide barrier.
+    FencedExposed,
     /// The runtime's stack of forks.
     Forks,
+    /// The same on a system without a process-wide barrier.
+    FencedForks,
     Private,
     Fifo,
     /// The same, closed from the start, whose thieves pay for a barrier at once.
@@ -109,7 +113,11 @@ impl Queue {
             Queue::Biased => "deque/src/biased",
             Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
             Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
-            Queue::Split | Queue::Exposed | Queue::Forks => "deque/src/split",
+            Queue::Split
+            | Queue::Exposed
+            | Queue::FencedExposed
+            | Queue::Forks
+            | Queue::FencedForks => "deque/src/split",
             Queue::Private => "deque/src/private.rs",
             Queue::Fifo | Queue::ClosedFifo => "deque/src/fifo",
             Queue::Mutex => "deque/src/mutex.rs",

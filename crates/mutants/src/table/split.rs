@@ -75,6 +75,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..EXPOSED
     },
     Mutant {
+        name: "split-pops-without-its-fence",
+        why: "where there is no barrier, the owner pops with its last store still in its store buffer",
+        was: "            // O2, where no thief's fence is process-wide.
+            M::full();
+",
+        is: "",
+        file: "deque/src/split/growing.rs",
+        queue: Queue::FencedExposed,
+        ..EXPOSED
+    },
+    Mutant {
         name: "split-half-drops-the-rest",
         why: "a batch's first task is returned, and the others are dropped",
         was: "                for task in claimed {

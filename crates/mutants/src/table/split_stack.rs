@@ -24,6 +24,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..SHARING
     },
     Mutant {
+        name: "stack-pops-without-its-fence",
+        why: "where there is no barrier, the owner pops with its last store still in its store buffer",
+        was: "        if fences {
+            // O2, where no thief's fence is process-wide.
+            M::full();
+        }
+",
+        is: "",
+        queue: Queue::FencedForks,
+        scene: Scene::Exposes,
+        ..HEAD
+    },
+    Mutant {
         name: "stack-pops-past-the-floor",
         why: "the owner does not look whether the task that it pops is shared",
         was: "self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()",
