@@ -25,7 +25,8 @@
 //! more than `margin` of its stores. Each pop lowers `tail` by one, so a thief that sees a tail of
 //! more than `head + margin` knows that the owner has not stored `tail = head` yet; when it does, it
 //! finds itself at the last task and competes. Within the margin the thief asks the policy to
-//! resolve, and else aborts (Figure 4).
+//! resolve, and else aborts (Figure 4). So does a thief to which the system refuses the policy's
+//! fence, whatever it sees; it asks the owner to fence ([`StoreLoad::ask_owner`]).
 //!
 //! *What hands a task over.* Each store of `tail` releases, pops' too, since the tail that a thief
 //! reads may be a pop's; a thief acquires it. What happens to the slot is `ring`'s
@@ -204,14 +205,14 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         if (shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(head) as i64) <= 0 {
             return Steal::Empty;
         }
-        policy.thief();
+        let certain = policy.try_thief();
         // Acquire: pairs with the owner's release stores of `tail`.
         let tail = shared.owner.tail.load(Ordering::Acquire);
         let length = tail.wrapping_sub(head) as i64;
         if length <= 0 {
             return Steal::Empty;
         }
-        if length as u64 <= policy.margin()
+        if (!certain || length as u64 <= policy.margin())
             && let Err(refusal) = self.resolve(head)
         {
             return refusal;
@@ -237,12 +238,13 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
-    /// Within the margin: finds out exactly whether there is a task at `head`, or refuses.
+    /// Within the margin, or without a fence: finds out exactly whether there is a task at `head`, or refuses.
     #[cold]
     #[inline(never)]
     fn resolve(&self, head: u64) -> Result<(), Steal<T>> {
         let shared = &*self.shared;
         if !shared.owner.policy.resolve() && !shared.owner.is_closed() {
+            shared.owner.policy.ask_owner();
             return Err(Steal::Abort);
         }
         // Acquire: as in `steal`.

@@ -20,7 +20,8 @@
 //! that a thief's load misses at most `margin` stores; then a thief takes a task only if `tail` is
 //! more than `head + margin`, so that the owner has not stored `tail = head` yet, and when it does, its
 //! load sees the thief (Figure 3). A thief within the margin asks the policy to resolve, and else puts
-//! `head` back and aborts. Two thieves exclude each other by the lock, and so do a thief and an owner
+//! `head` back and aborts. So does a thief to which the system refuses the policy's fence, whatever it
+//! sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves exclude each other by the lock, and so do a thief and an owner
 //! that has seen `tail` below `head`.
 //!
 //! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
@@ -229,10 +230,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
         // fence orders it before the load of `tail`.
         shared.thieves.head.swap(head.wrapping_add(1), Ordering::SeqCst);
-        shared.owner.policy.thief();
+        let certain = shared.owner.policy.try_thief();
         let refusal = match self.length(head) {
             ..=0 => Steal::Empty,
-            length if length as u64 > shared.owner.policy.margin() => {
+            length if certain && length as u64 > shared.owner.policy.margin() => {
                 // SAFETY: the owner has not taken `head` and will not (module comment), the lock keeps
                 // thieves out, and `length` acquired a tail above it.
                 return Steal::Success(unsafe { shared.take(head) });
@@ -260,11 +261,16 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         self.shared.owner.tail.load(Ordering::Acquire).wrapping_sub(head) as i64
     }
 
-    /// Within the margin: whether the next load of `tail` is exact.
+    /// Within the margin, or without a fence: whether the next load of `tail` is exact.
     #[cold]
     #[inline(never)]
     fn certain(&self) -> bool {
-        self.shared.owner.policy.resolve() || self.shared.owner.is_closed()
+        let owner = &self.shared.owner;
+        let certain = owner.policy.resolve() || owner.is_closed();
+        if !certain {
+            owner.policy.ask_owner();
+        }
+        certain
     }
 }
 

@@ -18,7 +18,9 @@
 //! release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail` and all
 //! before it; each later pop reads `head` after one that had seen the thief's, so it sees it too (loads
 //! of one word do not go back). So the `tail` that the thief reads next is as good as exact: pops that
-//! it does not show will meet the thief. This needs no bound and no total store order.
+//! it does not show will meet the thief. This needs no bound and no total store order. So a thief to which
+//! the system refuses the policy's fence waits for the echo, whatever it sees, and asks the owner to fence
+//! ([`StoreLoad::ask_owner`]).
 //!
 //! The thief cannot wait for an owner that waits for it: an owner comes for the lock only after it
 //! has stored a `tail` at or below the index that the thief wants, and the thief then finds the queue
@@ -294,10 +296,12 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
         // fence, or the echo, orders it before the load of `tail`.
         shared.thieves.head.swap(pack(beat, index.wrapping_add(1)), Ordering::SeqCst);
-        shared.owner.policy.thief();
+        // Without its fence the thief knows as much as if the margin were endless.
+        let certain = shared.owner.policy.try_thief();
+        let margin = if certain { shared.owner.policy.margin() } else { u64::MAX };
         let (mut tail, mut length) = self.tail(head);
-        if !OWN && length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {
-            (tail, length) = self.within_margin(head, beat);
+        if !OWN && length > 0 && u64::from(length as u32) <= margin {
+            (tail, length) = self.within_margin(head, beat, margin);
         }
         if length <= 0 {
             // Relaxed: an owner that still sees `head` raised comes for the lock, whose release
@@ -325,11 +329,12 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Waits for certainty (lines 114-118), and returns what [`tail`](Thief::tail) does.
     #[cold]
     #[inline(never)]
-    fn within_margin(&self, head: u64, beat: u32) -> (u64, i32) {
+    fn within_margin(&self, head: u64, beat: u32, margin: u64) -> (u64, i32) {
         let owner = &*self.shared.owner;
         if owner.policy.resolve() {
             return self.tail(head);
         }
+        owner.policy.ask_owner();
         let mut wait = Wait::<M>::new();
         loop {
             // Acquire: pairs with the release of the echo in `pop`.
@@ -337,7 +342,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
                 return self.tail(head);
             }
             let (tail, length) = self.tail(head);
-            if length <= 0 || u64::from(length as u32) > owner.policy.margin() {
+            if length <= 0 || u64::from(length as u32) > margin {
                 return (tail, length);
             }
             wait.pause();

@@ -137,6 +137,11 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         Self::asymmetric_by_now()
     }
 
+    /// Whether [`try_heavy`](Memory::try_heavy) may ever say `false`. The answer never changes.
+    fn can_lose() -> bool {
+        false
+    }
+
     /// Whether it is known that there is no asymmetric fence, or none any more, so that owners do well to issue full fences. `true` never becomes `false`.
     ///
     /// By default `false`: an owner that is not told keeps to its light fences, on which nobody relies where there are no heavy ones.

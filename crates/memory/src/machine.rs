@@ -88,6 +88,11 @@ unsafe impl Memory for Machine {
         membarrier::may_succeed()
     }
 
+    #[inline(always)]
+    fn can_lose() -> bool {
+        true
+    }
+
     #[inline]
     fn owners_fence() -> bool {
         membarrier::is_refused()

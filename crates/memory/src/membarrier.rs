@@ -31,8 +31,11 @@
 //!
 //! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier. The answer of the process becomes
 //!   "lost", which is final: [`register`] and [`is_registered`] refuse from then on, so that what is made later uses full fences, and
-//!   [`is_refused`] tells owners to fence from their next safe point on. The split deques are built on this (`poach_deque::split`).
-//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is aborted, with a message.
+//!   [`is_refused`] tells owners to fence from their next safe point on. All deques are built on this: a thief takes
+//!   nothing then, and asks the owner (`poach_deque::split`, [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
+//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is aborted, with a message. The task
+//!   pools make such barriers: a consumer that has made a chunk its own, or is about to sleep, depends on all other threads of
+//!   the pool, and none of them can be asked to come to a safe point.
 //!
 //! Both make the system call as long as the process was registered, also when the answer is "lost": an owner that has not come to a
 //! safe point goes without fences, and the calling thread may be one that the filter does not concern.
@@ -138,8 +141,8 @@ pub fn may_succeed() -> bool {
 
 /// Uses the process-wide barrier no more, in the whole process: for a program that will install a seccomp filter against it, and for tests. What is made from
 /// now on uses full fences; split deques that exist change over at their owners' next safe point, and until then a thief that takes
-/// tasks of such an owner makes a barrier. Other queues, and task pools, that were made before go on to
-/// make barriers: so call this before the first of them is made, in particular if the filter kills or traps.
+/// tasks of such an owner makes a barrier. Other deques that were made before go on to make barriers as long as the system grants
+/// them, and task pools in any case: so call this before the first of them is made, in particular if the filter kills or traps.
 ///
 /// It cannot be undone. Wait-free: two exchanges.
 pub fn switch_off() {
@@ -271,7 +274,7 @@ fn failed() -> ! {
     }
     let _abort = Abort;
     panic!(
-        "membarrier(2) failed after the process had been registered for it, and queues rely on it: install no seccomp \
+        "membarrier(2) failed after the process had been registered for it, and task pools rely on it: install no seccomp \
          filter against it once Poach is in use; or install it before the first call, or switch the barrier off before \
          (`POACH_BARRIER=off`), so that full fences are used instead"
     );

@@ -21,7 +21,6 @@
 //! and 4.
 
 use core::fmt;
-use core::marker::PhantomData;
 
 use crate::delta::Delta;
 use crate::{CachePadded, Machine, Memory, Ordering, Word};
@@ -58,9 +57,30 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
         true
     }
 
+    /// [`owner`](StoreLoad::owner), where [`is_inline`](StoreLoad::is_inline) has just said `true`.
+    #[inline(always)]
+    fn owner_inline(&self) {
+        self.owner();
+    }
+
     /// Called by a thief between its announcement on `head` (or its load of `head`, where a
     /// compare-and-swap of `head` follows) and its load of `tail`.
     fn thief(&self);
+
+    /// [`thief`](StoreLoad::thief), where the system may refuse the thief's fence: `false` says that nothing is
+    /// promised of the thief's next load of `tail`, as if the margin were endless.
+    #[inline(always)]
+    #[must_use = "if it is false there was no fence"]
+    fn try_thief(&self) -> bool {
+        self.thief();
+        true
+    }
+
+    /// A thief to which [`try_thief`](StoreLoad::try_thief) says `false` asks the owner to issue full fences. Once the owner has come to
+    /// its next [`owner`](StoreLoad::owner), thieves need no fence but their own. Only for a policy that **one** queue
+    /// with one owner has.
+    #[cold]
+    fn ask_owner(&self) {}
 
     /// How many of the owner's stores of `tail` a thief may fail to see: the paper's delta.
     #[inline(always)]
@@ -98,12 +118,25 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 ///
 /// Where the memory has no such barrier both sides fall back to a full fence:
 /// [`in_force`](Asymmetric::in_force) tells which it is. The choice is made when the policy is made
-/// and kept in it, so the owner tests a flag on its own cache line. If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later), a thief aborts the program.
+/// and kept in it, so the owner tests a word on its own cache line.
+///
+/// If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later), [`thief`](StoreLoad::thief) aborts the program, and
+/// [`try_thief`](StoreLoad::try_thief) does not. A thief that [asks](StoreLoad::ask_owner) sets the word, so that the owner's
+/// next call fences. That call then says so by the word (release). A thief that has seen this (acquire) sees the stores of `tail` of
+/// all calls up to that one; of its own full fence and that of any later call of the owner's one comes first, as in [`Full`].
 #[derive(Debug)]
-pub struct Asymmetric<M = Machine> {
+pub struct Asymmetric<M: Memory = Machine> {
     expedited: bool,
-    memory: PhantomData<fn() -> M>,
+    /// [`LIGHT`], [`ASKED`] or [`FENCES`]. It is not used where the memory [cannot lose](Memory::can_lose) its barrier.
+    state: M::Word,
 }
+
+/// The owner's fence is light.
+const LIGHT: u64 = 0;
+/// The owner is asked to fence.
+const ASKED: u64 = 1;
+/// The owner fences.
+const FENCES: u64 = 2;
 
 /// What an [`Asymmetric`] policy runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,12 +150,39 @@ pub enum InForce {
 impl<M: Memory> Asymmetric<M> {
     /// Registers the process for the barrier if nobody has yet, and falls back if it cannot be had.
     pub fn new() -> Self {
-        Asymmetric { expedited: M::asymmetric(), memory: PhantomData }
+        let expedited = M::asymmetric();
+        Asymmetric { expedited, state: M::Word::new(if expedited { LIGHT } else { FENCES }) }
     }
 
     /// Which fences this policy uses.
     pub fn in_force(&self) -> InForce {
-        if self.expedited { InForce::ProcessWide } else { InForce::Full }
+        // Relaxed: a hint.
+        if self.is_light(Ordering::Relaxed) { InForce::ProcessWide } else { InForce::Full }
+    }
+
+    /// Whether the owner's fence is light.
+    #[inline(always)]
+    fn is_light(&self, order: Ordering) -> bool {
+        if M::can_lose() { self.state.load(order) == LIGHT } else { self.expedited }
+    }
+
+    /// Whether the owner fences, as a thief must know it.
+    #[inline(always)]
+    fn owner_fences(&self) -> bool {
+        // Acquire: pairs with the release in `fence_instead`.
+        if M::can_lose() { self.state.load(Ordering::Acquire) == FENCES } else { !self.expedited }
+    }
+
+    /// The owner's fence where it is not light. Out of line, so that an owner's path holds no fence where it needs none.
+    #[cold]
+    #[inline(never)]
+    fn fence_instead(&self) {
+        M::full();
+        // Relaxed: thieves write it once, and nothing is read on the strength of it.
+        if M::can_lose() && self.state.load(Ordering::Relaxed) == ASKED {
+            // Release: pairs with the acquire in `owner_fences`, for the stores of `tail` that came before.
+            self.state.store(FENCES, Ordering::Release);
+        }
     }
 }
 
@@ -132,38 +192,48 @@ impl<M: Memory> Default for Asymmetric<M> {
     }
 }
 
-impl<M> Clone for Asymmetric<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<M> Copy for Asymmetric<M> {}
-
-// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their promise for ever, and every owner has its light end and every thief
-// its heavy end, one of which comes first, as in `Full`; elsewhere both are full.
+// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their promise for ever, and every owner has its light end, or more, and every
+// thief its heavy end, one of which comes first, as in `Full`; elsewhere both are full, and so they are for a thief that knows that the owner fences, as the
+// type's documentation says. A thief whose fence failed is told so.
 unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {
-        if self.expedited { M::light() } else { full_instead::<M>() }
+        // Relaxed: a thief relies on nothing before it has seen the release in `fence_instead`.
+        if self.is_light(Ordering::Relaxed) { M::light() } else { self.fence_instead() }
     }
 
     #[inline(always)]
     fn is_inline(&self) -> bool {
-        self.expedited
+        // Relaxed: as in `owner`.
+        self.is_light(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn owner_inline(&self) {
+        M::light();
     }
 
     #[inline(always)]
     fn thief(&self) {
-        if self.expedited { M::heavy() } else { M::full() }
+        if self.owner_fences() { M::full() } else { M::heavy() }
     }
-}
 
-/// Out of line, so that an owner's path holds no fence where it needs none.
-#[cold]
-#[inline(never)]
-fn full_instead<M: Memory>() {
-    M::full();
+    #[inline(always)]
+    fn try_thief(&self) -> bool {
+        if self.owner_fences() {
+            M::full();
+            return true;
+        }
+        M::heavy_may_succeed() && M::try_heavy()
+    }
+
+    #[cold]
+    fn ask_owner(&self) {
+        if M::can_lose() {
+            // Relaxed, both: the owner fences for whatever reason. If it fails it was asked before.
+            let _ = self.state.compare_exchange(LIGHT, ASKED, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The owner pays no fence, a thief pays none; a thief within delta of the owner aborts.
@@ -310,8 +380,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
 
     #[inline]
     fn resolve(&self) -> bool {
-        M::heavy();
-        true
+        M::heavy_may_succeed() && M::try_heavy()
     }
 }
 

@@ -54,7 +54,11 @@ fn arithmetic_makes_no_policy() {
 
 fn margin(policy: &impl StoreLoad<Machine>) -> u64 {
     policy.owner();
+    if policy.is_inline() {
+        policy.owner_inline();
+    }
     policy.thief();
+    assert!(policy.try_thief());
     policy.margin()
 }
 
@@ -68,7 +72,13 @@ fn policies_that_need_no_promise() {
     let asymmetric = Asymmetric::<Machine>::new();
     assert_eq!(asymmetric.in_force(), expected);
     assert_eq!(asymmetric.is_inline(), expected == InForce::ProcessWide);
+    // The owner is asked, and fences from its next call on.
+    asymmetric.ask_owner();
+    asymmetric.owner();
+    assert_eq!(asymmetric.in_force(), InForce::Full);
+    assert!(!asymmetric.is_inline() && asymmetric.try_thief());
     assert!(StoreLoad::<Machine>::is_inline(&Full));
+    StoreLoad::<Machine>::ask_owner(&Full);
     // A thief under it is never certain, and takes nothing by itself.
     assert_eq!(margin(&Unbounded), u64::MAX);
     assert!(!StoreLoad::<Machine>::resolve(&Unbounded));
@@ -137,6 +147,7 @@ fn any_memory() {
         assert_eq!(M::asymmetric_by_now(), membarrier::is_registered());
         assert_eq!(M::heavy_may_succeed(), membarrier::may_succeed());
         _ = M::total_store_order();
+        assert!(M::can_lose());
     }
     all::<Machine>();
 }

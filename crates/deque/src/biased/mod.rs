@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | 1 | stores `tail = i` | reads `head` |
 //! | 2 | [`StoreLoad::owner`] | raises the `request` |
-//! | 3 | loads `request`: `i` is at it or above, the task is the owner's | [`StoreLoad::thief`] |
+//! | 3 | loads `request`: `i` is at it or above, the task is the owner's | [`StoreLoad::try_thief`]; without the fence no more |
 //! | 4 | below: lowers the `request`, closes by a compare-and-swap of `head` | loads `tail` |
 //! | 5 | has the task, opens some of the rest | opens up to that `tail`, with the tag of step 1 |
 //!
@@ -388,7 +388,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     #[inline(always)]
     pub(crate) fn pop_above_floor(&self, tail: u64) -> Option<T> {
         if self.shared.owner.policy.is_inline() {
-            self.pop_inline(tail)
+            self.pop_inline::<true>(tail)
         } else {
             self.pop_with_call(tail)
         }
@@ -398,17 +398,21 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     #[cold]
     #[inline(never)]
     fn pop_with_call(&self, tail: u64) -> Option<T> {
-        self.pop_inline(tail)
+        self.pop_inline::<false>(tail)
     }
 
     /// Steps 1 to 3 of a pop. There may be no task: then the request is at the tail or above it, as it is at `top` or above.
     #[inline(always)]
-    fn pop_inline(&self, tail: u64) -> Option<T> {
+    fn pop_inline<const INLINE: bool>(&self, tail: u64) -> Option<T> {
         let shared = &*self.shared;
         let index = tail.wrapping_sub(1);
         // Release: a thief that reads the tail here sees the tasks below.
         shared.owner.tail.store(index, Ordering::Release);
-        shared.owner.policy.owner();
+        if INLINE {
+            shared.owner.policy.owner_inline();
+        } else {
+            shared.owner.policy.owner();
+        }
         // Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
         // owner wrote itself.
         if tail <= shared.request.load(Ordering::Relaxed) {

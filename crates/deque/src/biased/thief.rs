@@ -182,8 +182,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
         // Relaxed: what is exchanged below, if nobody has opened anything meanwhile.
         let open = shared.thieves.open.load(Ordering::Relaxed);
-        shared.owner.policy.thief();
-        if shared.owner.policy.margin() > 0 && !shared.owner.policy.resolve() {
+        let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
+        if !certain && !shared.owner.policy.resolve() {
+            // The request stays: the owner answers at its next push or pop.
             return true;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.

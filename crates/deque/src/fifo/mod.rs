@@ -26,7 +26,7 @@
 //! |---|---|---|
 //! | 1 | stores `taken = i + 1` | reads `head` |
 //! | 2 | [`StoreLoad::owner`] | raises the `request` |
-//! | 3 | loads `request`: if it is down, the task is the owner's | [`StoreLoad::thief`] |
+//! | 3 | loads `request`: if it is down, the task is the owner's | [`StoreLoad::try_thief`]; without the fence no more |
 //! | 4 | raised: lowers it, opens at `i + 1` by a compare-and-swap of `head` | loads `taken` |
 //! | 5 | if that fails a thief has opened: at `i + 1`, and the task is the owner's; or at `i`, and it is in the queue | opens there by a compare-and-swap of `head` |
 //!
@@ -392,7 +392,7 @@ impl<T, M: Memory> Fifo<T, M> {
             return self.pop_open(tail, index);
         }
         if self.shared.owner.policy.is_inline() {
-            self.pop_closed(tail, index)
+            self.pop_closed::<true>(tail, index)
         } else {
             self.pop_with_call(tail, index)
         }
@@ -402,16 +402,20 @@ impl<T, M: Memory> Fifo<T, M> {
     #[cold]
     #[inline(never)]
     fn pop_with_call(&self, tail: u64, index: u64) -> Option<T> {
-        self.pop_closed(tail, index)
+        self.pop_closed::<false>(tail, index)
     }
 
     /// Steps 1 to 3 of a pop.
     #[inline(always)]
-    fn pop_closed(&self, tail: u64, index: u64) -> Option<T> {
+    fn pop_closed<const INLINE: bool>(&self, tail: u64, index: u64) -> Option<T> {
         let owner = &self.shared.owner;
         // Step 1. Release: pairs with the acquire in `front`.
         owner.taken.store(index.wrapping_add(1), Ordering::Release);
-        owner.policy.owner();
+        if INLINE {
+            owner.policy.owner_inline();
+        } else {
+            owner.policy.owner();
+        }
         // Step 3. Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
         // owner wrote itself.
         if self.shared.request.load(Ordering::Relaxed) != 0 {

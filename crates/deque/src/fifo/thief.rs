@@ -224,7 +224,10 @@ impl<T, M: Memory> Shared<T, M> {
                 return;
             }
         }
-        self.owner.policy.thief();
+        if !self.owner.policy.try_thief() {
+            // The request stays: the owner answers at its next push or pop.
+            return;
+        }
         // Acquire: pairs with the release in `pop`; so the exchange hands on a tail at or above it.
         let taken = self.owner.taken.load(Ordering::Acquire);
         // Release: as said. If it fails the period is over.

@@ -26,7 +26,7 @@
 //! | 5 | reads in the block whether `i` is contested; if not, it is done | reads `tickets`; if that is `i`: full fence, reads `tickets` again; if that is `i`, the queue is empty |
 //! | 6 | compares and swaps the state from *written* to *decided*; if that fails, a thief has the task, and it is done | waits for the slot for a while, then compares and swaps the head from `i` to `i`, contested |
 //! | 7 | compares and swaps the head from contested `i` to `i + 1`, takes the task back and starts again | says in the block, by an exchange, that `i` is contested |
-//! | 8 | | [`StoreLoad::thief`] |
+//! | 8 | | [`StoreLoad::try_thief`]; without the fence no more |
 //! | 9 | | reads the state: if that is *written*, it starts again |
 //! | 10 | | skips: compares and swaps the head from contested `i` to `i + 1` |
 //!

@@ -287,7 +287,10 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             // The head has moved on.
             return;
         }
-        self.policy.thief();
+        if !self.policy.try_thief() {
+            // Nothing is skipped without the fence: thieves wait for the pusher.
+            return;
+        }
         // Relaxed: a number alone.
         if block.slot(index).state.load(Ordering::Relaxed) != written(index) {
             // If this fails another thread has stepped over it.

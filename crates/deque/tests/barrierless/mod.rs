@@ -20,6 +20,10 @@ pub(crate) struct Fenceless;
 #[derive(Clone, Copy)]
 pub(crate) struct Losing;
 
+/// The same, whose full fences do nothing: for models that must fail on it.
+#[derive(Clone, Copy)]
+pub(crate) struct LosingFenceless;
+
 /// The program [switches its barrier off](Losing::switch_off), which the system goes on to grant.
 #[derive(Clone, Copy)]
 pub(crate) struct Retiring;
@@ -101,16 +105,27 @@ memory!(Fenceless: full {} light {} heavy {} asymmetric { false }
     }
 );
 
-memory!(Losing: full { Simulated::full(); } light {} heavy { Simulated::full(); } asymmetric { !Losing::is_lost() }
-    fn try_heavy() -> bool {
-        Losing::switch_off();
-        false
-    }
+macro_rules! losing {
+    ($memory:ident: full $full:block) => {
+        memory!($memory: full $full light {} heavy { Simulated::full(); } asymmetric { !Losing::is_lost() }
+            fn try_heavy() -> bool {
+                Losing::switch_off();
+                false
+            }
 
-    fn owners_fence() -> bool {
-        Losing::is_lost()
-    }
-);
+            fn can_lose() -> bool {
+                true
+            }
+
+            fn owners_fence() -> bool {
+                Losing::is_lost()
+            }
+        );
+    };
+}
+
+losing!(Losing: full { Simulated::full(); });
+losing!(LosingFenceless: full {});
 
 macro_rules! retiring {
     ($memory:ident: heavy $heavy:block) => {

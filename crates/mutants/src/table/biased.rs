@@ -18,7 +18,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-no-barrier",
         why: "a missing fence: a thief opens what it sees without making the owner's pop visible",
-        was: "shared.owner.policy.thief();",
+        was: "shared.owner.policy.try_thief() && ",
         is: "",
         ..THIEF
     },
@@ -41,8 +41,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-reads-tail-first",
         why: "two steps swapped: a thief reads `tail` and then makes its barrier",
-        was: "        shared.owner.policy.thief();
-        if shared.owner.policy.margin() > 0 && !shared.owner.policy.resolve() {
+        was: "        let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
+        if !certain && !shared.owner.policy.resolve() {
+            // The request stays: the owner answers at its next push or pop.
             return true;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.

@@ -74,8 +74,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-no-thief-barrier",
         why: "a thief of an asymmetric queue does without its barrier",
-        was: "policy.thief();",
-        is: "",
+        was: "policy.try_thief();",
+        is: "true;",
         queue: Queue::AsymmetricCl,
         ..HERE
     },
@@ -113,8 +113,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-margin-less-one",
         why: "off by one: a thief trusts a `tail` that is delta ahead",
-        was: "if length as u64 <= policy.margin()",
-        is: "if (length as u64) < policy.margin()",
+        was: "length as u64 <= policy.margin())",
+        is: "(length as u64) < policy.margin())",
         queue: Queue::FfCl,
         ..HERE
     },

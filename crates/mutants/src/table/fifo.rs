@@ -74,8 +74,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "closed-fifo-no-barrier",
         why: "a missing fence: a thief opens at what it sees without making the owner's pop visible",
-        was: "self.owner.policy.thief();",
-        is: "",
+        was: "!self.owner.policy.try_thief()",
+        is: "false",
         ..THIEF
     },
     Mutant {
@@ -88,7 +88,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "closed-fifo-reads-taken-first",
         why: "two steps swapped: a thief reads `taken` and then makes its barrier",
-        was: "        self.owner.policy.thief();
+        was: "        if !self.owner.policy.try_thief() {
+            // The request stays: the owner answers at its next push or pop.
+            return;
+        }
         // Acquire: pairs with the release in `pop`; so the exchange hands on a tail at or above it.
         let taken = self.owner.taken.load(Ordering::Acquire);",
         is: "        let taken = self.owner.taken.load(Ordering::Acquire);

@@ -128,8 +128,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "injector-skips-without-a-barrier",
         why: "a thief skips a slot whose push has ended: its store is still in the store buffer, and it has not seen the contest",
-        was: "        self.policy.thief();",
-        is: "",
+        was: "!self.policy.try_thief()",
+        is: "false",
         scene: Scene::Skips,
         caught: Caught::Lost,
         ..STEAL

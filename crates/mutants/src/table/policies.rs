@@ -35,9 +35,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "resolved-without-barrier",
         why: "a thief in doubt makes no barrier, and says that it knows",
-        was: "        M::heavy();
+        was: "    fn resolve(&self) -> bool {
+        M::heavy_may_succeed() && M::try_heavy()",
+        is: "    fn resolve(&self) -> bool {
         true",
-        is: "        true",
         queue: Queue::FilledResolved,
         ..HERE
     },

@@ -80,8 +80,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the-no-thief-barrier",
         why: "a thief of an asymmetric queue does without its barrier",
-        was: "shared.owner.policy.thief();",
-        is: "",
+        was: "shared.owner.policy.try_thief();",
+        is: "true;",
         queue: Queue::AsymmetricThe,
         ..HERE
     },
@@ -114,7 +114,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the-never-certain",
         why: "a thief aborts whatever it sees",
-        was: "length if length as u64 > shared.owner.policy.margin() => {",
+        was: "length if certain && length as u64 > shared.owner.policy.margin() => {",
         is: "length if length as u64 > u64::MAX - shared.owner.policy.margin() => {",
         queue: Queue::FfThe,
         scene: Scene::Four,

@@ -66,8 +66,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-empty-unseen",
         why: "a thief in doubt goes on waiting when the queue has become empty",
-        was: "if length <= 0 || u64::from(length as u32) > owner.policy.margin() {",
-        is: "if length > 0 && u64::from(length as u32) > owner.policy.margin() {",
+        was: "if length <= 0 || u64::from(length as u32) > margin {",
+        is: "if length > 0 && u64::from(length as u32) > margin {",
         caught: Caught::Deadlock,
         ..HERE
     },
@@ -89,8 +89,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-margin-less-one",
         why: "off by one: a thief does not wait where `tail` is delta ahead",
-        was: "if !OWN && length > 0 && u64::from(length as u32) <= shared.owner.policy.margin() {",
-        is: "if length > 0 && u64::from(length as u32) < shared.owner.policy.margin() {",
+        was: "if !OWN && length > 0 && u64::from(length as u32) <= margin {",
+        is: "if length > 0 && u64::from(length as u32) < margin {",
         queue: Queue::FfThep,
         ..HERE
     },
