@@ -71,7 +71,8 @@ impl Session {
         let line = format!(
             "trap : INT; stty cols {columns} rows {lines}; tty > '{at}/tty'; stty -a > '{at}/before'; \
              {environment} sh -c 'echo $$ > {at}/pid; exec {POACH} scan --no-config {words} {path}'; \
-             code=$?; stty -a > '{at}/after'; exit $code"
+             code=$?; [ $code = 148 ] && {{ echo > '{at}/stopped'; fg; code=$?; }}; \
+             stty -a > '{at}/after'; exit $code"
         );
         let mut script = rig::program("script")
             .args(["-qec", &line, "/dev/null"])
@@ -265,10 +266,8 @@ fn entries_of_many_directories_are_deleted_with_few_handles() {
             fs::write(inner.join(name), "").expect("a file");
         }
     }
-    let few = "ulimit -n 40;";
-    let Some(mut session) = Session::begin_early((90, 24), &[], few, path(tree.path())) else {
-        return;
-    };
+    let session = Session::begin_early((90, 24), &[], "ulimit -n 40;", path(tree.path()));
+    let Some(mut session) = session else { return };
     session.wait("by size");
     // Into each directory, where all is chosen, and out again to the next.
     session.press(&"l*hj".repeat(DIRECTORIES));
@@ -329,6 +328,125 @@ fn files_that_could_not_be_compared_are_told_of_at_the_end() {
     assert!(said.contains("twin-2: "), "{said:?}");
 }
 
+/// Writes a program into a directory.
+fn program(at: &Path, text: &str) {
+    fs::write(at, format!("#!/bin/sh\n{text}\n")).expect("a program");
+    fs::set_permissions(at, fs::Permissions::from_mode(0o755)).expect("ours");
+}
+
+#[test]
+fn a_shell_begins_in_the_directory_and_a_pager_shows_the_file() {
+    let tree = grown();
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let at = place.path().display();
+    program(&place.path().join("shell"), "pwd > newcomer; echo It is seen; exit 3");
+    program(&place.path().join("less"), &format!("echo \"$*\" > '{at}/seen'"));
+    let own = format!("SHELL='{at}/shell' PAGER='{at}/no-such -R' PATH='{at}':$PATH");
+    let session = Session::begin_early((90, 24), &[], &own, path(tree.path()));
+    let Some(mut session) = session else { return };
+    session.wait("by size");
+    session.press_for("l", "1 of 2");
+    session.press_for("b", "newcomer");
+    let shown = String::from_utf8_lossy(&session.shown).into_owned();
+    assert!(shown.contains("It is seen") && shown.contains("`exit` leads back"), "{shown:?}");
+    let begun = fs::read_to_string(tree.path().join("b/newcomer")).expect("a note");
+    assert_eq!(Path::new(begun.trim()), tree.path().join("b").canonicalize().expect("it is there"));
+    // What PAGER names is not there.
+    session.press_for("v", "shown by less");
+    let seen = fs::read_to_string(place.path().join("seen")).expect("a note");
+    assert_eq!(Path::new(seen.trim()), tree.path().join("b/large"));
+    session.press_for("hv", "only a file is viewed");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_browser_that_only_reads_deletes_moves_and_runs_nothing() {
+    let tree = grown();
+    let session = Session::begin((90, 24), &["--read-only"], path(tree.path()));
+    let Some(mut session) = session else { return };
+    for key in ["d", "x", "u", "b"] {
+        session.press_for(key, "--read-only: nothing is deleted");
+        session.press_for("j", "by size");
+    }
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+    assert_eq!(left(tree.path()), [true; 3]);
+}
+
+#[test]
+fn ctrl_z_suspends_it_and_it_draws_itself_when_it_goes_on() {
+    let tree = grown();
+    // A shell that has jobs: it has the program go on as soon as it was suspended.
+    let session = Session::begin_early((90, 24), &[], "set -m;", path(tree.path()));
+    let Some(mut session) = session else { return };
+    session.wait("by size");
+    session.press("\x1a");
+    session.wait_until("it goes on", |session| {
+        let shown = String::from_utf8_lossy(&session.shown).into_owned();
+        shown.matches("\x1b[?1049h").count() == 2
+    });
+    session.wait("by size");
+    assert!(session.place.path().join("stopped").exists());
+    session.press_for("G", "3 of 3");
+    // Something wrote over it.
+    session.screen.process(b"\x1b[2Jnoise");
+    session.press_for("\x0c", "3 of 3");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn what_is_chosen_is_printed_at_the_end_while_the_browser_is_on_the_terminal() {
+    let tree = grown();
+    fs::write(tree.path().join("new\nline"), "").expect("a file");
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let list = place.path().join("list");
+    let words = format!("--print-chosen --print0 > '{}'", list.display());
+    let Some(mut session) = Session::begin((90, 24), &[&words], path(tree.path())) else { return };
+    session.press_for("G ", "1 chosen");
+    session.press_for("g ", "2 chosen");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+    let root = tree.path().display();
+    let printed = fs::read_to_string(&list).expect("a list");
+    assert_eq!(printed, format!("{root}/b\0{root}/new\nline\0"));
+    // On the terminal, no control character of a name.
+    let session = Session::begin((90, 24), &["--print-chosen"], path(tree.path()));
+    let Some(mut session) = session else { return };
+    session.press_for("G ", "1 chosen");
+    session.press("q");
+    let shown = session.end().shown;
+    assert!(shown.ends_with(&format!("{root}/new\\nline\r\n")), "{shown:?}");
+}
+
+#[test]
+fn all_of_the_tree_is_searched_and_what_is_found_is_gone_through_and_deleted() {
+    let tree = grown();
+    fs::create_dir(tree.path().join("b/Larger")).expect("a directory");
+    let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
+    session.press_for("flar\r", "found: lar");
+    session.wait("1 of 2");
+    session.wait("b/large");
+    session.wait("b/Larger/");
+    // By apparent size, with the times of their last change.
+    session.press_for("a", "apparent sizes");
+    session.press_for("T", " 20");
+    session.press_for("d", "Delete this for good?");
+    session.press_for("y", "1 entry deleted");
+    session.press_for("g", "1 of 1");
+    assert!(!tree.path().join("b/large").exists() && tree.path().join("b/Larger").exists());
+    // Into the directory that it lies in, and back to the tree.
+    session.press_for("l", "by apparent");
+    session.wait("small");
+    session.press_for("f[ac]\r", "found: [ac]");
+    session.wait("1 of 2");
+    session.press_for("h", "small");
+    session.press_for("fnone\r", "nothing has such a name: none");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+}
+
 #[test]
 fn what_goes_to_the_trash_comes_back() {
     let tree = grown();
@@ -379,10 +497,10 @@ fn a_path_is_copied_by_the_terminal_and_opened_by_the_desktop() {
     let tree = grown();
     let programs = tempfile::tempdir().expect("a directory for the test");
     let (opener, note) = (programs.path().join("xdg-open"), programs.path().join("opened"));
-    let text =
-        format!("#!/bin/sh\nprintf %s \"$1\" > '{0}.part'; mv '{0}.part' '{0}'\n", note.display());
-    fs::write(&opener, text).expect("a program");
-    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).expect("ours");
+    program(
+        &opener,
+        &format!("printf %s \"$1\" > '{0}.part'; mv '{0}.part' '{0}'", note.display()),
+    );
     let environment = format!("PATH={}:$PATH", programs.path().display());
     let Some(mut session) = Session::begin_early((90, 24), &[], &environment, path(tree.path()))
     else {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_scan::choice::Choice;
 use poach_scan::document::json;
-use poach_scan::listing::{self, Growing, Live, Row, Sums, search};
+use poach_scan::listing::{self, Growing, Live, Row, Sums, find, row, search};
 use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
-use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told};
+use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told, time};
 use poach_scan::sys::{DiskExtent, Found, Kind, Meta, Native, Sys};
 use poach_scan::{
     Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, linked, scan,
@@ -333,6 +333,23 @@ fn directories_of_a_walk_on_a_system_that_lies() {
         listing::sort(&mut rows, Order::Time, true);
         search(&mut rows, "\u{0}");
         assert!(rows.is_empty() && !growing.knows(&[]));
+    }
+}
+
+#[test]
+fn entries_are_found_in_a_tree_that_a_liar_told() {
+    let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
+    let scan = scan_on(&Liar::default(), &["a".into(), "b".into()], &options, &Control::new());
+    let scan = scan.unwrap();
+    let below = identities(&scan).len() - scan.tree.roots().count();
+    for text in ["", "*"] {
+        let found = find(&scan, text, &Control::new()).unwrap();
+        // A name with a slash, as only a liar has it, is none that a glob without one matches.
+        assert!(found.len() == below || text == "*" && found.len() < below, "{text:?}");
+        for id in found {
+            let row = row(scan.tree.node(id).unwrap(), Measure::Disk);
+            assert!(!time(row.modified.unwrap()).is_empty());
+        }
     }
 }
 

@@ -126,7 +126,7 @@ impl Patterns {
         self.given.iter().filter(unmatched).map(|given| &*given.text)
     }
 
-    pub(super) fn wants_paths(&self) -> bool {
+    pub(crate) fn wants_paths(&self) -> bool {
         [&self.paths, &self.absolute, &self.regexes].iter().any(|set| !set.given.is_empty())
     }
 
@@ -136,7 +136,7 @@ impl Patterns {
 
     /// Whether one matches an entry by its name, its path below a given path, or its absolute path: `above` holds those of the
     /// given path, as [`absolute`] has them.
-    pub(super) fn matches(&self, name: &[u8], path: &[u8], above: &[Vec<u8>]) -> bool {
+    pub(crate) fn matches(&self, name: &[u8], path: &[u8], above: &[Vec<u8>]) -> bool {
         let absolute =
             |above: &Vec<u8>| self.absolute.matches(&[above, path].concat(), &self.given);
         // Each is asked, so that what two patterns match counts for both.

@@ -5,8 +5,10 @@ use std::cmp::{Ordering, Reverse};
 use crate::report::{Measure, Order};
 use crate::{Kind, Node, Scan};
 
+mod find;
 mod live;
 
+pub use find::find;
 pub use live::{Growing, Live, Part, Sums};
 
 /// A row.
@@ -49,9 +51,9 @@ impl Default for Row {
     }
 }
 
-/// The rows of a directory of a finished scan, in no order; without one, those of the given paths. Linear in them.
-pub fn rows(scan: &Scan, directory: Option<Node<'_>>, measure: Measure) -> Vec<Row> {
-    let row = |node: Node<'_>| Row {
+/// The row of an entry of a finished scan.
+pub fn row(node: Node<'_>, measure: Measure) -> Row {
+    Row {
         name: node.name().to_vec(),
         kind: node.kind(),
         value: measure.of(&node),
@@ -60,7 +62,12 @@ pub fn rows(scan: &Scan, directory: Option<Node<'_>>, measure: Measure) -> Vec<R
         unread: node.is_unread(),
         elsewhere: node.counts_elsewhere(),
         ..Row::default()
-    };
+    }
+}
+
+/// The rows of a directory of a finished scan, in no order; without one, those of the given paths. Linear in them.
+pub fn rows(scan: &Scan, directory: Option<Node<'_>>, measure: Measure) -> Vec<Row> {
+    let row = |node| row(node, measure);
     match directory {
         Some(directory) => directory.directories().chain(directory.files()).map(row).collect(),
         None => scan.tree.roots().map(row).collect(),

@@ -45,7 +45,7 @@ mod tally;
 mod top;
 mod totals;
 
-pub use section::{Cell, Column, Section, Text, json, text};
+pub use section::{Cell, Column, Section, Text, json, text, time};
 pub use tallies::Tallies;
 
 /// A report, by its name.

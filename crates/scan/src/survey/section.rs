@@ -111,7 +111,7 @@ impl Cell {
 }
 
 /// A time in UTC, to the minute, as `2026-11-22 18:40`; its seconds where no calendar holds it.
-fn time(seconds: i64) -> String {
+pub fn time(seconds: i64) -> String {
     match jiff::Timestamp::from_second(seconds) {
         Ok(time) => time.strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => format!("{seconds} s"),

@@ -420,7 +420,7 @@ fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let (sender, messages) = mpsc::channel();
     let interrupt = sender.clone();
     // A receiver that is gone means that the program is ending already.
-    on_interrupt(move || drop(interrupt.send(Message::Interrupted)))?;
+    on_interrupt(move |_| drop(interrupt.send(Message::Interrupted)))?;
     let working = Arc::clone(&session);
     thread::Builder::new()
         .name("bench".to_owned())

@@ -5,18 +5,18 @@
 
 use anyhow::{Context as _, Result};
 
-/// Calls `act` for each of these signals that arrives from now on, on a thread of its own. Once a process.
+/// Calls `act` for each of these signals that arrives from now on, on a thread of its own, with whether it is Ctrl-C. Once a process.
 ///
 /// # Errors
 ///
 /// If the system refuses the thread or the handler.
 #[cfg(unix)]
-pub(crate) fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> Result<()> {
+pub(crate) fn on_interrupt(mut act: impl FnMut(bool) + Send + 'static) -> Result<()> {
     let signals = wanted();
     let mut signals = signal_hook::iterator::Signals::new(signals).context(CONTEXT)?;
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || signals.forever().for_each(|_| act()))
+        .spawn(move || signals.forever().for_each(|it| act(it == signal_hook::consts::SIGINT)))
         .map(drop)
         .context(CONTEXT)
 }
@@ -27,8 +27,8 @@ pub(crate) fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> Result<()>
 ///
 /// If the system refuses the handler.
 #[cfg(not(unix))]
-pub(crate) fn on_interrupt(act: impl FnMut() + Send + 'static) -> Result<()> {
-    ctrlc::set_handler(act).context(CONTEXT)
+pub(crate) fn on_interrupt(mut act: impl FnMut(bool) + Send + 'static) -> Result<()> {
+    ctrlc::set_handler(move || act(true)).context(CONTEXT)
 }
 
 const CONTEXT: &str = "could not listen for Ctrl-C";

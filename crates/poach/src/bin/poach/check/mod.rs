@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<bool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    on_interrupt(move || {
+    on_interrupt(move |_| {
         // Relaxed: the flag is all there is to see. The second time there is no waiting.
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED);

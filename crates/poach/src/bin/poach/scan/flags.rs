@@ -46,6 +46,7 @@ use super::view::{Sort, View};
   poach scan ~ -I '*.mp4' --min-length 100M --older 1y --all
   poach scan ~ --report largest-files,extensions,recent --recent 7d
   poach scan -i ~                       go through it, reports and all; delete what is not wanted
+  poach scan -i --print-chosen --print0 ~ | xargs -0 tar -cf old.tar
   poach scan . --report symlinks,empty-directories,errors --top all
   poach scan ~ --report duplicates --min-length 1M
   poach scan ~/photos ~/old --dedupe link --dry-run
@@ -102,8 +103,15 @@ pub(crate) struct Arguments {
     pub(super) engine: Engine,
     /// Go through it on the terminal, while it is scanned and after: in any order, with a search and the reports as tabs; choose
     /// entries and delete them or move them to the trash, after a question that lists what goes. `?` shows the keys.
-    #[arg(long, short, conflicts_with_all = ["format", "json", "html", "snapshot", "output", "diff", "Reports", "stats"])]
+    #[arg(long, short, conflicts_with_all = ["format", "json", "html", "snapshot", "output", "diff", "reports", "stats"])]
     pub(super) interactive: bool,
+    /// With -i: delete nothing, move nothing to the trash, and start no shell.
+    #[arg(long, requires = "interactive")]
+    pub(super) read_only: bool,
+    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0 each ended by a NUL. Standard output may be
+    /// a pipe or a file then.
+    #[arg(long, requires = "interactive")]
+    pub(super) print_chosen: bool,
     /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine only.
     #[arg(long)]
     pub(super) stats: bool,
@@ -157,8 +165,10 @@ impl Arguments {
             Some("--print0: it prints paths alone, and no document")
         } else if self.dedupe.is_asked() {
             self.dedupe.nonsense(self.document.format(), self.reports.print0)
-        } else if self.reports.print0 && self.reports.reports.is_empty() {
-            Some("--print0: it prints the paths of a --report, or of --dedupe with --dry-run")
+        } else if self.reports.print0 && self.reports.reports.is_empty() && !self.print_chosen {
+            Some(
+                "--print0: it prints the paths of a --report, of --dedupe with --dry-run, or of --print-chosen",
+            )
         } else if self.reports.print0 && self.reports.without_paths().is_some() {
             Some(
                 "--print0: such a report lists no paths: summary, by-age, extensions, types, stats, owners",

@@ -4,7 +4,7 @@
 //! the scan to end with what it has, and a second Ctrl-C ends the program where it stands.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -123,12 +123,23 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     let paths = document.is_none().then_some(paths);
     // A tab of the browser can be gone through, so it may be longer than a report that is printed.
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
-    let start = browse::Start { paths, options, measure, order, look, settings };
+    let (read_only, prints) = (arguments.read_only, arguments.print_chosen);
+    let start = browse::Start { paths, options, measure, order, look, settings, read_only, prints };
     let ended = browse::run(&start, imported)?;
-    Ok(ended.map_or(AMISS, |browse::Ended { scan, made }| {
-        complain_of(&scan.errors);
-        code_of(&scan, &made)
-    }))
+    let Some(browse::Ended { scan, made, chosen }) = ended else { return Ok(AMISS) };
+    if arguments.print_chosen {
+        let shows = io::stdout().is_terminal();
+        let end: &[u8] = if arguments.reports.print0 { b"\0" } else { b"\n" };
+        Target::Stdout.write(|out| {
+            chosen.iter().try_for_each(|path| {
+                let shown = shows.then(|| report::escape(path));
+                let path = shown.as_ref().map_or(&path[..], |shown| shown.as_bytes());
+                out.write_all(&[path, end].concat())
+            })
+        })?;
+    }
+    complain_of(&scan.errors);
+    Ok(code_of(&scan, &made))
 }
 
 /// Scans, and makes reports: as text, each is written as soon as it is made, and each group of equal files as soon as it is
@@ -271,8 +282,8 @@ impl Run {
         let (ends, changes) = (AtomicBool::new(false), AtomicBool::new(false));
         let run = Arc::new(Run { control: Control::new(), ends, changes });
         let signalled = Arc::clone(&run);
-        on_interrupt(move || {
-            if browse::ask_to_end() {
+        on_interrupt(move |is_ctrl_c| {
+            if is_ctrl_c && browse::is_aside() || browse::ask_to_end() {
                 return;
             }
             // Relaxed: the flags are all there is to see.

@@ -268,6 +268,11 @@ impl<W: Write> Terminal<W> {
         Terminal { to, shown: None }
     }
 
+    /// Draws all of it the next time: the terminal shows something else by then.
+    pub(super) fn forget(&mut self) {
+        self.shown = None;
+    }
+
     /// Shows what `draw` puts on a canvas of blanks.
     ///
     /// # Errors

@@ -119,6 +119,8 @@ pub(super) fn input(wait: Duration) -> io::Result<Input> {
     }
     let key = match code {
         KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
+        KeyCode::Char('z') if modifiers.contains(KeyModifiers::CONTROL) => Key::Suspend,
+        KeyCode::Char('l') if modifiers.contains(KeyModifiers::CONTROL) => Key::Redraw,
         // Not what the letter alone does.
         KeyCode::Char(_) if modifiers.contains(KeyModifiers::CONTROL) => return Ok(Input::Other),
         KeyCode::Char(character) => Key::Char(character),

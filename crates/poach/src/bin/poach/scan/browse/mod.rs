@@ -19,8 +19,10 @@ use poach_scan::sys::{Native, Sys as _};
 use poach_scan::{Control, Options, RenewError, Scan};
 
 mod act;
+mod beside;
 mod canvas;
 mod keys;
+mod out;
 mod outside;
 #[cfg(any(unix, windows))]
 mod remove;
@@ -48,7 +50,7 @@ use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;
 use screen::Screen;
-pub(super) use screen::ask_to_end;
+pub(super) use screen::{ask_to_end, is_aside};
 use state::{Browser, Key, Mode, Question, Wish};
 use walk::{Walk, What};
 
@@ -71,6 +73,10 @@ pub(super) struct Start<'a> {
     pub(super) look: Look,
     /// Of the reports.
     pub(super) settings: Settings,
+    /// Whether nothing may be deleted, moved or run.
+    pub(super) read_only: bool,
+    /// Whether what is chosen is printed at the end, so that standard output may be no terminal.
+    pub(super) prints: bool,
 }
 
 /// What a browser ends with.
@@ -78,6 +84,8 @@ pub(super) struct Ended {
     pub(super) scan: Scan,
     /// What the last report on duplicates did not compare of what is there still.
     pub(super) made: Made,
+    /// The paths of what was chosen.
+    pub(super) chosen: Vec<Vec<u8>>,
 }
 
 /// Browses until the user has enough. Nothing is returned if the first walk was not waited for.
@@ -86,7 +94,7 @@ pub(super) struct Ended {
 ///
 /// If there is no terminal, or it cannot be written to, or the scan cannot begin.
 pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Option<Ended>> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    if !io::stdin().is_terminal() || !out::is_there(start.prints) {
         bail!("-i: it needs a terminal; without -i the report goes anywhere");
     }
     let screen = Screen::open()?;
@@ -161,9 +169,11 @@ impl<'a> App<'a> {
         if first {
             return Ok(None);
         }
-        let (scan, mut made) = (self.browser.scan, self.made);
+        let Browser { scan, chosen, .. } = self.browser;
+        let chosen = chosen.iter().map(|names| joined(names.iter().map(Vec::as_slice)));
+        let (chosen, mut made) = (chosen.collect(), self.made);
         made.errors.retain(|error| names_of(&scan, &error.path).is_some());
-        Ok(Some(Ended { scan, made }))
+        Ok(Some(Ended { scan, made, chosen }))
     }
 
     /// Shows how far the walk is, and takes over what it has found once it has ended.
@@ -195,7 +205,16 @@ impl<'a> App<'a> {
     /// Does what is done outside of the browser.
     fn fulfil(&mut self, wish: Wish) -> Result<()> {
         match wish {
+            Wish::Plan(_) | Wish::Undo | Wish::Shell if self.start.read_only => {
+                "--read-only: nothing is deleted, moved or run from here"
+                    .clone_into(&mut self.browser.message);
+            }
             Wish::Open | Wish::Copy => self.hand_out(wish),
+            Wish::View => self.view()?,
+            Wish::Shell => self.shell()?,
+            Wish::Find => self.find()?,
+            Wish::Suspend => self.suspend()?,
+            Wish::Redraw => self.screen.forget(),
             Wish::Report(report) => self.make(report)?,
             Wish::Rescan if self.may_change() => self.walk_all()?,
             Wish::Renew if self.may_change() => {
@@ -273,6 +292,7 @@ impl<'a> App<'a> {
     /// Makes the report of the tab that is shown.
     fn make(&mut self, report: Report) -> Result<()> {
         let mut settings = self.start.settings.clone();
+        settings.measure = self.browser.measure;
         let (limit, measure) = (settings.top, settings.measure);
         if report == Report::Duplicates {
             // Groups that have no rows now may have some once others are gone.

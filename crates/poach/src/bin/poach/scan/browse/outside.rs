@@ -1,12 +1,18 @@
-//! What other programs do with a path: open it, and keep it as what was copied.
+//! What other programs do with a path: open it, keep it as what was copied, show what is in it; and a shell.
 
-use std::io;
-use std::path::PathBuf;
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::execute;
+use poach_scan::report::escape;
+
+use super::out::Out;
 
 /// What opens a path on this system as the desktop would.
 const OPENER: &str = if cfg!(windows) {
@@ -47,7 +53,70 @@ pub(super) fn copy(path: &[u8]) -> io::Result<()> {
     if path.iter().any(u8::is_ascii_control) {
         return Err(io::Error::other("it holds a control character, which a shell would obey"));
     }
-    execute!(io::stdout(), CopyToClipboard::to_clipboard_from(path))
+    execute!(Out, CopyToClipboard::to_clipboard_from(path))
+}
+
+/// Runs the user's shell in a directory, on the terminal.
+///
+/// # Errors
+///
+/// If it cannot be started; the error names it.
+pub(super) fn shell(directory: &Path) -> io::Result<()> {
+    let (variable, other) = if cfg!(windows) { ("COMSPEC", "cmd") } else { ("SHELL", "/bin/sh") };
+    let set = env::var_os(variable).filter(|shell| !shell.is_empty());
+    let shell = set.unwrap_or_else(|| other.into());
+    let path = escape(directory.as_os_str().as_encoded_bytes()).into_owned();
+    // Without the line it is a shell all the same.
+    let _ = writeln!(Out, "A shell in {path}; `exit` leads back to poach.");
+    let run = on_terminal(Command::new(&shell).current_dir(directory));
+    run.map_err(|error| named(&shell, &error))
+}
+
+/// Shows what is in a file by the user's pager, or else by `less` or `more`. What there is to say of it. `read_only`: `less` runs
+/// nothing then and writes nothing.
+///
+/// # Errors
+///
+/// If none of them can be started.
+pub(super) fn view(path: &[u8], read_only: bool) -> io::Result<Option<String>> {
+    // A path that begins with a hyphen would be an option.
+    let path = std::path::absolute(path_of(path)?)?;
+    let own = env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let mut refused = None;
+    for pager in own.as_deref().into_iter().chain(["less", "more"]) {
+        let words = shlex::split(pager).unwrap_or_default();
+        let Some((program, words)) = words.split_first() else {
+            refused = Some(format!("PAGER={pager}: a quotation has no end"));
+            continue;
+        };
+        let mut command = Command::new(program);
+        command.args(words).arg(&path);
+        if read_only {
+            command.env("LESSSECURE", "1");
+        }
+        match on_terminal(&mut command) {
+            Ok(()) => return Ok(refused.map(|refused| format!("{refused}; shown by {pager}"))),
+            Err(error) => {
+                let error = named(&program.into(), &error).to_string();
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    let refused = refused.unwrap_or_default();
+    Err(io::Error::other(format!("no pager, neither PAGER nor less nor more: {refused}")))
+}
+
+/// Runs a program on the terminal, and waits for its end.
+fn on_terminal(command: &mut Command) -> io::Result<()> {
+    if super::out::is_redirected() {
+        // It is to be seen, and not part of what the browser writes.
+        command.stdout(File::options().write(true).open("/dev/tty")?);
+    }
+    command.status().map(drop)
+}
+
+fn named(program: &OsString, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", program.to_string_lossy()))
 }
 
 #[cfg(unix)]

@@ -144,6 +144,14 @@ impl Page {
         is_all
     }
 
+    /// Measures equal files by something else. Whether that is all there is to it; any other report is made again.
+    pub(super) fn measure_by(&mut self, scan: &Scan, measure: Measure) -> bool {
+        if let Some(equal) = &mut self.equal {
+            equal.measure = measure;
+        }
+        self.retain(scan)
+    }
+
     pub(super) fn step(&mut self, by: isize) {
         let last = self.section.rows.len().saturating_sub(1);
         self.marked = self.marked.saturating_add_signed(by).min(last);

@@ -1,7 +1,7 @@
 //! The terminal: it is the browser's for a while, and what it was before however the browser ends.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,6 +18,7 @@ use poach_scan::report::{Look, cut};
 
 use super::canvas::{Style, Terminal};
 use super::keys::{self, Input};
+use super::out::Out;
 use super::state::{Browser, Key};
 use super::{RUNNING, view};
 
@@ -26,6 +27,15 @@ const MOST_WITHOUT_TERMINAL: Duration = Duration::from_secs(10);
 
 /// Whether the terminal is the browser's.
 static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether another program has the terminal, which the browser waits for.
+static ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C is meant for another program.
+pub(in crate::scan) fn is_aside() -> bool {
+    // Relaxed: the flag is all there is to see.
+    ASIDE.load(Ordering::Relaxed)
+}
 
 /// Whether a signal has asked the browser to end.
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
@@ -61,7 +71,7 @@ fn input(wait: Duration) -> io::Result<Input> {
 
 /// The terminal, which is what it was before once this is dropped.
 pub(super) struct Screen {
-    terminal: Terminal<io::Stdout>,
+    terminal: Terminal<BufWriter<Out>>,
     /// Keys that were typed while something else was waited for.
     pending: VecDeque<Key>,
 }
@@ -70,15 +80,18 @@ pub(super) struct Screen {
 fn restore() {
     // Relaxed: as above. Once, as a panic does it before the unwinding does.
     if OPEN.swap(false, Ordering::Relaxed) {
-        let _ = execute!(
-            io::stdout(),
-            DisableMouseCapture,
-            EnableLineWrap,
-            LeaveAlternateScreen,
-            cursor::Show
-        );
+        let _ =
+            execute!(Out, DisableMouseCapture, EnableLineWrap, LeaveAlternateScreen, cursor::Show);
         let _ = disable_raw_mode();
     }
+}
+
+/// Takes the terminal.
+fn take() -> io::Result<()> {
+    OPEN.store(true, Ordering::Relaxed);
+    enable_raw_mode()?;
+    // What a terminal takes for wider than the canvas does is not to go on in the next line.
+    execute!(Out, EnterAlternateScreen, DisableLineWrap, EnableMouseCapture, cursor::Hide)
 }
 
 impl Drop for Screen {
@@ -89,24 +102,36 @@ impl Drop for Screen {
 
 impl Screen {
     pub(super) fn open() -> io::Result<Screen> {
-        OPEN.store(true, Ordering::Relaxed);
-        enable_raw_mode()?;
-        let screen = Screen { terminal: Terminal::new(io::stdout()), pending: VecDeque::new() };
+        let terminal = Terminal::new(BufWriter::new(Out));
+        let screen = Screen { terminal, pending: VecDeque::new() };
         // A panic is to be read on the terminal as it was.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
             before(panic);
         }));
-        // What a terminal takes for wider than the canvas does is not to go on in the next line.
-        execute!(
-            io::stdout(),
-            EnterAlternateScreen,
-            DisableLineWrap,
-            EnableMouseCapture,
-            cursor::Hide
-        )?;
+        take()?;
         Ok(screen)
+    }
+
+    /// Draws all of it the next time.
+    pub(super) fn forget(&mut self) {
+        self.terminal.forget();
+    }
+
+    /// Leaves the terminal to something else, for as long as that takes.
+    ///
+    /// # Errors
+    ///
+    /// If the terminal cannot be had again.
+    pub(super) fn aside<T>(&mut self, act: impl FnOnce() -> T) -> io::Result<T> {
+        ASIDE.store(true, Ordering::Relaxed);
+        restore();
+        let done = act();
+        let taken = take();
+        ASIDE.store(false, Ordering::Relaxed);
+        self.forget();
+        taken.map(|()| done)
     }
 
     pub(super) fn draw(&mut self, browser: &mut Browser, look: Look) -> io::Result<()> {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use poach_scan::listing::{self, Growing, Row};
 use poach_scan::report::{Measure, Order};
 use poach_scan::survey::Report;
-use poach_scan::{Kind, Node, Scan};
+use poach_scan::{Control, Kind, Node, NodeId, Scan};
 
 use super::act::Act;
-use super::names::{Names, joined, names_of};
+use super::names::{Names, joined, names_of, split};
 use super::reports::Page;
 
 mod press;
@@ -32,6 +32,16 @@ pub(super) enum Wish {
     Open,
     /// Copy its path.
     Copy,
+    /// Show what is in it.
+    View,
+    /// A shell in the directory that is shown.
+    Shell,
+    /// Search the whole tree for what was typed.
+    Find,
+    /// Leave the terminal to the shell that the browser was started from.
+    Suspend,
+    /// Draw all of it again.
+    Redraw,
     /// Make the report of the tab.
     Report(Report),
 }
@@ -52,6 +62,8 @@ pub(super) enum Mode {
     Browse,
     /// A search is typed.
     Search,
+    /// A search of the whole tree is typed.
+    Find,
     /// The keys are told, from this line on.
     Help(usize),
     Confirm(Question),
@@ -79,6 +91,17 @@ pub(super) enum Key {
     /// A click at a column and a line.
     Click(u16, u16),
     Interrupt,
+    Suspend,
+    Redraw,
+}
+
+/// What a search of the whole tree has found. It is shown in place of a directory.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) text: String,
+    all: Vec<NodeId>,
+    /// The row of the tree that was marked.
+    marked: usize,
 }
 
 /// A directory on the way down, and the row that was marked in it.
@@ -129,6 +152,11 @@ pub(super) struct Browser {
     pub(super) report: Option<Page>,
     pub(super) places: Places,
     pub(super) search: String,
+    /// What was typed to search the whole tree for.
+    pub(super) sought: String,
+    pub(super) found: Option<Found>,
+    /// Whether times have a column.
+    pub(super) times: bool,
     pub(super) mode: Mode,
     pub(super) message: String,
 }
@@ -153,6 +181,9 @@ impl Browser {
             report: None,
             places: Places::default(),
             search: String::new(),
+            sought: String::new(),
+            found: None,
+            times: false,
             mode: Mode::Browse,
             message: String::new(),
         };
@@ -208,6 +239,10 @@ impl Browser {
         let there = self.scan.tree.find_each(self.chosen.iter().map(Vec::as_slice));
         let mut there = there.iter().map(Option::is_some).collect::<Vec<_>>().into_iter();
         self.chosen.retain(|_| there.next() == Some(true));
+        if let Some(found) = &mut self.found {
+            // It was a pattern before.
+            found.all = listing::find(&self.scan, &found.text, &Control::new()).unwrap_or_default();
+        }
         self.list_again();
     }
 
@@ -224,6 +259,9 @@ impl Browser {
 
     /// The directory that one is in, as it is shown.
     pub(super) fn path(&self) -> Vec<u8> {
+        if let Some(found) = &self.found {
+            return format!("found: {}", found.text).into_bytes();
+        }
         if self.way.is_empty() {
             return b"(all paths)".to_vec();
         }
@@ -236,8 +274,53 @@ impl Browser {
             let path = self.report.as_ref()?.path()?;
             return names_of(&self.scan, path);
         }
-        let row = self.rows.get(self.marked).filter(|row| !row.together)?;
-        Some(self.names().map(<[u8]>::to_vec).chain([row.name.clone()]).collect())
+        self.names_of_row(self.rows.get(self.marked)?)
+    }
+
+    /// The names on the way to a row, if it is an entry.
+    fn names_of_row(&self, row: &Row) -> Option<Names> {
+        if self.found.is_some() {
+            return split(&self.scan, &row.name);
+        }
+        let names = || self.names().map(<[u8]>::to_vec).chain([row.name.clone()]).collect();
+        (!row.together).then(names)
+    }
+
+    /// What is shown of the name of a row: of what was found, the path below the only given one.
+    pub(super) fn shown_name<'r>(&self, row: &'r Row) -> &'r [u8] {
+        let mut roots = self.scan.tree.roots();
+        let separator = [std::path::MAIN_SEPARATOR as u8];
+        match (&self.found, roots.next(), roots.next()) {
+            (Some(_), Some(root), None) => {
+                let below = row.name.strip_prefix(root.name()).unwrap_or(&row.name);
+                below.strip_prefix(&separator).unwrap_or(below)
+            }
+            _ => &row.name,
+        }
+    }
+
+    /// Shows what a search of the whole tree has found.
+    pub(super) fn show_found(&mut self, text: String, all: Vec<NodeId>) {
+        self.tab = 0;
+        let before = self.found.as_ref().map_or(self.marked, |found| found.marked);
+        self.found = Some(Found { text, all, marked: before });
+        self.search.clear();
+        (self.marked, self.top) = (0, 0);
+        self.list();
+    }
+
+    /// The directory that a shell begins in: the one that is shown, or of a list of entries the one that the marked entry is or lies
+    /// in. No names, if there is none.
+    pub(super) fn directory(&self) -> Names {
+        if self.tab == 0 && self.found.is_none() && !self.way.is_empty() {
+            return self.names().map(<[u8]>::to_vec).collect();
+        }
+        let mut names = self.marked_names().unwrap_or_default();
+        let node = self.scan.tree.find(&names);
+        if node.is_none_or(|node| node.kind() != Kind::Directory) {
+            names.pop();
+        }
+        names
     }
 
     /// What is to be deleted or moved: what was chosen, or else the marked row. What lies within another of them is left out.
@@ -257,6 +340,9 @@ impl Browser {
 
     /// The names of the directory to walk again: the marked one, or the one that one is in.
     pub(super) fn to_renew(&self) -> Names {
+        if self.found.is_some() {
+            return self.directory();
+        }
         let marked = self.rows.get(self.marked).filter(|row| row.kind == Kind::Directory);
         let names = self.names().chain(marked.map(|row| &row.name[..]));
         names.map(<[u8]>::to_vec).collect()
@@ -265,6 +351,9 @@ impl Browser {
     /// The sum that shares are shares of.
     pub(super) fn whole(&self) -> u64 {
         match (&self.growing, self.here()) {
+            _ if self.found.is_some() => {
+                self.scan.tree.roots().map(|root| self.measure.of(&root)).sum()
+            }
             (Some(growing), _) => growing.sum(&self.names().collect::<Vec<_>>()).of(self.measure),
             (None, Some(here)) => self.measure.of(&here),
             (None, None) => self.rows.iter().map(|row| row.value).sum(),
@@ -273,17 +362,21 @@ impl Browser {
 
     /// Makes the rows of where one is.
     fn list(&mut self) {
-        let mut rows = match &self.growing {
-            Some(growing) => growing.rows(&self.names().collect::<Vec<_>>(), self.measure),
-            None => listing::rows(&self.scan, self.here(), self.measure),
+        let mut rows = match (&self.found, &self.growing) {
+            (Some(found), _) => {
+                let nodes = found.all.iter().filter_map(|&id| self.scan.tree.node(id));
+                let row =
+                    |node: Node<'_>| Row { name: node.path(), ..listing::row(node, self.measure) };
+                nodes.map(row).collect()
+            }
+            (None, Some(growing)) => growing.rows(&self.names().collect::<Vec<_>>(), self.measure),
+            (None, None) => listing::rows(&self.scan, self.here(), self.measure),
         };
         listing::search(&mut rows, &self.search);
         if !self.chosen.is_empty() {
-            let mut names: Names = self.names().map(<[u8]>::to_vec).collect();
-            for row in rows.iter_mut().filter(|row| !row.together) {
-                names.push(std::mem::take(&mut row.name));
-                row.chosen = self.chosen.contains(&names);
-                row.name = names.pop().unwrap_or_default();
+            for row in &mut rows {
+                let names = self.names_of_row(row);
+                row.chosen = names.is_some_and(|names| self.chosen.contains(&names));
             }
         }
         listing::sort(&mut rows, self.order, self.reverse);

@@ -6,7 +6,7 @@ use crossterm::style::Color;
 use poach_scan::Kind;
 use poach_scan::listing::Row;
 use poach_scan::report::{self, Look, Measure, Order, count, cut, escape};
-use poach_scan::survey::Report;
+use poach_scan::survey::{Report, time};
 
 use super::act::Act;
 use super::canvas::{Area, Canvas, Span, Style};
@@ -28,22 +28,28 @@ const WITH_BAR: u16 = 60;
 const WITH_TABS: u16 = 6;
 
 /// What the keys do, in lines of 40 columns.
-pub(super) const HELP: [&str; 21] = [
+pub(super) const HELP: [&str; 27] = [
     "up down j k   a row; PgUp PgDn Home End",
     "Enter right l into a directory",
     "left h        out of it",
     "Tab S-Tab     a report; Enter: go there",
     "s n c t       order by size, name, count",
     "              or time; again: reversed",
+    "a             size on disk, or apparent",
+    "T             when it was changed (UTC)",
     "/             search in this directory",
+    "f             find in all: a text, or a",
+    "              glob such as *.o",
     "space  *  U   choose a row, all, none",
     "d             delete, after a question",
     "x             to the trash, likewise",
     "u             undo that",
     "r             read this directory again",
     "R             scan all of it again",
-    "o  y          open it, copy its path",
+    "v  o  y       view, open, copy its path",
+    "b             a shell in this directory",
     "Esc           stop what runs",
+    "Ctrl-Z Ctrl-L suspend, draw again",
     "q Ctrl-C      the end",
     "",
     "@ link  = pipe, socket or device",
@@ -170,6 +176,11 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
         spans.push(("░".repeat(10 - filled), FAINT));
     }
     spans.push((format!("{:>4.0}% ", share * 100.0), FAINT));
+    if browser.times {
+        let columns = if width >= WITH_BAR { 16 } else { 10 };
+        let time = row.modified.map(time).unwrap_or_default();
+        spans.push((format!("{time:<columns$.columns$} "), Style::PLAIN));
+    }
     if browser.order == Order::Entries && browser.measure != Measure::Entries {
         spans.push((format!("{:>9} ", count(row.entries)), Style::PLAIN));
     }
@@ -192,7 +203,8 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
         Kind::Other => "=",
     };
     let used: usize = spans.iter().map(|(text, _)| report::width(text)).sum();
-    let name = cut(&escape(&row.name), usize::from(width).saturating_sub(used + sign.len()));
+    let name =
+        cut(&escape(browser.shown_name(row)), usize::from(width).saturating_sub(used + sign.len()));
     let style = match row {
         Row { chosen: true, .. } => CHOSEN,
         Row { kind: Kind::Directory, .. } => DIRECTORY,
@@ -208,6 +220,7 @@ fn foot(browser: &Browser, width: usize) -> String {
     }
     let text = match &browser.mode {
         Mode::Search => format!("/{}", escape(browser.search.as_bytes())),
+        Mode::Find => format!("find in all: {}", escape(browser.sought.as_bytes())),
         Mode::Leave => "y: end, the scan is gone   any other key: go on".to_owned(),
         Mode::Help(top) => {
             let more = if HELP.len() > top + browser.page { "   down: more" } else { "" };
@@ -238,11 +251,13 @@ fn foot(browser: &Browser, width: usize) -> String {
                 count(browser.rows.len() as u64)
             );
             let order = match browser.order {
+                Order::Size if browser.measure == Measure::Apparent => "apparent",
                 Order::Size => "size",
                 Order::Name => "name",
                 Order::Entries => "count",
                 Order::Time => "time",
             };
+            let back = if browser.found.is_some() { "  Left: the tree" } else { "" };
             let found = if browser.search.is_empty() {
                 String::new()
             } else {
@@ -258,7 +273,7 @@ fn foot(browser: &Browser, width: usize) -> String {
                 format!("  {}", super::number(browser.scan.totals.errors, ["error", "errors"]))
             };
             let partial = if browser.scan.interrupted { "  stopped early" } else { "" };
-            format!("{place}  by {order}{found}{chosen}{amiss}{partial}  ?: help  q: end")
+            format!("{place}  by {order}{back}{found}{chosen}{amiss}{partial}  ?: help  q: end")
         }
     };
     cut(&text, width)

@@ -1,7 +1,7 @@
 //! What a key does.
 
 use poach_scan::Kind;
-use poach_scan::report::Order;
+use poach_scan::report::{Measure, Order};
 use poach_scan::survey::Report;
 
 use super::{Browser, Key, Level, Mode, Wish};
@@ -19,6 +19,12 @@ impl Browser {
     }
 
     fn enter(&mut self) {
+        if self.found.is_some() {
+            if let Some(names) = self.marked_names() {
+                self.go_to(&names);
+            }
+            return;
+        }
         let Some(row) = self.rows.get(self.marked) else { return };
         if row.kind != Kind::Directory {
             if row.together {
@@ -43,6 +49,11 @@ impl Browser {
     }
 
     fn leave(&mut self) {
+        if let Some(found) = self.found.take() {
+            self.search.clear();
+            self.marked = found.marked;
+            return self.list();
+        }
         if self.way.len() > usize::from(self.has_one_root())
             && let Some(level) = self.way.pop()
         {
@@ -60,7 +71,7 @@ impl Browser {
     /// Goes to an entry of the tree.
     fn go_to(&mut self, names: &[Vec<u8>]) {
         let Some((name, above)) = names.split_last() else { return };
-        (self.tab, self.report) = (0, None);
+        (self.tab, self.report, self.found) = (0, None, None);
         self.search.clear();
         self.way = above.iter().map(|name| Level { name: name.clone(), marked: 0 }).collect();
         if self.way.is_empty() {
@@ -102,13 +113,10 @@ impl Browser {
 
     /// Chooses all rows that are shown, or none of them any more.
     fn choose_all(&mut self) {
-        if self.tab > 0 || self.way.is_empty() {
+        if self.tab > 0 || self.way.is_empty() && self.found.is_none() {
             return;
         }
-        let names: Names = self.names().map(<[u8]>::to_vec).collect();
-        let rows = self.rows.iter().filter(|row| !row.together);
-        let all: Vec<Names> =
-            rows.map(|row| names.iter().chain([&row.name]).cloned().collect()).collect();
+        let all: Vec<Names> = self.rows.iter().filter_map(|row| self.names_of_row(row)).collect();
         if all.iter().all(|names| self.chosen.contains(names)) {
             for names in &all {
                 self.chosen.remove(names);
@@ -117,6 +125,21 @@ impl Browser {
             self.chosen.extend(all);
         }
         self.list_again();
+    }
+
+    /// Shows sizes on disk, or apparent ones. The report that is shown is made again by them.
+    fn measure_otherwise(&mut self) -> Wish {
+        let (measure, said) = match self.measure {
+            Measure::Disk => (Measure::Apparent, "apparent sizes: the lengths of files"),
+            _ => (Measure::Disk, "sizes on disk"),
+        };
+        self.measure = measure;
+        self.list_again();
+        let page = self.report.as_mut();
+        let is_made = page.is_some_and(|page| page.measure_by(&self.scan, measure));
+        let wish = if self.tab > 0 && !is_made { self.show_tab(self.tab) } else { Wish::None };
+        said.clone_into(&mut self.message);
+        wish
     }
 
     /// Shows a tab: the tree, or a report, which has to be made.
@@ -135,8 +158,11 @@ impl Browser {
     /// Does what a key says.
     pub(in crate::scan::browse) fn press(&mut self, key: Key) -> Wish {
         self.message.clear();
-        if key == Key::Interrupt {
-            return Wish::Quit;
+        match key {
+            Key::Interrupt => return Wish::Quit,
+            Key::Suspend => return Wish::Suspend,
+            Key::Redraw => return Wish::Redraw,
+            _ => {}
         }
         match &mut self.mode {
             Mode::Browse => self.browse(key),
@@ -144,6 +170,7 @@ impl Browser {
                 self.type_search(key);
                 Wish::None
             }
+            Mode::Find => self.type_find(key),
             Mode::Help(top) => {
                 match scrolled(key, *top, HELP.len(), self.page) {
                     Some(scrolled) => *top = scrolled,
@@ -213,6 +240,15 @@ impl Browser {
             Key::Char('c') => self.order_by(Order::Entries),
             Key::Char('t') => self.order_by(Order::Time),
             Key::Char('/') if self.tab == 0 => self.mode = Mode::Search,
+            Key::Char('f') if self.growing.is_some() => {
+                "entries are found once the walk has ended".clone_into(&mut self.message);
+            }
+            Key::Char('f') => {
+                self.sought.clear();
+                self.mode = Mode::Find;
+            }
+            Key::Char('a') => return self.measure_otherwise(),
+            Key::Char('T') => self.times = !self.times,
             Key::Char('?') => self.mode = Mode::Help(0),
             Key::Char('R') => return Wish::Rescan,
             Key::Char('r') => return Wish::Renew,
@@ -221,10 +257,13 @@ impl Browser {
             Key::Char('u') => return Wish::Undo,
             Key::Char('o') => return Wish::Open,
             Key::Char('y') => return Wish::Copy,
+            Key::Char('v') => return Wish::View,
+            Key::Char('b') => return Wish::Shell,
             Key::Escape if !self.search.is_empty() => {
                 self.search.clear();
                 self.list();
             }
+            Key::Escape if self.found.is_some() => self.leave(),
             // It may be the second of two that were to stop a walk, and the walk may have taken long.
             Key::Escape => self.mode = Mode::Leave,
             Key::Char('q') => return Wish::Quit,
@@ -257,6 +296,22 @@ impl Browser {
         };
         self.scroll();
         if again == Some(true) { self.browse(Key::Enter) } else { Wish::None }
+    }
+
+    fn type_find(&mut self, key: Key) -> Wish {
+        match key {
+            Key::Char(character) => self.sought.push(character),
+            Key::Backspace => {
+                self.sought.pop();
+            }
+            Key::Escape => self.mode = Mode::Browse,
+            Key::Enter => {
+                self.mode = Mode::Browse;
+                return if self.sought.is_empty() { Wish::None } else { Wish::Find };
+            }
+            _ => {}
+        }
+        Wish::None
     }
 
     fn type_search(&mut self, key: Key) {

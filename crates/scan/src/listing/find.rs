@@ -1,0 +1,120 @@
+//! A search of a whole tree.
+
+use crate::choice::{PatternError, Patterns};
+use crate::{Control, Node, NodeId, Scan};
+
+/// What is searched for.
+enum Wanted {
+    /// In lower case.
+    Text(String),
+    Glob(Box<Patterns>),
+}
+
+impl Wanted {
+    fn of(text: &str) -> Result<Wanted, PatternError> {
+        if text.contains(['*', '?', '[']) {
+            return Ok(Wanted::Glob(Box::new(Patterns::new(&[text.to_owned()], &[])?)));
+        }
+        Ok(Wanted::Text(text.to_lowercase()))
+    }
+
+    fn wants_paths(&self) -> bool {
+        matches!(self, Wanted::Glob(glob) if glob.wants_paths())
+    }
+
+    fn is(&self, name: &[u8], path: &[u8]) -> bool {
+        match self {
+            Wanted::Text(text) => String::from_utf8_lossy(name).to_lowercase().contains(text),
+            Wanted::Glob(glob) => glob.matches(name, path, &[]),
+        }
+    }
+}
+
+/// The entries below the given paths whose names contain a text, in whatever case. A text with `*`, `?` or `[` is a glob: the
+/// name matches it or, if it has a slash, the path below the given path. Linear in the tree. `control` can stop it; what was found
+/// until then is returned.
+///
+/// # Errors
+///
+/// If a glob cannot be read.
+pub fn find(scan: &Scan, text: &str, control: &Control) -> Result<Vec<NodeId>, PatternError> {
+    let wanted = Wanted::of(text)?;
+    let wants_paths = wanted.wants_paths();
+    // Of each directory, where the path of the directory that it is in ends; nothing of a given path.
+    let roots = scan.tree.roots().map(|root| (root, None));
+    let mut waiting: Vec<(Node<'_>, Option<usize>)> = roots.collect();
+    let (mut found, mut path) = (Vec::new(), Vec::new());
+    let extend = |path: &mut Vec<u8>, above, name: &[u8]| {
+        path.truncate(above);
+        if wants_paths {
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+        }
+    };
+    while let Some((directory, above)) = waiting.pop().filter(|_| !control.is_stopped()) {
+        match above {
+            Some(above) => extend(&mut path, above, directory.name()),
+            None => path.clear(),
+        }
+        let end = path.len();
+        for node in directory.files().chain(directory.directories()) {
+            extend(&mut path, end, node.name());
+            if wanted.is(node.name(), &path) {
+                found.push(node.id());
+            }
+        }
+        waiting.extend(directory.directories().map(|below| (below, Some(end))));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::Options;
+
+    #[test]
+    fn a_text_is_of_the_name_and_a_glob_with_a_slash_of_the_path() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        for name in ["src/deep", "src/b.rs.d", "x"] {
+            fs::create_dir_all(tree.path().join(name)).expect("directories");
+        }
+        for name in ["src/A.rs", "src/deep/a.rs", "x/a.RS", "x/[y]"] {
+            fs::write(tree.path().join(name), "").expect("a file");
+        }
+        let options = Options { keep_files: true, ..Options::default() };
+        let scan = crate::scan(&[tree.path().to_owned()], &options, &Control::new());
+        let scan = scan.expect("a scan");
+        let above = tree.path().as_os_str().len() + 1;
+        let found = |text: &str, control: &Control| {
+            let found = find(&scan, text, control).expect("a pattern");
+            let path = |&id| scan.tree.node(id).expect("it is there").path()[above..].to_vec();
+            let mut paths: Vec<_> = found.iter().map(path).collect();
+            paths.sort();
+            paths.into_iter().map(|path| String::from_utf8(path).expect("text")).collect::<Vec<_>>()
+        };
+        for (text, expected) in [
+            ("a.rs", &["src/A.rs", "src/deep/a.rs", "x/a.RS"][..]),
+            ("*.rs", &["src/A.rs", "src/deep/a.rs"]),
+            ("src/*.rs", &["src/A.rs"]),
+            ("*/deep/*", &["src/deep/a.rs"]),
+            ("[[]y]", &["x/[y]"]),
+            ("b.rs.", &["src/b.rs.d"]),
+            ("nothing", &[]),
+        ] {
+            let text = text.replace('/', std::path::MAIN_SEPARATOR_STR);
+            let found = found(&text, &Control::new());
+            let found: Vec<_> = found.iter().map(|it| it.replace('\\', "/")).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+        assert_eq!(found("", &Control::new()).len(), 8);
+        assert!(find(&scan, "[", &Control::new()).is_err());
+        let stopped = Control::new();
+        stopped.stop();
+        assert!(found("", &stopped).is_empty());
+    }
+}
