@@ -1,8 +1,10 @@
 //! Deleting what a plan lists, by several threads if it is much.
 //!
-//! What is to go is divided into units: some entries of one directory that are no directories. Each thread takes the next unit, in the
-//! order of the plan. A directory goes once its units and the directories in it are gone: whichever thread finishes the last of
+//! What is to go is divided into units: what goes of one directory and is no directory. Each thread takes the next unit, in the
+//! order of the plan. A directory goes once its unit and the directories in it are gone: whichever thread finishes the last of
 //! them removes it, and so on upwards. So no thread waits for another, and each has only a few handles open, however much goes.
+//! One directory is one thread's, because the kernel lets one at a time take names out of it: two of them on ext4 took twice the
+//! processor time of one, for its lock.
 //!
 //! Each thread ends at the first entry that any of them could not delete, or once it was stopped; the entry in hand goes.
 
@@ -25,8 +27,8 @@ const MANY: u64 = 1000;
 /// The most threads that delete: a disk has so much to do at a time.
 const MOST_THREADS: usize = 8;
 
-/// How many entries a thread takes at a time.
-const UNIT: usize = 64;
+/// How many files a thread takes at a time that are compared before they go.
+const COMPARED: usize = 64;
 
 /// How many directories a thread keeps open.
 const KEPT: usize = 8;
@@ -37,7 +39,7 @@ struct Directory<'p> {
     within: Place,
     /// The chosen directory that it is, or that it lies in.
     chosen: usize,
-    /// How many units and directories in it are not gone.
+    /// Whether its unit is not gone, and how many directories in it are not.
     left: AtomicUsize,
 }
 
@@ -83,10 +85,11 @@ struct Run<'r, 'p> {
 /// Deletes what was listed. Ends at the first that is not as it was, or cannot be deleted.
 pub(super) fn delete(plan: &Plan, control: &Control, gone: &AtomicU64) -> Outcome {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS);
+    let run = Run::new(plan, control, gone);
+    let threads = threads.min(run.units.len());
     let is_worth_it = plan.entries() >= MANY && threads > 1;
     // Without a pool one thread does it all.
     let pool = is_worth_it.then(|| ThreadPool::builder().threads(threads).build().ok()).flatten();
-    let run = Run::new(plan, control, gone);
     match pool {
         Some(pool) => drop(pool.broadcast(|_| run.work())),
         None => run.work(),
@@ -118,7 +121,10 @@ impl<'r, 'p> Run<'r, 'p> {
             let (directories, mut files): (Vec<&Chosen>, Vec<_>) =
                 chosen.iter().partition(|chosen| chosen.item.inside.is_some());
             files.sort_by_key(|chosen| item::place(&chosen.item.identity));
-            let units = files.chunks(UNIT).map(|files| Unit::Chosen(group, files.to_vec()));
+            // Comparisons of one directory's files are worth several threads.
+            let is_compared = files.iter().any(|chosen| chosen.twin.is_some());
+            let most = if is_compared { COMPARED } else { files.len().max(1) };
+            let units = files.chunks(most).map(|files| Unit::Chosen(group, files.to_vec()));
             run.units.extend(units);
             for chosen in directories {
                 run.wholes.push(Whole { chosen, gone: AtomicU64::new(0) });
@@ -134,20 +140,16 @@ impl<'r, 'p> Run<'r, 'p> {
         let directory = Directory { item, within, chosen, left: AtomicUsize::new(0) };
         self.directories.push(directory);
         let inside = item.inside.as_deref().unwrap_or_default();
-        let mut left = 0;
+        // Its unit.
+        let mut left = 1;
         for directory in inside.iter().filter(|item| item.inside.is_some()) {
             self.add(directory, Place::Directory(number));
             left += 1;
         }
         let mut files: Vec<_> = inside.iter().filter(|item| item.inside.is_none()).collect();
         files.sort_by_key(|item| item::place(&item.identity));
-        let units = self.units.len();
-        self.units.extend(files.chunks(UNIT).map(|files| Unit::Inside(number, files.to_vec())));
-        if inside.is_empty() {
-            // Something has to find that nothing is left in it.
-            self.units.push(Unit::Inside(number, Vec::new()));
-        }
-        left += self.units.len() - units;
+        // Without files, too: something has to find that nothing is left in it.
+        self.units.push(Unit::Inside(number, files));
         self.directories[number].left = AtomicUsize::new(left);
     }
 
@@ -263,7 +265,7 @@ impl Open<'_, '_> {
         self.finish(number)
     }
 
-    /// Takes note that a unit of a directory, or a directory in it, is gone. What nothing is left in goes, and so on upwards.
+    /// Takes note that the unit of a directory, or a directory in it, is gone. What nothing is left in goes, and so on upwards.
     fn finish(&mut self, mut number: usize) -> io::Result<()> {
         let run = self.run;
         loop {
