@@ -1,8 +1,10 @@
 //! What symbolic links lead to, as further paths to scan.
 //!
-//! A walk follows no link. But a link whose target lies below a given path has nothing to add: the target is counted where it lies. So
-//! it is enough to scan the targets that lie elsewhere as further paths, and the links in these, until there is none that is new. A
-//! scan counts each directory and each file once, whichever of its paths lead to it, so no loop of links is endless and none counts twice.
+//! A walk follows no link. But a link whose target lies below a given path has nothing to add: the
+//! target is counted where it lies. So it is enough to scan the targets that lie elsewhere as
+//! further paths, and the links in these, until there is none that is new. A scan counts each
+//! directory and each file once, whichever of its paths lead to it, so no loop of links is endless
+//! and none counts twice.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -31,13 +33,16 @@ impl Visitor for Links {
     }
 }
 
-/// The given paths, and behind them what the symbolic links at and below them lead to and is not below one of them: to be scanned
-/// together with [`Options::follow_paths`]. A target is named by its path without links; of those that one walk finds, in byte order.
+/// The given paths, and behind them what the symbolic links at and below them lead to and is not
+/// below one of them: to be scanned together with [`Options::follow_paths`]. A target is named by
+/// its path without links; of those that one walk finds, in byte order.
 ///
-/// Links in what the options exclude are not followed, and with [`Options::one_file_system`] none to a file system that no given
-/// path lies on. A link that leads nowhere adds nothing. One whose target may not be looked at is added itself, so that the scan says so.
+/// Links in what the options exclude are not followed, and with [`Options::one_file_system`] none
+/// to a file system that no given path lies on. A link that leads nowhere adds nothing. One whose
+/// target may not be looked at is added itself, so that the scan says so.
 ///
-/// Reads every directory once, by names alone, before it is scanned. Once [`Control::stop`] was called it returns what it has.
+/// Reads every directory once, by names alone, before it is scanned. Once [`Control::stop`] was
+/// called it returns what it has.
 ///
 /// ```
 /// use poach_scan::{Control, Options, linked, scan};

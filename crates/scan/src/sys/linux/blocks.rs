@@ -1,4 +1,5 @@
-//! Where the bytes of a file lie on its disk (`FS_IOC_FIEMAP`), and making two files share them (`FIDEDUPERANGE`).
+//! Where the bytes of a file lie on its disk (`FS_IOC_FIEMAP`), and making two files share them
+//! (`FIDEDUPERANGE`).
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,8 @@ use crate::sys::DiskExtent;
 /// How many extents are asked for at a time.
 const AT_A_TIME: usize = 128;
 
-/// How many bytes are compared and shared at a time: btrfs takes no more, and a signal is heeded in between.
+/// How many bytes are compared and shared at a time: btrfs takes no more, and a signal is heeded in
+/// between.
 const STRETCH: u64 = 16 << 20;
 
 /// `struct fiemap` without its extents, of the kernel's fiemap.h.
@@ -56,10 +58,11 @@ const FIEMAP: Opcode = opcode::read_write::<Head>(b'f', 11);
 
 /// Asks for some extents of a file. The answer is in `map`.
 fn ask(file: &File, map: &mut Map) -> io::Result<()> {
-    // SAFETY: the number is FS_IOC_FIEMAP's. The kernel reads and writes a `struct fiemap`, which `Map` is laid out as, with the
-    // extents that `room` says it has.
+    // SAFETY: the number is FS_IOC_FIEMAP's. The kernel reads and writes a `struct fiemap`, which
+    // `Map` is laid out as, with the extents that `room` says it has.
     let ask = unsafe { Updater::<FIEMAP, Map>::new(map) };
-    // SAFETY: the call changes nothing but `map`, which lives until it returns, and the descriptor is open.
+    // SAFETY: the call changes nothing but `map`, which lives until it returns, and the descriptor
+    // is open.
     Ok(unsafe { ioctl(file, ask) }?)
 }
 
@@ -117,7 +120,8 @@ const DEDUPE: Opcode = opcode::read_write::<RangeHead>(0x94, 54);
 /// The content differs.
 const DIFFERS: i32 = 1;
 
-/// Makes a stretch of `to` share the blocks of `from`, if both hold the same there, and says how many bytes of it.
+/// Makes a stretch of `to` share the blocks of `from`, if both hold the same there, and says how
+/// many bytes of it.
 pub(super) fn share(from: &File, to: &File, offset: u64, length: u64) -> io::Result<Option<u64>> {
     let mut range = Range {
         source_offset: offset,
@@ -128,10 +132,11 @@ pub(super) fn share(from: &File, to: &File, offset: u64, length: u64) -> io::Res
         ..Range::default()
     };
     retry_on_intr(|| {
-        // SAFETY: the number is FIDEDUPERANGE's. The kernel reads and writes a `struct file_dedupe_range` with as many targets as
-        // `count` says, which `Range` is laid out as.
+        // SAFETY: the number is FIDEDUPERANGE's. The kernel reads and writes a `struct
+        // file_dedupe_range` with as many targets as `count` says, which `Range` is laid out as.
         let ask = unsafe { Updater::<DEDUPE, Range>::new(&mut range) };
-        // SAFETY: the call changes nothing of this process but `range`, which lives until it returns; both descriptors are open.
+        // SAFETY: the call changes nothing of this process but `range`, which lives until it
+        // returns; both descriptors are open.
         unsafe { ioctl(from, ask) }
     })?;
     match range.status {
@@ -145,8 +150,8 @@ pub(super) fn share(from: &File, to: &File, offset: u64, length: u64) -> io::Res
 mod tests {
     use super::*;
 
-    /// What Linux 6.18 answered on btrfs of a copy of a file by reflink, after 8 KiB in its midst had been written, and of a file of
-    /// 100 bytes: `logical physical length flags`.
+    /// What Linux 6.18 answered on btrfs of a copy of a file by reflink, after 8 KiB in its midst
+    /// had been written, and of a file of 100 bytes: `logical physical length flags`.
     const REFLINKED: [[u64; 4]; 3] = [
         [0, 3328 << 12, 10 << 12, 0x2000],
         [10 << 12, 15_616 << 12, 2 << 12, 0],

@@ -1,16 +1,19 @@
 //! What is done to a file of which an equal one stays.
 //!
-//! Both files are reached by the handles of their directories, no link is followed, and each has to be what the plan saw: device,
-//! number, length, the times of its content and of its attributes. They are compared byte by byte, and looked at again. For blocks to be
-//! shared the kernel compares (`FIDEDUPERANGE`), while it lets nobody write: there is no moment in which a change could be lost.
+//! Both files are reached by the handles of their directories, no link is followed, and each has to
+//! be what the plan saw: device, number, length, the times of its content and of its attributes.
+//! They are compared byte by byte, and looked at again. For blocks to be shared the kernel compares
+//! (`FIDEDUPERANGE`), while it lets nobody write: there is no moment in which a change could be
+//! lost.
 //!
-//! A hard link is made beside the file under a name of its own, and exchanged with it (`renameat2`): at no moment is there no file
-//! under the name, and a crash leaves at worst the other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back
-//! if it is not what was compared; only then is it deleted. Where a file system knows no exchange, a moment is left between the last
-//! look and the rename, as in [`remove`].
+//! A hard link is made beside the file under a name of its own, and exchanged with it
+//! (`renameat2`): at no moment is there no file under the name, and a crash leaves at worst the
+//! other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back if it
+//! is not what was compared; only then is it deleted. Where a file system knows no exchange, a
+//! moment is left between the last look and the rename, as in [`remove`].
 //!
-//! The file that stays is written to its disk (`fsync`) before the first of the others goes, so that a crash does not leave the
-//! one that was not written yet.
+//! The file that stays is written to its disk (`fsync`) before the first of the others goes, so
+//! that a crash does not leave the one that was not written yet.
 
 use std::ffi::CString;
 use std::fs;
@@ -232,8 +235,8 @@ impl Kept {
             exchanged = false;
             Err(changed(name))
         })();
-        // What is beside it now is what was compared, or a link to what stays. After an exchange that could not be undone it may
-        // be neither, and is kept.
+        // What is beside it now is what was compared, or a link to what stays. After an exchange
+        // that could not be undone it may be neither, and is kept.
         if exchanged == replaced.is_ok() {
             match rustix::fs::unlinkat(within, &beside, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}

@@ -1,7 +1,9 @@
-//! `--dedupe`: files of equal content become one, or share their blocks, or all but one are deleted.
+//! `--dedupe`: files of equal content become one, or share their blocks, or all but one are
+//! deleted.
 //!
-//! [`plan`] chooses from each group of equal files the one that stays, and looks at all of them; [`act`] does to the others what was
-//! asked for, one after another, each compared with the one that stays right before. What is done is written as it is done.
+//! [`plan`] chooses from each group of equal files the one that stays, and looks at all of them;
+//! [`act`] does to the others what was asked for, one after another, each compared with the one
+//! that stays right before. What is done is written as it is done.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -35,8 +37,9 @@ use plan::Plan;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Duplicates")]
 pub(super) struct Dedupe {
-    /// Do this with files of equal content but one of each group; on Linux. Each is compared with the one that stays, byte by
-    /// byte, right before. `--dry-run` shows what would be done. With --top, only with the groups that free the most.
+    /// Do this with files of equal content but one of each group; on Linux. Each is compared with
+    /// the one that stays, byte by byte, right before. `--dry-run` shows what would be done. With
+    /// --top, only with the groups that free the most.
     #[arg(long = "dedupe", value_enum, value_name = "HOW", conflicts_with_all = ["reports", "interactive", "stats", "no_sizes", "memory",
         "html", "snapshot", "import", "diff", "depth"])]
     how: Option<How>,
@@ -50,10 +53,11 @@ pub(super) struct Dedupe {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum How {
-    /// Make them hard links to the one that stays: one file with its owner, mode, times and attributes. A file of another owner,
-    /// mode or attributes is left.
+    /// Make them hard links to the one that stays: one file with its owner, mode, times and
+    /// attributes. A file of another owner, mode or attributes is left.
     Link,
-    /// Have them share the blocks of the one that stays (btrfs, xfs): each keeps its owner, mode, times and attributes.
+    /// Have them share the blocks of the one that stays (btrfs, xfs): each keeps its owner, mode,
+    /// times and attributes.
     Reflink,
     /// Delete them.
     Delete,
@@ -61,7 +65,8 @@ pub(super) enum How {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Keep {
-    /// That below the PATH given first; of those the one with the fewest directories above it; of those the first by name.
+    /// That below the PATH given first; of those the one with the fewest directories above it; of
+    /// those the first by name.
     First,
     /// The one changed longest ago; of equal ones the first.
     Oldest,
@@ -349,7 +354,8 @@ impl Printer {
     }
 }
 
-/// Puts a path into an object: as text, and its bytes beside it, in hexadecimal, where it is no UTF-8.
+/// Puts a path into an object: as text, and its bytes beside it, in hexadecimal, where it is no
+/// UTF-8.
 fn put(object: &mut Value, name: &str, path: &[u8]) {
     object[name] = String::from_utf8_lossy(path).into();
     if std::str::from_utf8(path).is_err() {
@@ -369,7 +375,8 @@ fn path_of(path: &[u8]) -> Value {
     object
 }
 
-/// JSON that a terminal can show: what moves the cursor or turns writing around is escaped. It can only stand in strings.
+/// JSON that a terminal can show: what moves the cursor or turns writing around is escaped. It can
+/// only stand in strings.
 fn plain(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for character in json.chars() {

@@ -38,7 +38,8 @@ pub(super) struct File {
     pub(super) freed: u64,
     /// Where it stands among the given paths.
     root: usize,
-    /// What has to be the same for it to become one with another file: where it lies, and, for a link, whose it is.
+    /// What has to be the same for it to become one with another file: where it lies, and, for a
+    /// link, whose it is.
     volume: (u64, u64),
     access: (u32, u32, u32),
     /// The name of its file system, if the system says it.
@@ -187,7 +188,8 @@ impl File {
     }
 }
 
-/// The directory that the last of some names is in, and that name. No link is followed below the given path.
+/// The directory that the last of some names is in, and that name. No link is followed below the
+/// given path.
 pub(super) fn place(names: &Names) -> io::Result<(Handle, CString)> {
     let given = Path::new(OsStr::from_bytes(&names[0]));
     if let [_] = names[..] {
@@ -215,7 +217,8 @@ fn mounts() -> HashMap<u64, Mount> {
     mounts_of(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// `proc_pid_mountinfo(5)`: the mount's number, its parent's, `major:minor`, and after a hyphen the kind of file system.
+/// `proc_pid_mountinfo(5)`: the mount's number, its parent's, `major:minor`, and after a hyphen the
+/// kind of file system.
 fn mounts_of(list: &[u8]) -> HashMap<u64, Mount> {
     let list = String::from_utf8_lossy(list);
     let mount = |line: &str| {

@@ -21,7 +21,8 @@ fn grown() -> tempfile::TempDir {
     tree
 }
 
-/// What becomes of the second and the third, if something happens after the plan; and whether it was interrupted.
+/// What becomes of the second and the third, if something happens after the plan; and whether it
+/// was interrupted.
 fn after(
     tree: &Path,
     how: How,
