@@ -343,7 +343,9 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             found.totals.directories += 1;
             self.tell(part, task, listing, meta);
         }
-        let rules = choice.and_then(|choice| self.prepare(choice, task, &directory, path));
+        let failures = &mut found.failures;
+        let rules = choice
+            .and_then(|choice| self.prepare(choice, task, (&directory, listing), path, failures));
 
         let first = found.arena.kept();
         let mut full = summed || self.is_full(found);
@@ -484,8 +486,9 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         &self,
         choice: &Choice,
         task: &Task<'a, S>,
-        directory: &S::Directory,
+        (directory, listing): (&S::Directory, Id),
         path: &mut Vec<u8>,
+        failures: &mut Vec<Failure>,
     ) -> Option<Arc<Rules>> {
         path.clear();
         if choice.wants_paths() {
@@ -494,7 +497,13 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         if !choice.ignore_files {
             return None;
         }
-        Rules::of(self.sys, directory, path, task.rules())
+        Rules::of(self.sys, directory, path, task.rules(), |name, error| {
+            let mut path = self.path_of(task);
+            path.extend(task.is_root().then_some(std::path::MAIN_SEPARATOR as u8));
+            path.extend_from_slice(name.to_bytes());
+            let (entry, doing) = (Id::NONE, "cannot read the ignore file");
+            failures.push(Failure { entry, parent: listing, doing, error, path: Some(path) });
+        })
     }
 
     /// Whether a directory lies on another file system, and is to be left out for it.

@@ -232,6 +232,182 @@ fn ignore_files_are_bytes_and_a_byte_order_mark_is_none_of_them() {
     }
 }
 
+/// Files of rules made from a seed, on a tree of names that rules are about: what git ignores, and nothing else.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_git_ignores_is_ignored() {
+    const DIRECTORIES: [&str; 7] = ["", "a", "b", "a/b", "a/b/d.e", "b/[a]", "b/a"];
+    const FILES: [&[u8]; 13] = [
+        b"ab",
+        b"a.b",
+        b"abc",
+        b"x y",
+        b"x ",
+        b"caf\xc3\xa9",
+        b"caf\xe9",
+        b"{a,b}",
+        b"]",
+        b"!a",
+        b"#a",
+        b"A-",
+        b"\\",
+    ];
+    const PARTS: [&[u8]; 34] = [
+        b"a",
+        b"b",
+        b"ab",
+        b"c",
+        b"d.e",
+        b"x",
+        b" ",
+        b"*",
+        b"*",
+        b"**",
+        b"**/",
+        b"/**",
+        b"?",
+        b"/",
+        b"/",
+        b"[ab]",
+        b"[!a]",
+        b"[^b]",
+        b"[a-c]",
+        b"[[:alpha:]]",
+        b"[[:upper:][:space:]]",
+        b"[]-]",
+        b"[\\]a]",
+        b"\\",
+        b"\\a",
+        b"\\*",
+        b"{a,b}",
+        b"[",
+        b"]",
+        b"\xc3\xa9",
+        b"\xe9",
+        b"[\xc3\xa9]",
+        b".",
+        b"caf",
+    ];
+    const STARTS: [&[u8]; 12] =
+        [b"", b"", b"", b"", b"!", b"!", b"/", b"\\!", b"\\#", b"#", b" ", b"\xef\xbb\xbf"];
+    const ENDS: [&[u8]; 10] = [b"", b"", b"", b"", b"/", b" ", b"\\ ", b"\t", b"\r", b"/*"];
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for directory in DIRECTORIES {
+        fs::create_dir_all(tree.path().join(directory)).expect("a directory");
+        for file in FILES {
+            fs::write(tree.path().join(directory).join(rig::path_of(file)), "").expect("a file");
+        }
+    }
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "core.excludesFile=/dev/null"]).args(arguments).current_dir(tree.path());
+        git.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        git.spawn()
+    };
+    if !git(&["init", "-q"]).and_then(|mut git| git.wait()).is_ok_and(|status| status.success()) {
+        eprintln!("there is no git to compare with");
+        return;
+    }
+    fs::write(tree.path().join(".git/info/exclude"), "").expect("a file");
+    let exclude = patterns(&["/.git"]);
+    let found = |ignore_files| {
+        let choice = Choice { ignore_files, exclude: exclude.clone(), ..Choice::default() };
+        let options =
+            Options { keep_files: true, choice: Some(Arc::new(choice)), ..Options::default() };
+        let scan = poach_scan::scan(&[tree.path().into()], &options, &Control::new());
+        let scan = scan.expect("a scan");
+        assert!(scan.errors.is_empty(), "{:?}", scan.errors);
+        let mut found = BTreeSet::new();
+        let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+        while let Some(node) = waiting.pop() {
+            found.insert(node.path()[tree.path().as_os_str().len()..].to_vec());
+            waiting.extend(node.directories().chain(node.files()));
+        }
+        found.remove(&b""[..]);
+        found.iter().map(|path| path[1..].to_vec()).collect::<BTreeSet<_>>()
+    };
+    let random = std::cell::RefCell::new(fastrand::Rng::with_seed(45));
+    let one = |of: &[&[u8]]| random.borrow_mut().choice(of).expect("some").to_vec();
+    let rounds = std::env::var("POACH_ROUNDS").map_or(40, |it| it.parse().expect("a number"));
+    for round in 0..rounds {
+        let mut all = Vec::new();
+        for directory in ["", "a", "b"] {
+            let lines = (0..random.borrow_mut().usize(0..6)).map(|_| {
+                let parts = (0..random.borrow_mut().usize(1..5)).map(|_| one(&PARTS));
+                let parts = parts.collect::<Vec<_>>().concat();
+                [one(&STARTS), parts, one(&ENDS)].concat()
+            });
+            let lines = lines.collect::<Vec<_>>().join(&b'\n');
+            fs::write(tree.path().join(directory).join(".gitignore"), &lines).expect("a file");
+            all.push(lines.escape_ascii().to_string());
+        }
+        let there = found(false);
+        let mut child = git(&["check-ignore", "--no-index", "-z", "--stdin"]).expect("git");
+        let asked = there.iter().map(|path| [path, &b"\0"[..]].concat()).collect::<Vec<_>>();
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        std::io::Write::write_all(&mut stdin, &asked.concat()).expect("git reads");
+        drop(stdin);
+        let ignored = child.wait_with_output().expect("git ends").stdout;
+        let ignored: BTreeSet<_> = ignored.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        let kept: BTreeSet<_> = there.difference(&ignored).cloned().collect();
+        let ours = found(true);
+        let shown = |paths: Vec<&Vec<u8>>| {
+            paths.iter().map(|path| path.escape_ascii().to_string()).collect::<Vec<_>>()
+        };
+        let (more, fewer) =
+            (shown(ours.difference(&kept).collect()), shown(kept.difference(&ours).collect()));
+        assert!(
+            more.is_empty() && fewer.is_empty(),
+            "round {round}, rules {all:?}: git ignores {more:?}, and does not ignore {fewer:?}"
+        );
+    }
+}
+
+#[test]
+fn an_ignore_file_is_heeded_to_its_end_or_listed_as_unread() {
+    let tree = grown();
+    let rules = tree.path().join("a/.gitignore");
+    let long = format!("{}/b/c/keep.log\n1.rs\n", "# comment\n".repeat(200_000));
+    fs::write(&rules, &long).expect("a file");
+    let choice = Choice { ignore_files: true, ..Choice::default() };
+    let (found, scan) = chosen(tree.path(), &choice);
+    has(&found, &["a/b/c/3.txt"], &["a/b/c/keep.log", "a/1.rs"]);
+    assert!(scan.errors.is_empty(), "{:?}", scan.errors);
+
+    fs::File::options()
+        .write(true)
+        .open(&rules)
+        .and_then(|file| file.set_len(17 << 20))
+        .expect("ours");
+    fs::create_dir(tree.path().join(".ignore")).expect("a directory, which is no ignore file");
+    let (found, scan) = chosen(tree.path(), &choice);
+    has(&found, &["a/b/c/keep.log", "a/1.rs"], &[]);
+    let told = |scan: &Scan| {
+        let told = scan.errors.iter().map(|it| (it.path.clone(), it.message.clone()));
+        told.collect::<Vec<_>>()
+    };
+    let path = rules.as_os_str().as_encoded_bytes().to_vec();
+    let message = "cannot read the ignore file: it is longer than 16 MiB".to_owned();
+    assert_eq!((told(&scan), scan.totals.errors), (vec![(path.clone(), message)], 1));
+    let a = scan.tree.find(&[tree.path().as_os_str().as_encoded_bytes(), b"a"]).expect("a");
+    assert!(!a.is_unread(), "the directory was read");
+
+    let closed = |deed, name: &CStr| {
+        let refused = deed == rig::Deed::Open && name == c".gitignore";
+        refused.then(|| std::io::ErrorKind::PermissionDenied.into())
+    };
+    let rigged = rig::Rigged::new(&closed);
+    let options = Options { choice: Some(Arc::new(choice)), ..Options::default() };
+    for root in [tree.path().to_owned(), tree.path().join("a")] {
+        let scan = scan_on(&rigged, std::slice::from_ref(&root), &options, &Control::new());
+        let errors = told(&scan.expect("a scan"));
+        let below = root.join(".gitignore").as_os_str().as_encoded_bytes().to_vec();
+        assert!(errors.iter().any(|(it, _)| *it == below), "{errors:?}");
+        assert!(errors.iter().any(|(it, _)| *it == path), "{errors:?}");
+        assert!(errors[0].1.starts_with("cannot read the ignore file: "), "{errors:?}");
+    }
+}
+
 #[test]
 fn an_absolute_path_is_of_one_root() {
     let tree = grown();

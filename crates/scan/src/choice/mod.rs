@@ -10,8 +10,10 @@ use crate::Kind;
 use crate::sys::Meta;
 
 mod caches;
+mod glob;
 mod ignored;
 mod patterns;
+mod wildmatch;
 
 pub(crate) use caches::is_cache;
 pub(crate) use ignored::Rules;

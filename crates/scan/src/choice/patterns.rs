@@ -1,19 +1,23 @@
 //! Globs and regular expressions of names and paths.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use globset::GlobBuilder;
 use regex::bytes::{RegexSet, RegexSetBuilder};
+
+use super::glob::{Glob, MOST, alternatives, characters, only_text, parsed, regex, slashes};
 
 /// Globs and regular expressions.
 ///
 /// A glob without a slash is matched with the name. A glob with a slash is matched with the path below the given path, where `*`
 /// stops at a slash and `**` does not; a leading `./` or `/` and slashes at the end change nothing, `//` and `/./` are one slash,
 /// and `..` takes the part before it away. A glob that begins with a slash (on Windows with a drive, too) is also matched with
-/// the absolute path. Globs are bytes, UTF-8 or not. A regular expression is searched for in the path below the given path.
+/// the absolute path. `{a,b/c}` stands for the two globs `a` and `b/c`, as in a shell. `?` and `[..]` match a character; where a
+/// name or a glob is not UTF-8, a byte. A regular expression is searched for in the path below the given path.
+///
+/// However many globs there are, one that is no more than a name or a path costs a look-up.
 ///
 /// All clones know together which of the patterns have [matched](Self::unmatched) anything.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +41,10 @@ struct Given {
 /// Some of the patterns, and which of those given they are.
 #[derive(Clone, Debug, Default)]
 struct Set {
+    /// Globs that match one text.
+    texts: Arc<HashMap<Vec<u8>, Vec<usize>>>,
     regexes: RegexSet,
+    /// Of each regular expression.
     given: Vec<usize>,
 }
 
@@ -51,6 +58,9 @@ pub enum PatternError {
     /// A regular expression.
     #[error(transparent)]
     Regex(#[from] regex::Error),
+    /// A glob that stands for too many others.
+    #[error("the globs that '{0}' stands for have more than {MOST} bytes")]
+    Alternatives(String),
 }
 
 impl Patterns {
@@ -86,14 +96,18 @@ impl Patterns {
             has_matched: AtomicBool::new(false),
         };
         for (number, &text) in globs.iter().enumerate() {
-            let glob = Glob::of(text);
-            given.push(new(text, glob.is_some()));
-            let Some(Glob { text, is_path, may_be_absolute }) = glob else { continue };
-            let regex = (number, regex(&text)?);
-            if may_be_absolute {
-                absolute.push(regex.clone());
+            // An error is of the whole.
+            parsed(text)?;
+            let alternatives = alternatives(&slashes(text))
+                .ok_or_else(|| PatternError::Alternatives(crate::report::escape(text).into()))?;
+            given.push(new(text, false));
+            for glob in alternatives.iter().filter_map(|text| Glob::of(text)) {
+                given[number].can_match = true;
+                if glob.may_be_absolute {
+                    absolute.push((number, glob.text.clone()));
+                }
+                if glob.is_path { &mut paths } else { &mut names }.push((number, glob.text));
             }
-            if is_path { &mut paths } else { &mut names }.push(regex);
         }
         given.extend(regexes.iter().map(|text| new(text.as_bytes(), true)));
         Ok(Patterns {
@@ -102,6 +116,7 @@ impl Patterns {
             paths: Set::of_globs(paths)?,
             absolute: Set::of_globs(absolute)?,
             regexes: Set {
+                texts: Arc::default(),
                 regexes: RegexSet::new(regexes)?,
                 given: (globs.len()..globs.len() + regexes.len()).collect(),
             },
@@ -127,114 +142,67 @@ impl Patterns {
     }
 
     pub(crate) fn wants_paths(&self) -> bool {
-        [&self.paths, &self.absolute, &self.regexes].iter().any(|set| !set.given.is_empty())
+        [&self.paths, &self.absolute, &self.regexes].iter().any(|set| !set.is_empty())
     }
 
     pub(super) fn wants_absolute(&self) -> bool {
-        !self.absolute.given.is_empty()
+        !self.absolute.is_empty()
     }
 
     /// Whether one matches an entry by its name, its path below a given path, or its absolute path: `above` holds those of the
     /// given path, as [`absolute`] has them.
     pub(crate) fn matches(&self, name: &[u8], path: &[u8], above: &[Vec<u8>]) -> bool {
-        let absolute =
-            |above: &Vec<u8>| self.absolute.matches(&[above, path].concat(), &self.given);
+        let glob = |set: &Set, text: &[u8]| {
+            !set.is_empty() && set.matches(text, &characters(text), &self.given)
+        };
+        let absolute = |above: &Vec<u8>| glob(&self.absolute, &[above, path].concat());
         // Each is asked, so that what two patterns match counts for both.
-        self.names.matches(name, &self.given)
-            | self.paths.matches(path, &self.given)
-            | self.regexes.matches(path, &self.given)
+        glob(&self.names, name)
+            | glob(&self.paths, path)
+            | self.regexes.matches(path, path, &self.given)
             | (self.wants_absolute() && above.iter().filter(|above| absolute(above)).count() > 0)
     }
 }
 
 impl Set {
-    fn of_globs(regexes: Vec<(usize, String)>) -> Result<Set, regex::Error> {
-        let (given, regexes): (Vec<_>, Vec<_>) = regexes.into_iter().unzip();
-        let regexes = RegexSetBuilder::new(regexes).dot_matches_new_line(true).build()?;
-        Ok(Set { regexes, given })
+    fn of_globs(globs: Vec<(usize, Vec<u8>)>) -> Result<Set, PatternError> {
+        let mut texts: HashMap<_, Vec<_>> = HashMap::new();
+        let (mut given, mut regexes) = (Vec::new(), Vec::new());
+        for (number, glob) in globs {
+            if let Some(text) = only_text(&glob) {
+                texts.entry(text).or_default().push(number);
+            } else {
+                given.push(number);
+                regexes.push(regex(&glob)?);
+            }
+        }
+        // Its size is in proportion to the globs, which repeat nothing.
+        let regexes = RegexSetBuilder::new(regexes)
+            .dot_matches_new_line(true)
+            .size_limit(usize::MAX)
+            .build()?;
+        Ok(Set { texts: Arc::new(texts), regexes, given })
     }
 
-    fn matches(&self, text: &[u8], given: &[Given]) -> bool {
-        if self.given.is_empty() || !self.regexes.is_match(text) {
-            return false;
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.given.is_empty()
+    }
+
+    /// Whether one matches a text, which regular expressions get in a form of their own.
+    fn matches(&self, text: &[u8], for_regexes: &[u8], given: &[Given]) -> bool {
+        // Relaxed, all: as in `unmatched`.
+        let has_matched = |number: usize| given[number].has_matched.load(Ordering::Relaxed);
+        let note = |number: usize| given[number].has_matched.store(true, Ordering::Relaxed);
+        let numbers = self.texts.get(text);
+        numbers.into_iter().flatten().filter(|&&it| !has_matched(it)).for_each(|&it| note(it));
+        if self.given.is_empty() || !self.regexes.is_match(for_regexes) {
+            return numbers.is_some();
         }
-        // Relaxed, both: as in `unmatched`.
-        if self.given.iter().any(|&number| !given[number].has_matched.load(Ordering::Relaxed)) {
-            for regex in &self.regexes.matches(text) {
-                given[self.given[regex]].has_matched.store(true, Ordering::Relaxed);
-            }
+        if self.given.iter().any(|&number| !has_matched(number)) {
+            self.regexes.matches(for_regexes).iter().for_each(|regex| note(self.given[regex]));
         }
         true
     }
-}
-
-/// A glob as it is compared.
-struct Glob {
-    /// Without slashes at its ends.
-    text: Vec<u8>,
-    is_path: bool,
-    may_be_absolute: bool,
-}
-
-impl Glob {
-    /// What is meant by a text; nothing, if no entry below a given path can be.
-    fn of(text: &[u8]) -> Option<Glob> {
-        let text = slashes(text);
-        let drive = cfg!(windows) && text.get(1) == Some(&b':');
-        let may_be_absolute = text.first() == Some(&b'/') || drive;
-        let trimmed = text.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-        let is_path = text[..trimmed].contains(&b'/');
-        // Parts of `{a/b,c}` are parts of alternatives.
-        let alternatives = text.iter().any(|byte| b"{[".contains(byte));
-        let mut parts: Vec<&[u8]> = Vec::new();
-        for part in text[..trimmed].split(|&byte| byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => match parts.pop() {
-                    Some(above) if above != b"**" && !alternatives => {}
-                    _ => return None,
-                },
-                part => parts.push(part),
-            }
-        }
-        let text = parts.join(&b'/');
-        (!text.is_empty()).then_some(Glob { text, is_path, may_be_absolute })
-    }
-}
-
-/// A glob as a regular expression of bytes.
-fn regex(glob: &[u8]) -> Result<String, globset::Error> {
-    /// Stands for the byte 0, and the characters after it for the other bytes: characters that no name has.
-    const FIRST: u32 = 0x10_ff00;
-    let stand_in = |byte: u8| char::from_u32(FIRST + u32::from(byte)).unwrap_or_default();
-    let mut text = String::with_capacity(glob.len());
-    for chunk in glob.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|&byte| stand_in(byte)));
-    }
-    let glob_set = GlobBuilder::new(&text).literal_separator(true).build()?;
-    let mut regex = glob_set.regex().to_owned();
-    if std::str::from_utf8(glob).is_err() {
-        for byte in 0x80..=0xff_u8 {
-            let four =
-                stand_in(byte).encode_utf8(&mut [0; 4]).bytes().map(escaped).collect::<String>();
-            regex = regex.replace(&four, &escaped(byte));
-        }
-    }
-    Ok(regex)
-}
-
-/// A byte as `globset` writes it into a regular expression.
-fn escaped(byte: u8) -> String {
-    format!("\\x{byte:02x}")
-}
-
-/// A path or a glob with slashes alone between its parts.
-fn slashes(text: &[u8]) -> Cow<'_, [u8]> {
-    if cfg!(windows) && text.contains(&b'\\') {
-        return text.iter().map(|&byte| if byte == b'\\' { b'/' } else { byte }).collect();
-    }
-    Cow::Borrowed(text)
 }
 
 /// The absolute paths of a given path, as it was given and without links, each with a slash at its end and none before it.
@@ -337,8 +305,85 @@ mod tests {
     }
 
     #[test]
+    fn what_matches_one_of_several_matches_a_character() {
+        for (glob, path, expected) in [
+            ("caf[\u{e9}]", "caf\u{e9}", true),
+            ("caf[\u{e8}-\u{ea}]", "caf\u{e9}", true),
+            ("caf[!\u{e8}]", "caf\u{e9}", true),
+            ("caf[!\u{e9}]", "caf\u{e9}", false),
+            ("caf[^a-z]", "caf\u{e9}", true),
+            ("[]\\^a-]", "\\", true),
+            ("[]\\^a-]", "b", false),
+            ("caf?", "caf\u{e9}", true),
+            ("caf??", "caf\u{e9}", false),
+            ("?", "\u{65e5}", true),
+            ("*\u{e9}[\u{65e5}]*x", "\u{e9}\u{65e5}\u{672c}x", true),
+            ("[\u{e9}]\\*", "\u{e9}*", true),
+        ] {
+            let found = matches(&patterns(&[glob], &[]), path.as_bytes(), &[]);
+            assert_eq!(found, expected, "{glob} of {path}");
+        }
+        let mixed = Patterns::of_bytes(&[b"\xff[\xc3\xa9\xff]?"], &[]).expect("a pattern");
+        assert!(matches(&mixed, b"\xff\xc3\xa9\xfe", &[]));
+        assert!(matches(&mixed, b"\xff\xff\xc3\xa9", &[]));
+        assert!(!matches(&mixed, b"\xff\xc3\xc3", &[]));
+    }
+
+    #[test]
+    fn braces_stand_for_several_globs() {
+        let above = [b"srv/".to_vec()];
+        for (glob, path, expected) in [
+            ("{./a,b//}", "a", true),
+            ("{./a,b//}", "x/a", false),
+            ("{./a,b//}", "x/b", true),
+            ("{/srv/a,/srv/b/}", "b", true),
+            ("/srv/{a,b}/", "b", true),
+            ("{/,/srv}/{a,b}", "a", true),
+            ("x{,.bak}", "x", true),
+            ("x{,.bak}", "x.bak", true),
+            ("{a,{b,c/}d}", "cd", false),
+            ("{a,{b,c/}d}", "c/d", true),
+            ("{a,{b,c/}d}", "bd", true),
+            ("{a,b}/../c", "c", true),
+            ("[{]a,b[}]", "{a,b}", true),
+            ("[{]a,b[}]", "a", false),
+            ("[]{]{a,b}", "{b", true),
+            ("\\{a,b\\}", "{a,b}", true),
+            ("{a\\,b,\\}}", "a,b", true),
+            ("{a\\,b,\\}}", "}", true),
+            ("{caf\u{e9},?}", "\u{e9}", true),
+        ] {
+            let found = matches(&patterns(&[glob], &[]), path.as_bytes(), &above);
+            assert_eq!(found, expected, "{glob} of {path}");
+        }
+        let all = patterns(&["{a,../b}", "{../b,..}"], &[]);
+        assert_eq!(all.impossible().collect::<Vec<_>>(), [b"{../b,..}"]);
+        assert!(matches(&all, b"a", &[]) && all.unmatched().count() == 0);
+        for wrong in ["{a,b", "a}", "{a,b}}", "{a\\}"] {
+            assert!(Patterns::new(&[wrong.to_owned()], &[]).is_err(), "{wrong}");
+        }
+        let long = Patterns::new(&["{a,b}".repeat(30)], &[]).expect_err("too many").to_string();
+        assert!(long.contains("{a,b}{a,b}"), "{long}");
+    }
+
+    #[test]
+    fn there_may_be_very_many() {
+        let names: Vec<String> = (0..30_000).map(|it| format!("a-name-of-a-file-{it}")).collect();
+        let all = Patterns::new(&names, &[]).expect("names");
+        assert!(matches(&all, b"x/a-name-of-a-file-29999", &[]));
+        assert!(!matches(&all, b"a-name-of-a-file-30000", &[]));
+        assert_eq!(all.unmatched().count(), 29_999);
+        let paths: Vec<String> = names.iter().map(|name| format!("/srv/{name}/")).collect();
+        let all = Patterns::new(&paths, &[]).expect("paths");
+        assert!(matches(&all, b"a-name-of-a-file-7", &[b"srv/".to_vec()]));
+        let globs: Vec<String> = names.iter().map(|name| format!("?{name}")).take(9000).collect();
+        let all = Patterns::new(&globs, &[]).expect("globs");
+        assert!(matches(&all, b"xa-name-of-a-file-7", &[]));
+    }
+
+    #[test]
     fn a_pattern_that_cannot_be_read_or_can_match_nothing_is_named() {
-        for glob in ["", "/", ".", "./", "..", "../x", "a/../..", "**/../x", "{a,b}/../c"] {
+        for glob in ["", "/", ".", "./", "..", "../x", "a/../..", "**/../x", "[a/b]/../c"] {
             let patterns = patterns(&["x", glob], &[]);
             assert_eq!(patterns.impossible().collect::<Vec<_>>(), [glob.as_bytes()]);
             assert_eq!(patterns.unmatched().collect::<Vec<_>>(), [b"x"]);

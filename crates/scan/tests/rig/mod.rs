@@ -299,7 +299,10 @@ impl<S: Sys> Sys for Rigged<'_, S> {
         name: &CStr,
         most: usize,
     ) -> io::Result<Vec<u8>> {
-        self.sys.read_file(&directory.0, name, most)
+        match (self.hook)(Deed::Open, name) {
+            Some(error) => Err(error),
+            None => self.sys.read_file(&directory.0, name, most),
+        }
     }
 
     fn open_file(&self, directory: &Self::Directory, name: &CStr) -> io::Result<(fs::File, Meta)> {

@@ -1,5 +1,6 @@
 //! Which entries count: the flags that exclude and select.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -217,9 +218,7 @@ impl Choosing {
         let include: Vec<&[u8]> = bytes(&self.include).collect();
         let patterns = |globs: &[&[u8]], regexes, name| {
             let patterns = Patterns::of_bytes(globs, regexes).context(name)?;
-            let vain = patterns.impossible().map(quoted).collect::<Vec<_>>();
-            if !vain.is_empty() {
-                let vain = vain.join(", ");
+            if let Some(vain) = few(patterns.impossible()) {
                 complain("scan", &format!("{name}: no path below PATH can match {vain}"));
             }
             anyhow::Ok(patterns)
@@ -264,8 +263,6 @@ impl Choosing {
 
     /// Says which patterns have matched nothing in a scan that is over. A default is no demand, and nothing is said of it.
     pub(super) fn complain_of_unmatched(&self, choice: &Choice) {
-        /// So many are named.
-        const FEW: usize = 5;
         let of = &self.defaults;
         let lists = self.exclude_from[..of.exclude_from].iter();
         let lists: Vec<Vec<u8>> = lists.filter_map(|file| read(file).ok()).collect();
@@ -277,18 +274,12 @@ impl Choosing {
         let exclude = exclude.chain(regexes(&self.exclude_regex[..of.exclude_regex])).collect();
         let include = bytes(&self.include[..of.include]).map(<[u8]>::to_vec);
         let include = include.chain(regexes(&self.include_regex[..of.include_regex])).collect();
-        let both: [(_, _, Vec<Vec<u8>>); 2] =
+        let both: [(_, _, HashSet<Vec<u8>>); 2] =
             [("--exclude", &choice.exclude, exclude), ("--include", &choice.include, include)];
         for (name, patterns, defaults) in both {
-            let is_typed = |text: &&[u8]| !defaults.iter().any(|default| default == text);
-            let vain: Vec<_> = patterns.unmatched().filter(is_typed).map(quoted).collect();
-            let more = match vain.len().saturating_sub(FEW) {
-                0 => String::new(),
-                more => format!(", and {more} more"),
-            };
-            if !vain.is_empty() {
-                let few = vain[..vain.len().min(FEW)].join(", ");
-                complain("scan", &format!("{name}: nothing below PATH matches {few}{more}"));
+            let is_typed = |text: &&[u8]| !defaults.contains(*text);
+            if let Some(vain) = few(patterns.unmatched().filter(is_typed)) {
+                complain("scan", &format!("{name}: nothing below PATH matches {vain}"));
             }
         }
     }
@@ -310,9 +301,16 @@ impl Choosing {
     }
 }
 
-/// A pattern as it is named.
-fn quoted(pattern: &[u8]) -> String {
-    format!("'{}'", escape(pattern))
+/// The first few patterns, and how many more there are; nothing, if there is none.
+fn few<'a>(mut patterns: impl Iterator<Item = &'a [u8]>) -> Option<String> {
+    const FEW: usize = 5;
+    let quoted = |pattern: &[u8]| format!("'{}'", escape(pattern));
+    let few: Vec<_> = patterns.by_ref().take(FEW).map(quoted).collect();
+    let few = (!few.is_empty()).then(|| few.join(", "))?;
+    Some(match patterns.count() {
+        0 => few,
+        more => format!("{few}, and {more} more"),
+    })
 }
 
 /// The bytes of arguments.
