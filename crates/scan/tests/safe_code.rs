@@ -418,3 +418,15 @@ fn names_and_numbers_of_any_kind() {
         }
     }
 }
+
+/// The two ways that there are on macOS find the same.
+#[cfg(target_os = "macos")]
+#[test]
+fn macos_tells_what_the_standard_library_tells() {
+    use poach_scan::sys::{MacOs, Portable};
+    let options = Options { keep_files: true, ..Options::default() };
+    let paths = [PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
+    let one = scan_on(&MacOs, &paths, &options, &Control::new()).expect("a scan");
+    let other = scan_on(&Portable, &paths, &options, &Control::new()).expect("a scan");
+    assert_eq!(one.totals, other.totals);
+}

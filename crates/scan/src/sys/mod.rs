@@ -1,7 +1,7 @@
 //! The floor that a scan stands on: open a directory, read it, ask for an entry's size.
 //!
 //! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries by their names in open
-//! directories, so that no path is built and no depth is too deep. [`Portable`] is `std::fs`, for every other system and, with
+//! directories, so that no path is built and no depth is too deep; so does `MacOs`, which no machine has run. [`Portable`] is `std::fs`, for every other system and, with
 //! the feature `portable`, for these two as well. Tests use a system of their own that fails where it is told to.
 
 use std::ffi::CStr;
@@ -13,14 +13,20 @@ use std::time::Duration;
 
 #[cfg(test)]
 mod allocated;
+#[cfg(any(test, target_os = "macos"))]
+mod bulk;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 mod portable;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(target_os = "linux")]
 pub use linux::Linux;
+#[cfg(target_os = "macos")]
+pub use macos::MacOs;
 pub use portable::Portable;
 #[cfg(windows)]
 pub use windows::{Identity, Windows};
