@@ -219,6 +219,25 @@ fn what_was_written_is_imported() {
 }
 
 #[test]
+fn a_document_is_imported_within_a_limit_of_memory_or_not_at_all() {
+    let tree = grown();
+    let file = tree.path().join("today");
+    for format in ["snapshot", "ncdu", "ncdu-binary"] {
+        let to = ["--format", format, "-o", file.to_str().expect("UTF-8")];
+        assert!(scan(&to, tree.path()).status.success());
+        let shown = scan(&["--depth", "0", "--memory", "1M", "--import"], &file);
+        assert!(shown.status.success(), "{}", text(&shown.stderr));
+        let refused = scan(&["--depth", "0", "--memory", "1000", "--import"], &file);
+        assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
+        let why = text(&refused.stderr);
+        assert!(why.contains("today: it takes more than 1000 bytes of memory"), "{why}");
+    }
+    let refused = scan(&["-i", "--memory", "1M"], tree.path());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--memory: a walk in the browser keeps every entry"));
+}
+
+#[test]
 fn a_document_that_wants_the_files_changes_nothing_of_the_text() {
     let tree = grown();
     let place = tempfile::tempdir().expect("a directory for the test");

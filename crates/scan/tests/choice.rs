@@ -479,6 +479,23 @@ fn what_is_left_out_need_not_be_readable() {
 }
 
 #[test]
+fn a_given_path_is_scanned_though_it_is_a_cache() {
+    let tree = grown();
+    let choice = Choice { exclude_caches: true, ..Choice::default() };
+    let (found, _) = chosen(&tree.path().join("cache"), &choice);
+    has(&found, &["inner/x", "CACHEDIR.TAG"], &[]);
+}
+
+#[test]
+fn of_two_ignore_files_the_one_that_is_not_gits_has_the_last_word() {
+    let tree = grown();
+    fs::write(tree.path().join(".gitignore"), "a\n!target\n").expect("a file");
+    fs::write(tree.path().join(".ignore"), "!a\ntarget\n").expect("a file");
+    let (found, _) = chosen(tree.path(), &Choice { ignore_files: true, ..Choice::default() });
+    has(&found, &["a/1.rs"], &["target"]);
+}
+
+#[test]
 fn caches_are_known_by_their_tag() {
     let tree = grown();
     let (found, _) = chosen(tree.path(), &Choice { exclude_caches: true, ..Choice::default() });

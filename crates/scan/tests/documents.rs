@@ -8,7 +8,7 @@ mod rig;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use poach_scan::document::{self, Format, ImportError, read};
+use poach_scan::document::{self, Format, ImportError, read, read_within};
 use poach_scan::report::Extent;
 use poach_scan::{Control, Kind, Link, Node, Options, Scan, scan};
 use serde_json::Value;
@@ -82,6 +82,25 @@ fn row_of(row: &Value) -> (Kind, u64, u64, u64, bool) {
 
 fn is_safe(text: &str) -> bool {
     !text.chars().any(|it| it != '\n' && it.is_control() || it == '\u{202e}')
+}
+
+#[test]
+fn a_document_is_read_within_a_limit_of_memory_or_refused() {
+    let entries = (0..9000).map(|number| format!(",{{\"name\":\"a-name-{number}\"}}"));
+    let export = format!("[1,2,{{}},[{{\"name\":\"/r\"}}{}]]", entries.collect::<String>());
+    let scan = read(export.as_bytes()).expect("an export");
+    // What vectors hold of the entries (24 bytes) and their names (12 bytes), twice.
+    let least = 9000 * 2 * (24 + 12);
+    for format in [Format::Ncdu, Format::NcduBinary, Format::Snapshot] {
+        let out = written(format, &scan, &Extent::default());
+        for limit in [0, 1000, 100_000, least] {
+            let refused = read_within(&out[..], limit).expect_err("a small limit");
+            assert!(matches!(refused, ImportError::Memory(it) if it == limit), "{refused}");
+            assert!(refused.to_string().contains(&limit.to_string()), "{refused}");
+        }
+        let again = read_within(&out[..], 4 * least).expect("a limit that suffices");
+        assert_eq!(portrait(&again), portrait(&scan), "{format:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! A glob: the globs without braces that it stands for, the text that it matches if it is one, and otherwise a regular expression.
+//! A glob: the globs without braces that it stands for, the text that it matches if it is one, and
+//! otherwise a regular expression.
 //!
-//! The crate `globset` reads a glob and makes the regular expression, which matches bytes: `[é]` would match one of the two bytes of
-//! that letter. Here `?` and `[..]` match characters, and what is not UTF-8 becomes characters that no name has.
+//! The crate `globset` reads a glob and makes the regular expression, which matches bytes: `[é]`
+//! would match one of the two bytes of that letter. Here `?` and `[..]` match characters, and what
+//! is not UTF-8 becomes characters that no name has.
 
 use std::borrow::Cow;
 
@@ -19,7 +21,8 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// What is meant by a text, in which slashes alone are between parts; nothing, if no entry below a given path can be.
+    /// What is meant by a text, in which slashes alone are between parts; nothing, if no entry
+    /// below a given path can be.
     pub(super) fn of(text: &[u8]) -> Option<Glob> {
         let drive = cfg!(windows) && text.get(1) == Some(&b':');
         let may_be_absolute = text.first() == Some(&b'/') || drive;
@@ -43,7 +46,8 @@ impl Glob {
     }
 }
 
-/// Where the first braces of a glob begin, and where each of their alternatives ends. Brackets and what is escaped are passed over.
+/// Where the first braces of a glob begin, and where each of their alternatives ends. Brackets and
+/// what is escaped are passed over.
 fn braces(glob: &[u8]) -> Option<(usize, Vec<usize>)> {
     let (mut start, mut ends, mut depth) = (0, Vec::new(), 0_usize);
     let mut at = 0;
@@ -126,7 +130,8 @@ pub(super) fn regex(glob: &[u8]) -> Result<String, globset::Error> {
     let glob = parsed(glob)?;
     let mut rest = glob.regex();
     let mut regex = String::with_capacity(rest.len());
-    // Of bytes, as `globset` writes it, but for what matches one of several: that matches a character.
+    // Of bytes, as `globset` writes it, but for what matches one of several: that matches a
+    // character.
     while let Some(at) = rest.find(['\\', '[']) {
         let (before, from) = rest.split_at(at);
         regex.push_str(before);

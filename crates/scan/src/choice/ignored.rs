@@ -1,7 +1,8 @@
-//! What the ignore files of a directory and of those above it exclude, by git's rules: bytes are compared, whatever they mean, and
-//! a byte order mark at a file's beginning is none of its first line. A test compares with git. The crates that have these rules answer
-//! otherwise: `ignore` takes braces for alternatives and knows no `[[:alpha:]]`, `gix-ignore` differs where a file ends with a carriage
-//! return, for `a**/b`, and for more than 64 stars.
+//! What the ignore files of a directory and of those above it exclude, by git's rules: bytes are
+//! compared, whatever they mean, and a byte order mark at a file's beginning is none of its first
+//! line. A test compares with git. The crates that have these rules answer otherwise: `ignore`
+//! takes braces for alternatives and knows no `[[:alpha:]]`, `gix-ignore` differs where a file ends
+//! with a carriage return, for `a**/b`, and for more than 64 stars.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use super::wildmatch::Pattern;
 use crate::sys::Sys;
 
-/// Each rule takes some 80 bytes, so a longer file could take more memory than there is. (git's limit is 100 MiB.)
+/// Each rule takes some 80 bytes, so a longer file could take more memory than there is. (git's
+/// limit is 100 MiB.)
 const LONGEST: usize = 16 << 20;
 
 /// A line of an ignore file.
@@ -35,8 +37,9 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules that hold in a directory, whose path below the root ends with a slash unless it is empty. What cannot be read
-    /// is told: it holds no rules then. A directory or pipe of the name of an ignore file is none.
+    /// The rules that hold in a directory, whose path below the root ends with a slash unless it is
+    /// empty. What cannot be read is told: it holds no rules then. A directory or pipe of the name
+    /// of an ignore file is none.
     pub(crate) fn of<S: Sys>(
         sys: &S,
         directory: &S::Directory,
@@ -66,7 +69,8 @@ impl Rules {
         Some(Arc::new(Rules { above, own, prefix: path.len() }))
     }
 
-    /// Whether an entry, by its path below the root, is not there: the nearest directory that says anything decides.
+    /// Whether an entry, by its path below the root, is not there: the nearest directory that says
+    /// anything decides.
     pub(crate) fn exclude(&self, path: &[u8], directory: bool) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {

@@ -1,5 +1,6 @@
-//! A pattern of an ignore file, compared with a path byte by byte, as git does (gitignore(5); `wildmatch.c` in git's source says what the
-//! manual leaves open). Time is at most in proportion to the pattern's length times the path's, whatever stars there are.
+//! A pattern of an ignore file, compared with a path byte by byte, as git does (gitignore(5);
+//! `wildmatch.c` in git's source says what the manual leaves open). Time is at most in proportion
+//! to the pattern's length times the path's, whatever stars there are.
 
 /// What a pattern matches.
 #[derive(Debug)]
@@ -146,7 +147,8 @@ fn steps(pattern: &[u8]) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// What is in the brackets that begin before an index, and where they end; none, if they do not, or name a class that there is not.
+/// What is in the brackets that begin before an index, and where they end; none, if they do not, or
+/// name a class that there is not.
 fn set(pattern: &[u8], start: usize) -> Option<(Set, usize)> {
     let mut at = start;
     let negated = matches!(pattern.get(at), Some(b'!' | b'^'));

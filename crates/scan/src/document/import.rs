@@ -20,24 +20,35 @@ const NEITHER: &str =
 ///
 /// If it is none of these, was cut, or is damaged: never a part of a tree without a word.
 pub fn read(mut document: impl Read) -> Result<Scan, ImportError> {
-    read_from(&mut document)
+    read_from(&mut document, u64::MAX)
 }
 
-fn read_from(document: &mut dyn Read) -> Result<Scan, ImportError> {
+/// As [`read`], if the tree, and what is held to read it, take so many bytes of memory at most. As with
+/// [`Options::memory`](crate::Options::memory), what a tree holds counts twice, because vectors grow.
+///
+/// # Errors
+///
+/// As [`read`], and [`ImportError::Memory`] as soon as it takes more: never a part of a tree.
+pub fn read_within(mut document: impl Read, memory: u64) -> Result<Scan, ImportError> {
+    read_from(&mut document, memory)
+}
+
+fn read_from(document: &mut dyn Read, memory: u64) -> Result<Scan, ImportError> {
     let mut document = BufReader::with_capacity(1 << 16, document);
     let start = document.fill_buf()?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        return read_plain(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(document)));
+        let decoder = MultiGzDecoder::new(document);
+        return read_plain(BufReader::with_capacity(1 << 16, decoder), memory);
     }
     // The magic number of a zstd frame (RFC 8878, 3.1.1).
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = Zstd::new(document)?;
-        return read_plain(BufReader::with_capacity(1 << 16, decoder));
+        return read_plain(BufReader::with_capacity(1 << 16, decoder), memory);
     }
-    read_plain(document)
+    read_plain(document, memory)
 }
 
-fn read_plain(mut document: impl BufRead) -> Result<Scan, ImportError> {
+fn read_plain(mut document: impl BufRead, memory: u64) -> Result<Scan, ImportError> {
     /// Some programs write it before a text.
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     if document.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
@@ -46,13 +57,119 @@ fn read_plain(mut document: impl BufRead) -> Result<Scan, ImportError> {
     let start = document.fill_buf()?;
     let begins = |magic: &[u8]| start.starts_with(magic);
     match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        _ if begins(&snapshot::MAGIC) => snapshot::read(document),
-        Some(b'[') => ncdu::read(document),
+        _ if begins(&snapshot::MAGIC) => snapshot::read(document, memory),
+        Some(b'[') => ncdu::read(document, memory),
         None => Err(ImportError::Unknown("it is empty")),
-        _ if begins(&ncdu::binary::SIGNATURE) => ncdu::binary::read(document),
+        _ if begins(&ncdu::binary::SIGNATURE) => ncdu::binary::read(document, memory),
         _ if begins(b"\xbfncduEX") => Err(ImportError::Unknown(
             "it is a binary export of a later ncdu than 2.8: make one with `ncdu -o FILE`",
         )),
         Some(_) => Err(ImportError::Unknown(NEITHER)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use crate::document::{ncdu, ncdu_binary, read, snapshot};
+    use crate::{Failure, Options, Scan};
+
+    /// What is told of a scan as a whole.
+    #[test]
+    fn a_snapshot_says_how_the_scan_was_made() {
+        let failure = Failure { path: b"/p/\xff".to_vec(), message: "why".to_owned() };
+        for flag in 0..8_u8 {
+            let (one_file_system, follow_paths) = (flag & 1 != 0, flag & 2 != 0);
+            let scan = Scan {
+                taken: 1_700_000_000,
+                elapsed: std::time::Duration::from_nanos(u64::from(flag) + 7),
+                engine: crate::Engine::Pool,
+                threads: 3,
+                interrupted: flag & 4 != 0,
+                repeated: vec!["/again".into(), "/and again".into()],
+                errors: vec![failure.clone()],
+                options: Options {
+                    one_file_system,
+                    follow_paths,
+                    keep_files: true,
+                    ..Options::default()
+                },
+                ..Scan::default()
+            };
+            let mut out = Vec::new();
+            snapshot(&scan, &mut out).expect("a vector can be written to");
+            let again = read(&out[..]).expect("a snapshot");
+            let told = |scan: &Scan| {
+                let flags = [
+                    scan.interrupted,
+                    scan.options.one_file_system,
+                    scan.options.follow_paths,
+                    scan.options.keep_facts,
+                ];
+                let times = (scan.taken, scan.elapsed, scan.engine, scan.threads);
+                (flags, times, scan.repeated.clone(), scan.errors.clone())
+            };
+            assert_eq!(told(&again), told(&scan));
+            assert_eq!(again.totals.errors, 1);
+        }
+    }
+
+    /// A directory's device is that of what is in it, at any depth; a number of a file is one of a device.
+    #[test]
+    fn files_are_told_apart_by_the_device_that_is_above_them() {
+        let export = br#"[1,2,{},[{"name":"/r","dev":7},{"name":"a","asize":10,"ino":5,"nlink":2},
+            [{"name":"same"},[{"name":"deep"},{"name":"b","asize":10,"ino":5,"nlink":2}]],
+            [{"name":"other","dev":8},[{"name":"deep"},{"name":"c","asize":10,"ino":5,"nlink":2}]],
+            [{"name":"none","dev":0},{"name":"d","asize":10,"ino":5,"nlink":2}]]]"#;
+        let scan = read(&export[..]).expect("an export");
+        let mut binary = Vec::new();
+        ncdu_binary(&scan, &mut binary).expect("a vector can be written to");
+        for scan in [scan, read(&binary[..]).expect("an export")] {
+            assert_eq!((scan.totals.files, scan.totals.apparent_bytes), (4, 30));
+            let deep = scan.tree.find(&["/r", "other", "deep"]).expect("it is there");
+            assert_eq!(deep.files().next().and_then(|it| it.link()).map(|it| it.device), Some(8));
+        }
+    }
+
+    /// Whatever the mode says, or whether there is one.
+    #[test]
+    fn an_entry_is_what_it_is_in_every_export() {
+        let modes = ["", ",\"mode\":420", ",\"mode\":33188", ",\"mode\":49572"];
+        for (mode, times) in modes.into_iter().flat_map(|mode| [(mode, ""), (mode, ",\"mtime\":1")])
+        {
+            let export = format!(
+                r#"[1,2,{{}},[{{"name":"/r"}},{{"name":"a","ino":5,"nlink":2,"notreg":true{mode}{times}}},
+                    {{"name":"b","ino":5,"nlink":2,"notreg":true{mode}{times}}},{{"name":"c","notreg":true{mode}{times}}},
+                    {{"name":"d"{mode}{times}}},{{"name":"e","ino":6,"nlink":2{mode}{times}}},
+                    {{"name":"f","ino":7,"nlink":2,"mode":41471{times}}}]]"#
+            );
+            let scan = read(export.as_bytes()).expect("an export");
+            assert_eq!((scan.totals.files, scan.totals.symlinks, scan.totals.other), (2, 1, 3));
+            let (mut json, mut binary) = (Vec::new(), Vec::new());
+            ncdu(&scan, &mut json).expect("a vector can be written to");
+            ncdu_binary(&scan, &mut binary).expect("a vector can be written to");
+            for document in [json, binary] {
+                assert_eq!(read(&document[..]).expect("an export").totals, scan.totals, "{export}");
+            }
+        }
+    }
+
+    /// A given path may be of any length; the names below it are those of a system.
+    #[test]
+    fn the_name_of_a_given_path_has_no_limit() {
+        let export = format!("[1,2,{{}},[{{\"name\":\"/{}\"}}]]", "r".repeat(70_000));
+        assert_eq!(read(export.as_bytes()).expect("an export").totals.directories, 1);
+    }
+
+    #[test]
+    fn a_document_in_several_members_of_gzip_is_read_to_its_end() {
+        let export = b"[1,2,{},[{\"name\":\"r\"},{\"name\":\"a\"},{\"name\":\"b\"}]]";
+        let members = export.chunks(20).map(|part| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(part).and_then(|()| gzip.finish()).expect("a vector can be written to")
+        });
+        let document = members.collect::<Vec<_>>().concat();
+        assert_eq!(read(&document[..]).expect("an export").totals.files, 2);
     }
 }

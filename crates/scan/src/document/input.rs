@@ -14,6 +14,9 @@ pub enum ImportError {
     /// It is none that can be read.
     #[error("{0}")]
     Unknown(&'static str),
+    /// It takes more than this many bytes of memory, which are all that it may take.
+    #[error("it takes more than {0} bytes of memory, which is the limit")]
+    Memory(u64),
     /// It begins as one of its format, and does not go on as one.
     #[error("damaged: {what}, at byte {at} of the {format}")]
     Damaged {

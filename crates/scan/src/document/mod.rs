@@ -39,7 +39,7 @@ mod snapshot;
 
 pub use csv::csv;
 pub use html::html;
-pub use import::read;
+pub use import::{read, read_within};
 pub use input::ImportError;
 pub(crate) use json::{Error, Path};
 pub use json::{SCHEMA, json};

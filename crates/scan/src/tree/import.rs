@@ -89,6 +89,17 @@ impl Importer {
         self.open.len() - 1
     }
 
+    /// How many bytes it takes, with the room that vectors keep to grow.
+    pub(crate) fn bytes(&self) -> u64 {
+        let waiting = self.waiting.len() * (size_of::<Entry>() + size_of::<Facts>());
+        let open = self.open.len() * size_of::<Open>();
+        let notes = self.notes.len() * size_of::<(usize, Note)>();
+        let links = self.links.len() * size_of::<HardLink>();
+        // Each is a whole path in the end, and has a message.
+        let failures = self.failures.len() as u64 * 128 + self.failed_paths;
+        self.arena.bytes() + 2 * (waiting + open + notes + links) as u64 + failures
+    }
+
     /// Takes an entry of the directory that began last. A directory begins with this.
     ///
     /// # Errors

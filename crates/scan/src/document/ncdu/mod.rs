@@ -16,6 +16,8 @@
 //! paths, or one that is a file, lie in a directory called `(several paths)`. An entry of which nothing
 //! could be learnt is not written: it is in [`Scan::errors`](crate::Scan::errors) alone.
 
+use crate::{Kind, Node};
+
 pub(super) mod binary;
 mod read;
 mod write;
@@ -30,3 +32,25 @@ const UNREAD_ENTRY: &str = "ncdu could not read the entry";
 /// The bits of a mode that are the type, and those of a symbolic link.
 const TYPE: u32 = 0o170_000;
 const SYMLINK: u32 = 0o120_000;
+const FILE: u32 = 0o100_000;
+const PIPE: u32 = 0o010_000;
+
+/// Whether a type is that of a pipe, a device or a socket.
+fn is_other(kind: u32) -> bool {
+    matches!(kind, PIPE | 0o020_000 | 0o060_000 | 0o140_000)
+}
+
+/// The mode that is written of an entry, if any. Where the type in it is not what the entry is, as in
+/// a scan of Windows, which has none, it is made so if a reader needs it: a pipe stands for all that
+/// is neither file nor link.
+fn mode_of(node: &Node<'_>) -> Option<u32> {
+    let mode = node.facts().map(|facts| u32::from(facts.mode()));
+    let told = mode.unwrap_or(0) & TYPE;
+    let meant = match node.kind() {
+        Kind::Symlink => SYMLINK,
+        Kind::File if told != 0 => FILE,
+        Kind::Other if !is_other(told) && (told != 0 || node.link().is_some()) => PIPE,
+        _ => told,
+    };
+    (mode.is_some() || meant != 0).then_some(mode.unwrap_or(0) & !TYPE | meant)
+}

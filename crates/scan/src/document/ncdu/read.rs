@@ -95,7 +95,7 @@ struct Reader<R> {
 }
 
 /// Reads the export.
-pub(in crate::document) fn read(document: impl BufRead) -> Result<Scan, ImportError> {
+pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<Scan, ImportError> {
     let mut reader =
         Reader { source: Counted { reader: BufReader::with_capacity(1 << 16, document), at: 0 } };
     reader.expect(b'[')?;
@@ -108,7 +108,7 @@ pub(in crate::document) fn read(document: impl BufRead) -> Result<Scan, ImportEr
     reader.expect(b',')?;
     let metadata: Metadata = reader.object()?;
     reader.expect(b',')?;
-    let mut scan = reader.directory()?;
+    let mut scan = reader.directory(memory)?;
     reader.expect(b']')?;
     if let Some(byte) = reader.peek()? {
         return Err(reader.damaged(format!("{:?} follows its end", byte as char)));
@@ -119,11 +119,14 @@ pub(in crate::document) fn read(document: impl BufRead) -> Result<Scan, ImportEr
 
 impl<R: Read> Reader<R> {
     /// Reads a directory's array to its end, and all that is in it.
-    fn directory(&mut self) -> Result<Scan, ImportError> {
+    fn directory(&mut self, memory: u64) -> Result<Scan, ImportError> {
         let mut tree = Importer::new();
         let mut arrays: Vec<Array> = Vec::new();
         self.begin(&mut tree, &mut arrays)?;
         while !arrays.is_empty() {
+            if tree.bytes() > memory {
+                return Err(ImportError::Memory(memory));
+            }
             match self.next()? {
                 b']' => {
                     let ended = arrays.pop();

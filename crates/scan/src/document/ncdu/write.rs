@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::SYMLINK;
+use super::mode_of;
 use crate::document::entries::{Entries, Entry, Order};
 use crate::document::needs_files;
 use crate::report::Extent;
@@ -70,12 +70,13 @@ fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b",\"notreg\":true")?;
     }
     if let Some(facts) = entry.node.facts() {
-        let (owner, group, mode) = (facts.owner(), facts.group(), facts.mode());
+        let (owner, group) = (facts.owner(), facts.group());
         // ncdu knows no sign: it writes and reads the 64 bits as they are.
         let modified = facts.modified() as u64;
-        write!(out, ",\"uid\":{owner},\"gid\":{group},\"mode\":{mode},\"mtime\":{modified}")?;
-    } else if entry.node.kind() == Kind::Symlink {
-        write!(out, ",\"mode\":{SYMLINK}")?;
+        write!(out, ",\"uid\":{owner},\"gid\":{group},\"mtime\":{modified}")?;
+    }
+    if let Some(mode) = mode_of(&entry.node) {
+        write!(out, ",\"mode\":{mode}")?;
     }
     if entry.error.is_some() {
         out.write_all(b",\"read_error\":true")?;

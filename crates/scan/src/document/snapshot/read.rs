@@ -13,7 +13,10 @@ use crate::tree::{Facts, Imported, Importer, Link};
 use crate::{Failure, Options, Scan};
 
 /// Reads the snapshot, which begins with [`MAGIC`].
-pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, ImportError> {
+pub(in crate::document) fn read(
+    mut document: impl BufRead,
+    memory: u64,
+) -> Result<Scan, ImportError> {
     let mut start = [0; MAGIC.len() + 4];
     document.read_exact(&mut start).map_err(|error| told(error, 0))?;
     let version = u32::from_le_bytes([start[8], start[9], start[10], start[11]]);
@@ -22,8 +25,8 @@ pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, Impo
     }
     let contents = BufReader::with_capacity(1 << 16, GzDecoder::new(&mut document));
     let mut fields = Fields(Counted { reader: contents, at: 0 });
-    let head = head(&mut fields)?;
-    let entries = entries(&mut fields, head.options.keep_facts)?;
+    let head = head(&mut fields, memory)?;
+    let entries = entries(&mut fields, head.options.keep_facts, memory)?;
     let it = &entries.totals;
     let counted =
         [it.directories, it.files, it.symlinks, it.other, it.apparent_bytes, it.disk_bytes];
@@ -44,7 +47,7 @@ pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, Impo
     Ok(scan)
 }
 
-fn head(from: &mut Fields<impl Read>) -> Result<Scan, ImportError> {
+fn head(from: &mut Fields<impl Read>, memory: u64) -> Result<Scan, ImportError> {
     from.string()?;
     let (taken, elapsed) = (from.number()?, Duration::from_nanos(from.number()?));
     // A name of another version is no reason to refuse what was found.
@@ -68,20 +71,35 @@ fn head(from: &mut Fields<impl Read>) -> Result<Scan, ImportError> {
         },
         ..Scan::default()
     };
+    // Of a path: its bytes, and what it and its message take beside them, as vectors grow.
+    let mut held = 0;
+    let mut hold = |bytes: usize| {
+        held += bytes as u64 + 96;
+        if held > memory { Err(ImportError::Memory(memory)) } else { Ok(()) }
+    };
     for _ in 0..from.number()? {
         scan.repeated.push(path(from.path()?));
+        hold(scan.repeated[scan.repeated.len() - 1].as_os_str().len())?;
     }
     for _ in 0..from.number()? {
         let path = from.path()?;
         let message = String::from_utf8_lossy(&from.string()?).into_owned();
+        hold(path.len() + message.len())?;
         scan.errors.push(Failure { path, message });
     }
     Ok(scan)
 }
 
-fn entries(from: &mut Fields<impl Read>, has_facts: bool) -> Result<Scan, ImportError> {
+fn entries(
+    from: &mut Fields<impl Read>,
+    has_facts: bool,
+    memory: u64,
+) -> Result<Scan, ImportError> {
     let mut tree = Importer::new();
     loop {
+        if tree.bytes() > memory {
+            return Err(ImportError::Memory(memory));
+        }
         let bits = from.number()?;
         let kind = match bits & tag::KIND {
             0 if bits == 0 && tree.depth() == 0 => return Ok(tree.finish()),

@@ -178,12 +178,15 @@ impl Documents {
     }
 }
 
-/// Reads a document in the place of a scan.
-pub(super) fn import(path: &Path) -> Result<Scan> {
+/// Reads a document in the place of a scan, into so many bytes of memory at most.
+pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
+    let memory = memory.unwrap_or(u64::MAX);
     let read = if path == Path::new("-") {
-        document::read(io::stdin().lock())
+        document::read_within(io::stdin().lock(), memory)
     } else {
-        File::open(path).map_err(ImportError::from).and_then(document::read)
+        File::open(path)
+            .map_err(ImportError::from)
+            .and_then(|file| document::read_within(file, memory))
     };
     read.map_err(|error| anyhow::anyhow!("{}", escape(error.to_string().as_bytes())))
         .with_context(|| escape(path.as_os_str().as_encoded_bytes()).into_owned())

@@ -73,14 +73,13 @@ pub(crate) struct Arguments {
     /// Short for `--by apparent`.
     #[arg(long, conflicts_with = "by")]
     pub(super) apparent_size: bool,
-    /// Count by names and kinds alone, and ask for no sizes: several times as fast. The most entries are the largest then.
+    /// Count by names and kinds alone, and ask for no sizes: about twice as fast. The most entries are the largest then.
     #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "owner", "group", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
     /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that counts in the directory that it lies in,
-    /// which is marked.
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "import", "diff",
-        "interactive", "Reports"])]
+    /// which is marked. With --import, a document that takes more is an error.
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "diff", "Reports"])]
     pub(super) memory: Option<u64>,
     /// Show files too, and not only directories.
     #[arg(long, short)]
@@ -155,7 +154,9 @@ impl Arguments {
     /// What makes no sense together, in a sentence.
     pub(super) fn nonsense(&self) -> Option<&'static str> {
         let whole = self.document.format().is_some_and(Format::is_whole);
-        if self.memory.is_some() && whole {
+        if self.memory.is_some() && self.interactive && self.document.import.is_none() {
+            Some("--memory: a walk in the browser keeps every entry; with --import it has a limit")
+        } else if self.memory.is_some() && whole && self.document.import.is_none() {
             Some(
                 "--memory: such a document has every entry; text, JSON, NDJSON and CSV do with less",
             )

@@ -89,7 +89,7 @@ fn scan_and_show(
     }
     let shown = match &arguments.document.import {
         Some(path) => run.uninterrupted(|| {
-            let scan = document::import(path)?;
+            let scan = document::import(path, arguments.memory)?;
             show(arguments, &scan).map(|()| Ok(code(&[&scan])))
         }),
         None if arguments.dedupe.is_asked() => dedupe::run(arguments, run, paths, options),
@@ -117,7 +117,8 @@ fn scan_and_show(
 /// Lets the user go through a scan. Returns the exit code.
 fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options) -> Result<u8> {
     let document = arguments.document.import.as_ref();
-    let imported = document.map(|path| run.uninterrupted(|| document::import(path))).transpose()?;
+    let import = |path: &PathBuf| run.uninterrupted(|| document::import(path, arguments.memory));
+    let imported = document.map(import).transpose()?;
     let (measure, order) = (arguments.measure(), arguments.view.order());
     let look = look(arguments, arguments.document.target());
     let paths = document.is_none().then_some(paths);
@@ -244,7 +245,7 @@ fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options
     let options = Options { keep_files: true, follow_paths: true, ..options };
     let side = |path: &Path| {
         if !path.is_dir() {
-            return run.uninterrupted(|| document::import(path));
+            return run.uninterrupted(|| document::import(path, None));
         }
         let scan = run.scan(&[path.to_owned()], &options)??;
         ensure!(!scan.interrupted, "interrupted: nothing was compared");

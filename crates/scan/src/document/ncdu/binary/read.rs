@@ -8,7 +8,7 @@ use super::cbor::{Head, Major, TRUE, Values};
 use super::{DATA, HEADS, INDEX, LARGEST, LENGTH, PLACE, SIGNATURE, key, kind};
 use crate::Scan;
 use crate::document::input::{ImportError, WRONG_CHECKSUM, is_sound};
-use crate::document::ncdu::{SYMLINK, TYPE, UNREAD_DIRECTORY, UNREAD_ENTRY};
+use crate::document::ncdu::{SYMLINK, TYPE, UNREAD_DIRECTORY, UNREAD_ENTRY, is_other};
 use crate::sys::{Kind, Meta};
 use crate::tree::{Facts, Imported, Importer, Link};
 
@@ -18,9 +18,12 @@ const FREE: u64 = 64 << 20;
 const TIMES: u64 = 256;
 
 /// Reads the export. It is read into memory whole, as its end says where to begin; blocks are decompressed when an item in them is needed.
-pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, ImportError> {
+pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<Scan, ImportError> {
     let mut bytes = Vec::new();
-    document.read_to_end(&mut bytes)?;
+    document.take(memory.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.capacity() as u64 > memory {
+        return Err(ImportError::Memory(memory));
+    }
     let (mut blocks, root) = Blocks::new(&bytes)?;
     let mut tree = Importer::new();
     // For each directory that has begun: the entry to be read next, and its device.
@@ -30,6 +33,9 @@ pub(in crate::document) fn read(mut document: impl BufRead) -> Result<Scan, Impo
     let mut taken = 0;
     while let Some((place, device)) = next {
         let (item, decompressed) = blocks.item(place)?;
+        if tree.bytes() + bytes.capacity() as u64 + decompressed > memory {
+            return Err(ImportError::Memory(memory));
+        }
         taken += item.length;
         if taken > decompressed {
             return Err(damaged(bytes.len(), "its items refer to each other in a circle"));
@@ -261,6 +267,8 @@ impl<'b> Item<'b> {
         let symlink = self.mode.is_some_and(|mode| mode & TYPE == SYMLINK);
         let kind = match self.kind {
             kind::DIRECTORY => Kind::Directory,
+            // Of a file with several names the mode alone says what it is.
+            kind::LINK if self.mode.is_some_and(|mode| is_other(mode & TYPE)) => Kind::Other,
             kind::FILE | kind::LINK if !symlink => Kind::File,
             kind::FILE | kind::LINK | kind::OTHER if symlink => Kind::Symlink,
             kind::OTHER => Kind::Other,

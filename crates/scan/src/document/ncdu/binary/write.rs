@@ -8,7 +8,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::cbor::{self, Major};
 use super::{DATA, HEADS, INDEX, LARGEST, PLACE, SIGNATURE, key, kind};
-use crate::document::ncdu::SYMLINK;
+use crate::document::ncdu::mode_of;
 use crate::document::needs_files;
 use crate::report::Extent;
 use crate::{Kind, Node, Scan};
@@ -302,11 +302,11 @@ impl Blocks<'_> {
         if let Some(facts) = node.facts() {
             self.number(key::OWNER, facts.owner());
             self.number(key::GROUP, facts.group());
-            self.number(key::MODE, facts.mode());
             // ncdu has no sign: a time before 1970 is as far below 2^64.
             self.number(key::MODIFIED, facts.modified() as u64);
-        } else if node.kind() == Kind::Symlink {
-            self.number(key::MODE, SYMLINK);
+        }
+        if let Some(mode) = mode_of(node) {
+            self.number(key::MODE, mode);
         }
     }
 }
