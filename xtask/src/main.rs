@@ -61,6 +61,8 @@ enum Verb {
     Mutate(verb::mutate::Options),
     /// The unit, behaviour and stress tests of these crates run under `ThreadSanitizer`, with nothing suppressed.
     Tsan(verb::tsan::Options),
+    /// What `poach-scan` reads (exports, snapshots, patterns) is tried with bytes that a fuzzer makes up.
+    Fuzz(verb::fuzz::Options),
     /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),
     /// The release build of the fence-free owners contains no fence, by disassembly.
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Verb::Mutate(options) => verb::mutate::run(&options),
         Verb::Tsan(options) => verb::tsan::run(&options),
         Verb::Check => verb::check::run(),
+        Verb::Fuzz(options) => verb::fuzz::run(&options),
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),

@@ -13,6 +13,7 @@ pub(crate) mod face_suite;
 #[cfg(target_os = "linux")]
 pub(crate) mod filtered;
 pub(crate) mod fmt;
+pub(crate) mod fuzz;
 pub(crate) mod guide;
 #[cfg(target_os = "linux")]
 pub(crate) mod hostile;
