@@ -139,10 +139,10 @@ impl<'a> App<'a> {
     fn run(mut self) -> Result<Option<Ended>> {
         loop {
             self.look_after_walk()?;
-            self.screen.draw(&mut self.browser, self.start.look)?;
             if let Mode::Confirm(Question { ahead: ahead @ None, .. }) = &mut self.browser.mode {
                 *ahead = Some(self.screen.typed_ahead()?);
             }
+            self.screen.draw(&mut self.browser, self.start.look)?;
             let wait = if self.walk.is_some() { RUNNING } else { TICK };
             let key = match self.screen.input(wait)? {
                 Input::Key(key) => key,

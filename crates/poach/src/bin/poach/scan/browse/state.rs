@@ -52,7 +52,7 @@ pub(super) struct Question {
     pub(super) act: Act,
     pub(super) lines: Vec<String>,
     pub(super) top: usize,
-    /// How many of the next keys were typed before it was shown, once it was shown. A `y` among them is no answer to it.
+    /// How many of the next keys were typed before it is shown, once that is known. A `y` among them is no answer to it.
     pub(super) ahead: Option<usize>,
 }
 
