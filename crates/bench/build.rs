@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-#[path = "src/cores/names.rs"]
+#[path = "src/simulate/names.rs"]
 mod names;
 
 /// The crates whose versions a document states.
@@ -67,7 +67,7 @@ fn name_words(root: &Path) {
         "crates/deque/src",
         "crates/pool/src",
         "crates/runtime/src/scheduler",
-        "crates/bench/src/cores",
+        "crates/bench/src/simulate",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
         let mut waiting = vec![root.join(directory)];

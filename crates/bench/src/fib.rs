@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::replay::Replay;
-use crate::replay::tree::{End, Strand, Tree};
+use crate::simulate::Play;
+use crate::simulate::tree::{End, Strand, Tree};
 
 pub(crate) struct Fib {
     pub(crate) n: u32,
@@ -58,7 +58,7 @@ impl Program for Fib {
         self.result = Some(system.run(Number(self.n)));
     }
 
-    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Play>> {
         // Calls of some ten microseconds and less are strands.
         let (n, grain) = (self.n, self.n.saturating_sub(25).clamp(2, 16));
         let unit = seconds * 1e12 / FibTree { n, grain, unit: 0.0 }.strands();

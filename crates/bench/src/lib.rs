@@ -44,7 +44,6 @@ mod harness;
 pub mod table;
 
 mod cholesky;
-mod cores;
 mod faces;
 mod fft;
 mod fib;
@@ -66,7 +65,6 @@ mod quad;
 mod queens;
 mod quicksort;
 mod ray;
-mod replay;
 pub mod runs;
 mod runtime;
 mod sieve;
@@ -77,7 +75,6 @@ mod uts;
 mod walk;
 pub mod words;
 
-pub use cores::{Cores, why};
 pub use deque::Deque;
 pub use faces::Faces;
 pub use fork_join::ForkJoin;
@@ -94,7 +91,7 @@ pub use pool::Pool;
 pub use processor::Processor;
 pub use promise::{is_bounded, use_profile, use_unproven_bounds};
 pub use runtime::Runtime;
-pub use simulate::{Costs, Simulate, Topology};
+pub use simulate::{Simulate, why};
 pub use walk::Walk;
 
 /// Every suite there is.

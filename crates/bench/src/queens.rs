@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::replay::Replay;
-use crate::replay::tree::{End, Form, Strand, Tree, totals};
+use crate::simulate::Play;
+use crate::simulate::tree::{End, Form, Strand, Tree, totals};
 
 /// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
 const SOLUTIONS: [u64; 17] =
@@ -103,7 +103,7 @@ impl Program for Queens {
         self.result = Some(system.run(Place { board, choices: board.free() }));
     }
 
-    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Play>> {
         let tree = |unit| QueensTree { n: self.n, form: Form::Halves, unit };
         Some(Box::new(tree(seconds * 1e12 / tree(0.0).boards() as f64)))
     }

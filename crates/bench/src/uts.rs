@@ -12,8 +12,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::replay::Replay;
-use crate::replay::tree::{End, Form, Strand, Tree as TaskTree};
+use crate::simulate::Play;
+use crate::simulate::tree::{End, Form, Strand, Tree as TaskTree};
 
 pub(crate) mod tree;
 
@@ -134,7 +134,7 @@ impl<const KIND: usize> Program for Uts<KIND> {
         self.result = Some(system.run(Whole { shape: self.tree.shape, seed: self.tree.seed }));
     }
 
-    fn tree(&self, seconds: f64) -> Option<Box<dyn Replay>> {
+    fn tree(&self, seconds: f64) -> Option<Box<dyn Play>> {
         let Tree { shape, seed, nodes } = self.tree;
         let unit = seconds * 1e12 / nodes as f64;
         Some(Box::new(UtsTree { shape, seed, form: Form::Halves, unit }))

@@ -7,9 +7,9 @@ use std::panic::catch_unwind;
 
 use poach_bench::figure::{FIGURES, PaperFigure, Workers, text};
 use poach_bench::{
-    Better, Case, Command, Cores, Costs, Document, Failure, Machine, Peer, Plan, Ratio, Request,
-    Row, SCHEMA, Sample, Session, Simulate, Size, Suite, Summary, Topology, Unit, figure, find,
-    geometric_mean, is_bounded, percentile, ratio, runs, suites, table, why, words,
+    Better, Case, Command, Document, Failure, Machine, Peer, Plan, Ratio, Request, Row, SCHEMA,
+    Sample, Session, Simulate, Size, Suite, Summary, Unit, figure, find, geometric_mean,
+    is_bounded, percentile, ratio, runs, suites, table, why, words,
 };
 use poach_memory::Delta;
 
@@ -246,11 +246,14 @@ fn figures_suites_and_machines_that_there_are_not() {
     for name in ["", "none", "../lace-6", "\0"] {
         assert!(PaperFigure::find(name).is_err());
         assert!(find(name).is_err());
-        assert!(Cores::new(name).is_err());
+        assert!(Simulate::new(name).is_err());
     }
     for memory in ["genoa:", "genoa:x", "genoa:-1", ":", "genoa:18446744073709551616"] {
-        assert!(Cores::new(memory).is_err(), "{memory}");
+        assert!(Simulate::new(memory).is_err(), "{memory}");
     }
+    let suite = Simulate::new("xeon").unwrap();
+    let request = Request { size: Size::Tiny, workers: vec![1], thread_stack: 0 };
+    assert!(suite.machine().processors > 0 && !suite.cases(&request).is_empty());
     for suite in suites() {
         assert_eq!(find(suite.name()).unwrap().about(), suite.about());
     }
@@ -264,33 +267,6 @@ fn figures_suites_and_machines_that_there_are_not() {
             assert!(workers.iter().all(|count| found.has(*count)), "{} {cores}", figure.name);
         }
         assert!(found.has(1) || found.workers != Workers::One);
-    }
-}
-
-#[test]
-fn costs_and_topologies_of_anything() {
-    let costs = Costs {
-        push: f64::NAN,
-        pop: -1.0,
-        fence: f64::INFINITY,
-        line: -0.0,
-        patience: f64::NAN,
-        expose: f64::MAX,
-    };
-    let mut changed = costs;
-    for text in ["", "push", "push=-1", "push=NaN", "none=1", "push=1,,", "=", "push==1"] {
-        assert!(changed.change(text).is_err(), "{text}");
-        assert!(text.is_empty() || Simulate::new(None, text.into()).is_err(), "{text}");
-    }
-    let here = Costs::here().unwrap();
-    assert!(here.push >= 0.0 && here.line > 0.0);
-    for line in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MAX] {
-        let topology = Topology::flat(line);
-        assert!(topology.to_string().starts_with("flat:"));
-        let costs = "push=1e300,pop=0,fence=inf,line=0,patience=inf,expose=0";
-        let suite = Simulate::new(Some(topology), costs.into()).unwrap();
-        let request = Request { size: Size::Tiny, workers: vec![1], thread_stack: 0 };
-        assert!(!suite.cases(&request).is_empty());
     }
 }
 

@@ -56,8 +56,7 @@ impl PaperFigure {
     }
 
     fn base<'d>(&self, document: &'d Document, row: &Row) -> Option<&'d Row> {
-        let alone = self.baseline.ends_with("sequential");
-        let workers = if alone { 1 } else { row.workers };
+        let workers = if self.is_over_sequential() { 1 } else { row.workers };
         document.row(&row.suite, &row.workload, self.baseline, workers)
     }
 
@@ -146,8 +145,9 @@ impl PaperFigure {
             Shows::Times | Shows::SpeedUps => {
                 let mut text = format!("{:.4} s", row.median);
                 // Writing to a string does not fail.
-                if let Some(base) = self.base(document, row) {
-                    let _ = write!(text, ", T_S/T_n {:.2}", base.median / row.median);
+                if let Some(alone) = self.base(document, row).filter(|_| self.is_over_sequential())
+                {
+                    let _ = write!(text, ", T_S/T_n {:.2}", alone.median / row.median);
                 }
                 let one = document.row(&row.suite, &row.workload, &row.system, 1);
                 if let Some(one) = one.filter(|_| row.workers > 1) {
@@ -334,10 +334,16 @@ mod tests {
         let mut document = document();
         let mut row = document.rows.swap_remove(0);
         let mut rows = Vec::new();
-        for (system, workers, seconds) in
-            [("published-sequential", 1, 9.0), ("random", 1, 8.0), ("random", 48, 0.5)]
-        {
-            (row.suite, row.workload) = ("simulate".to_owned(), "lace-fib".to_owned());
+        for (workload, system, workers, seconds) in [
+            ("lace-fib", "leapfrog", 48, 9.0),
+            ("lace-fib", "random", 1, 8.0),
+            ("lace-fib", "random", 48, 0.5),
+            ("fib", "sequential", 1, 9.0),
+            ("fib", "split", 1, 8.0),
+            ("fib", "split", 2, 0.5),
+        ] {
+            let suite = if workload == "fib" { "fork-join" } else { "simulate" };
+            (row.suite, row.workload) = (suite.to_owned(), workload.to_owned());
             (row.system, row.workers) = (system.to_owned(), workers);
             row.median = seconds;
             row.samples = vec![seconds / 2.0, seconds, seconds * 2.0];
@@ -348,8 +354,11 @@ mod tests {
         let last = &document.rows[2];
         assert_eq!(figure.values(&document, last), Some([16.0; 3]));
         assert_eq!(figure.values(&document, &document.rows[1]), None);
+        // Leapfrogging, which the others stand beside, is no sequential program.
+        assert_eq!(figure.value(&document, last).unwrap(), "0.5000 s, T_1/T_n 16.00");
+        let times = PaperFigure::find("lace-5").unwrap();
         assert_eq!(
-            figure.value(&document, last).unwrap(),
+            times.value(&document, &document.rows[5]).unwrap(),
             "0.5000 s, T_S/T_n 18.00, T_1/T_n 16.00"
         );
         let drawn = figure.draw(&document).unwrap();

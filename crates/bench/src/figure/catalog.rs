@@ -18,9 +18,8 @@ pub(super) const CILK: [&str; 11] = [
     "fft",
 ];
 pub(super) const CLOSURES: [&str; 3] = ["closure-k-graph", "closure-random", "closure-torus"];
-/// Lace's programs on simulated processors with caches.
-const LACE_CACHES: [&str; 4] =
-    ["lace-fib-caches", "lace-uts-t2l-caches", "lace-uts-t3l-caches", "lace-queens-caches"];
+/// Lace's programs on simulated processors.
+const LACE_SIMULATED: [&str; 4] = ["lace-fib", "lace-uts-t2l", "lace-uts-t3l", "lace-queens"];
 pub(super) const LACE: [&str; 5] = ["fib", "uts-t2l", "uts-t3l", "queens", "matmul"];
 
 /// The five pools of the SALSA paper.
@@ -64,7 +63,7 @@ const SALSA_8: &[(&str, &str)] = &[
 ];
 
 /// Every figure that there is.
-pub const FIGURES: [PaperFigure; 30] = [
+pub const FIGURES: [PaperFigure; 28] = [
     PaperFigure {
         name: "fence-1",
         title: "Fence-free, Figure 1: one worker without the fence in pop, over THE",
@@ -211,48 +210,11 @@ pub const FIGURES: [PaperFigure; 30] = [
         ],
     },
     PaperFigure {
-        name: "lace-8",
-        title: "Lace, Figures 5 and 8: 48 workers, simulated, by the way of waiting",
-        suite: "simulate",
-        memory: None,
-        workloads: &["lace-fib", "lace-uts-t3l", "lace-queens"],
-        baseline: "published-sequential",
-        systems: &[
-            "published-sequential",
-            "published-leapfrog",
-            "leapfrog",
-            "published-transitive",
-            "transitive",
-            "published-random",
-            "random",
-        ],
-        ours: &[],
-        workers: Workers::Exactly(&[1, 48]),
-        shows: Shows::SpeedUps,
-        paper: &[
-            ("T_1/T_48", "fib 34.9, queens 47.7; uts-t3l 19.9 by leapfrogging"),
-            ("uts-t3l", "37.8 by transitive leapfrogging (Wool), 38.3 at random"),
-        ],
-    },
-    PaperFigure {
-        name: "lace-7-simulated",
-        title: "Lace, Figure 7: counters of 48 simulated workers",
-        suite: "simulate",
-        memory: None,
-        workloads: &["lace-fib", "lace-uts-t3l", "lace-queens"],
-        baseline: "leapfrog",
-        systems: &["leapfrog"],
-        ours: &[],
-        workers: Workers::Exactly(&[48]),
-        shows: Shows::Counters(&["steals", "leaps", "grows", "shrinks", "depth"]),
-        paper: LACE_7,
-    },
-    PaperFigure {
-        name: "lace-6-caches",
-        title: "Lace, Figure 6: speed-up over workers on the paper's machine, simulated with its caches",
+        name: "lace-6-simulated",
+        title: "Lace, Figure 6: speed-up over workers on the paper's machine, simulated",
         suite: "simulate",
         memory: Some("lace"),
-        workloads: &["lace-fib-caches", "lace-uts-t3l-caches"],
+        workloads: &["lace-fib", "lace-uts-t3l"],
         baseline: "leapfrog",
         systems: &["leapfrog", "random"],
         ours: &["split"],
@@ -261,11 +223,11 @@ pub const FIGURES: [PaperFigure; 30] = [
         paper: &[("all", "fib goes on to 48 workers; uts-t3l is held back after 16")],
     },
     PaperFigure {
-        name: "lace-8-caches",
-        title: "Lace, Figures 5 and 8: 48 workers, simulated with their caches, by the way of waiting",
+        name: "lace-8",
+        title: "Lace, Figures 5 and 8: 48 workers, simulated, by the way of waiting",
         suite: "simulate",
         memory: Some("lace"),
-        workloads: &LACE_CACHES,
+        workloads: &LACE_SIMULATED,
         baseline: "leapfrog",
         systems: &["leapfrog", "transitive", "random"],
         ours: &["split"],
@@ -278,11 +240,11 @@ pub const FIGURES: [PaperFigure; 30] = [
         ],
     },
     PaperFigure {
-        name: "lace-7-caches",
-        title: "Lace, Figure 7: counters of 48 workers, simulated with their caches",
+        name: "lace-7-simulated",
+        title: "Lace, Figure 7: counters of 48 workers, simulated",
         suite: "simulate",
         memory: Some("lace"),
-        workloads: &LACE_CACHES,
+        workloads: &LACE_SIMULATED,
         baseline: "leapfrog",
         systems: &["leapfrog"],
         ours: &["split"],

@@ -31,7 +31,7 @@ const COLOURS: [(&[&str], RGBColor); 25] = [
     (&["idempotent-deque", "salsa-displaced"], RGBColor(180, 130, 100)),
     (&["idempotent-fifo"], RGBColor(60, 200, 60)),
     (&["face-lifo", "salsa-full-fence"], RGBColor(60, 140, 240)),
-    (&["std-sync-mpsc", "array", "published-sequential"], RGBColor(40, 60, 60)),
+    (&["std-sync-mpsc", "array"], RGBColor(40, 60, 60)),
 ];
 
 /// The colour of a system: the same in every figure.

@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 
 pub use super::catalog::FIGURES;
-use crate::{Cores, Suite};
+use crate::{Simulate, Suite};
 
 /// A figure or table of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +111,14 @@ impl PaperFigure {
         }
     }
 
+    /// Whether the baseline is the sequential program, which has one worker.
+    pub(super) fn is_over_sequential(&self) -> bool {
+        self.baseline == "sequential"
+    }
+
     /// Whether it shows the rows of such a case.
     pub fn shows(&self, workload: &str, system: &str, workers: usize) -> bool {
-        let alone = system == self.baseline && self.baseline.ends_with("sequential");
+        let alone = system == self.baseline && self.is_over_sequential();
         (self.has(workers) || alone)
             && self.workloads.contains(&workload)
             && self.all_systems().contains(&system)
@@ -126,7 +131,7 @@ impl PaperFigure {
     /// If there is none.
     pub fn suite(&self) -> Result<Box<dyn Suite>> {
         match self.memory {
-            Some(machine) => Ok(Box::new(Cores::new(machine)?)),
+            Some(machine) => Ok(Box::new(Simulate::new(machine)?)),
             None => crate::find(self.suite),
         }
     }

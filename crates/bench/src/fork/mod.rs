@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
-use crate::replay::Replay;
+use crate::simulate::Play;
 use crate::{Case, Request, Sample, Size, Unit, need_memory};
 
 /// A program: its input, what is timed, and a check of the result.
@@ -52,7 +52,7 @@ pub(crate) trait Program: Sized + 'static {
 
     /// What its forks are and what its strands take, if it takes so many seconds alone; `None` if that
     /// is found by running it.
-    fn tree(&self, _seconds: f64) -> Option<Box<dyn Replay>> {
+    fn tree(&self, _seconds: f64) -> Option<Box<dyn Play>> {
         None
     }
 

@@ -1,64 +1,71 @@
-//! The suite `simulate`: programs on more workers than this machine has processors.
+//! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench simulate`.
 //!
-//! A program's task tree is generated or [recorded](record), with the time that the sequential
-//! program takes here; [costs] of forks, fences and cache lines are measured here too; and the tree is
-//! [replayed](crate::replay) on any number of workers of a described topology, by each strategy of
-//! waiting. Beside that stand the sequential program and Poach itself, measured, on as many workers as
-//! there are processors. Programs whose name begins with `lace-` are Lace's, on the machine of its paper,
-//! beside what the paper published.
+//! The shipping source of each queue, pool and task stack runs on [`poach_coherent::Coherent`], on the processors of a description. What is
+//! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no
+//! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
-mod costs;
-pub(crate) mod lace;
+mod deque;
+mod forks;
+#[cfg(test)]
+mod names;
+mod pool;
+mod programs;
 mod record;
 #[cfg(test)]
 mod tests;
+mod why;
 
-use std::cell::OnceCell;
-use std::rc::Rc;
-use std::thread::available_parallelism;
-use std::time::Instant;
+use anyhow::{Context as _, Result, ensure};
+use poach_coherent::Description;
 
-use anyhow::{Context as _, Result};
+use crate::{Case, Request, Suite};
+pub(crate) use forks::{Play, tree};
+pub use why::why;
 
-pub use self::costs::Costs;
-use self::lace::Published;
-use crate::fork::{self, Input, Program, Sequential, Split};
-use crate::programs;
-use crate::replay::Replay;
-use crate::replay::engine::Setting;
-use crate::replay::strategy::Strategy;
-pub use crate::replay::topology::Topology;
-use crate::{Case, Request, Sample, Size, Suite, Unit, need_memory};
-
-/// The most forks of a recorded tree that are looked at one by one.
-const FORKS: usize = 2_000_000;
-
-/// Bytes of a recorded tree for each of them.
-const BYTES: u64 = 36;
-
-/// How often the sequential program is timed before a tree is made; the least counts.
-const TIMES: usize = 3;
-
-/// The suite `simulate`.
-#[derive(Clone, Debug, Default)]
+/// Queues, pools and programs on one simulated machine.
+#[derive(Clone, Debug)]
 pub struct Simulate {
-    topology: Option<Topology>,
-    costs: String,
+    machine: Description,
 }
 
 impl Simulate {
-    /// The suite on this machine, with `costs` other than those that are measured here, in the form of
-    /// [`Costs::change`]. By default all workers are as far from each other as two of the processors
-    /// here; for Lace's programs the machine is that of its paper.
+    /// On the machine of that name; or with `NAME:N`, on that machine with more of its outermost groups, N processors at least;
+    /// else on the one that a file describes.
     ///
     /// # Errors
     ///
-    /// Those of [`Costs::change`].
-    pub fn new(topology: Option<Topology>, costs: String) -> Result<Self> {
-        if !costs.is_empty() {
-            Costs::default().change(&costs)?;
-        }
-        Ok(Simulate { topology, costs })
+    /// If it is neither, or not a machine.
+    pub fn new(memory: &str) -> Result<Self> {
+        let (name, more) = match memory.rsplit_once(':') {
+            Some((name, more)) => (name, Some(more)),
+            None => (memory, None),
+        };
+        let shipped = poach_coherent::SHIPPED.iter().any(|(known, _)| *known == name);
+        let machine = if shipped {
+            Description::shipped(name)?
+        } else {
+            let names: Vec<_> = poach_coherent::SHIPPED.iter().map(|(name, _)| *name).collect();
+            let text = std::fs::read_to_string(name).with_context(|| {
+                format!("`{name}` is no file, nor a machine that is shipped ({})", names.join(", "))
+            })?;
+            Description::from_json(&text).with_context(|| name.to_owned())?
+        };
+        let Some(more) = more else { return Ok(Simulate { machine }) };
+        let more: usize =
+            more.parse().with_context(|| format!("`{more}` is no number of processors"))?;
+        Ok(Simulate { machine: machine.extended(more)? })
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Description {
+        &self.machine
+    }
+}
+
+impl Default for Simulate {
+    /// The machine of Lace's paper: 48 processors.
+    fn default() -> Self {
+        Simulate::new("lace").expect("a machine that is shipped")
     }
 }
 
@@ -68,197 +75,42 @@ impl Suite for Simulate {
     }
 
     fn about(&self) -> &'static str {
-        "programs on up to a thousand simulated workers, by each way of waiting"
+        "queues, pools and programs on simulated machines of many processors"
     }
 
     fn cases(&self, request: &Request) -> Vec<Case> {
-        let machine = Machine { suite: self.clone(), costs: Rc::default() };
         let mut cases = Vec::new();
-        programs::each(&mut Lister { machine: &machine, request, cases: &mut cases });
-        for program in &lace::TABLE {
-            machine.published(program, request, &mut cases);
-        }
+        deque::cases(&self.machine, request, &mut cases);
+        pool::cases(&self.machine, request, &mut cases);
+        programs::cases(&self.machine, request, &mut cases);
         cases
     }
 
     fn workers(&self) -> Option<Vec<usize>> {
-        Some((0..=10).map(|power| 1 << power).collect())
+        let all = self.machine.processors;
+        let doubled = std::iter::successors(Some(1), |workers| Some(2 * workers));
+        let mut workers: Vec<usize> = doubled.take_while(|workers| *workers < all).collect();
+        workers.push(all);
+        Some(workers)
     }
 }
 
-struct Lister<'a> {
-    machine: &'a Machine,
-    request: &'a Request,
-    cases: &'a mut Vec<Case>,
+/// Says so if there are more workers than processors.
+fn fits(machine: &Description, workers: usize) -> Result<()> {
+    let (name, there) = (&machine.name, machine.processors);
+    ensure!(
+        workers <= there,
+        "{workers} workers on `{name}`, which has {there} processors: ask for `--memory {name}:{workers}`"
+    );
+    Ok(())
 }
 
-impl programs::Visitor for Lister<'_> {
-    fn visit<P: Program>(&mut self) {
-        self.machine.program::<P>(self.request, self.cases);
-    }
-}
-
-/// What all cases of a suite have in common.
-#[derive(Clone)]
-struct Machine {
-    suite: Simulate,
-    /// Measured when the first case needs them.
-    costs: Rc<OnceCell<Costs>>,
-}
-
-/// The tree of a program, made when the first case needs it.
-type Made = Rc<OnceCell<Box<dyn Replay>>>;
-
-/// What one case simulates.
-struct Simulated {
-    workers: usize,
-    strategy: Strategy,
-    topology: Topology,
-    costs: Costs,
-}
-
-impl Machine {
-    fn costs(&self) -> Result<Costs> {
-        if let Some(costs) = self.costs.get() {
-            return Ok(*costs);
-        }
-        let mut costs = Costs::here()?;
-        if !self.suite.costs.is_empty() {
-            costs.change(&self.suite.costs)?;
-        }
-        Ok(*self.costs.get_or_init(|| costs))
-    }
-
-    /// The cases of a program of this crate.
-    fn program<P: Program>(&self, request: &Request, cases: &mut Vec<Case>) {
-        let cores = available_parallelism().map_or(1, Into::into);
-        let (input, size): (Input<P>, Size) = (Rc::default(), request.size);
-        let made: Made = Rc::default();
-        cases.push(fork::case::<P, Sequential>(&input, size, 1));
-        for workers in request.workers.iter().copied() {
-            if workers <= cores {
-                cases.push(fork::case::<P, Split>(&input, size, workers));
-            }
-            for strategy in Strategy::ALL {
-                let (machine, input, made) = (self.clone(), Rc::clone(&input), Rc::clone(&made));
-                let prepare = move || {
-                    if made.get().is_none() {
-                        let tree = tree::<P>(&input, size)?;
-                        made.get_or_init(|| tree);
-                    }
-                    let costs = machine.costs()?;
-                    let topology = machine.suite.topology.clone();
-                    let topology = topology.unwrap_or_else(|| Topology::flat(costs.line));
-                    let simulated = Simulated { workers, strategy, topology, costs };
-                    let mut seed = 0;
-                    Ok(move || simulated.sample(&made, &mut seed))
-                };
-                let name = strategy.name();
-                cases.push(Case::new(P::NAME, name, workers, Unit::SECONDS, prepare).computed());
-            }
-        }
-    }
-
-    /// The cases of a program of Lace's paper.
-    fn published(&self, program: &'static Published, request: &Request, cases: &mut Vec<Case>) {
-        let size = request.size;
-        let made: Made = Rc::default();
-        let say = |system: &str, workers, seconds: f64| {
-            let sampler = move || Ok(Sample::from(seconds));
-            let name = format!("published{system}");
-            let case = Case::new(program.name, name, workers, Unit::SECONDS, move || Ok(sampler));
-            case.computed()
-        };
-        let full = matches!(size, Size::Full | Size::Paper);
-        if full {
-            cases.push(say("-sequential", 1, program.sequential));
-        }
-        for workers in request.workers.iter().copied() {
-            let of_table = [
-                ("-leapfrog", Some(program.leapfrog)),
-                ("-transitive", program.transitive),
-                ("-random", program.random),
-            ];
-            for (system, seconds) in of_table {
-                match (workers, seconds) {
-                    (1, Some((one, _))) if full => cases.push(say(system, 1, one)),
-                    (48, Some((_, all))) if full => cases.push(say(system, 48, all)),
-                    _ => {}
-                }
-            }
-            for strategy in Strategy::ALL {
-                let (machine, made) = (self.clone(), Rc::clone(&made));
-                let prepare = move || {
-                    made.get_or_init(|| program.tree(size));
-                    let topology = match &machine.suite.topology {
-                        Some(topology) => topology.clone(),
-                        None => lace::TOPOLOGY.parse()?,
-                    };
-                    // Its thieves wait for the owner's answer, however long it takes.
-                    let mut costs = Costs { patience: f64::INFINITY, ..Costs::default() };
-                    if !machine.suite.costs.is_empty() {
-                        costs.change(&machine.suite.costs)?;
-                    }
-                    let simulated = Simulated { workers, strategy, topology, costs };
-                    let mut seed = 0;
-                    Ok(move || simulated.sample(&made, &mut seed))
-                };
-                let name = strategy.name();
-                cases.push(
-                    Case::new(program.name, name, workers, Unit::SECONDS, prepare).computed(),
-                );
-            }
-        }
-    }
-}
-
-/// The program's tree, generated or recorded, with the time that it takes here.
-pub(crate) fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Replay>> {
-    let mut program = fork::make(input, size)?.borrow_mut();
-    let mut seconds = f64::INFINITY;
-    for _ in 0..TIMES {
-        program.reset();
-        let start = Instant::now();
-        program.run(&Sequential);
-        seconds = seconds.min(start.elapsed().as_secs_f64());
-        program.check()?;
-    }
-    if let Some(tree) = program.tree(seconds) {
-        return Ok(tree);
-    }
-    need_memory(BYTES * FORKS as u64)?;
-    Ok(Box::new(record::record(&mut *program, seconds, FORKS)?))
-}
-
-impl Simulated {
-    /// The simulated seconds, and what was counted; each sample has another seed.
-    fn sample(&self, tree: &OnceCell<Box<dyn Replay>>, seed: &mut u64) -> Result<Sample> {
-        let tree = tree.get().context("the tree was made")?;
-        *seed += 1;
-        let prices = self.costs.prices();
-        let setting = Setting {
-            workers: self.workers,
-            topology: &self.topology,
-            prices,
-            strategy: self.strategy,
-            seed: *seed,
-        };
-        let outcome = tree.replay(&setting)?;
-        let seconds = |pico: u64| pico as f64 / 1e12;
-        let makespan = seconds(outcome.makespan);
-        let one = seconds(outcome.busy - outcome.shrinks * prices.fence);
-        let sample = Sample::from(makespan)
-            .count("t1", one)
-            .count("speed-up", one / makespan)
-            .count("busy", seconds(outcome.busy) / (makespan * self.workers as f64))
-            .count("forks", outcome.forks as f64)
-            .count("steals", outcome.steals as f64)
-            .count("leaps", outcome.leaps as f64)
-            .count("grows", outcome.grows as f64)
-            .count("shrinks", outcome.shrinks as f64)
-            .count("exposures", outcome.exposures as f64)
-            .count("depth", outcome.depth as f64);
-        let costs = self.costs.each().filter(|(_, cost)| cost.is_finite());
-        Ok(costs.fold(sample, |sample, (name, cost)| sample.count(&format!("{name}-ns"), cost)))
-    }
+/// How far two processors are from each other: the level of the group that both are in.
+fn distance(machine: &Description, a: usize, b: usize) -> u64 {
+    let mut span = 1;
+    let common = machine.levels.iter().position(|level| {
+        span *= level.size;
+        a / span == b / span
+    });
+    common.unwrap_or(machine.levels.len()) as u64
 }

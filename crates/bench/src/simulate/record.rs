@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
+use super::forks::tree::{NO_FORK, Stored, StoredStrand};
 use crate::fork::{Fork, Program, System, Task};
-use crate::replay::tree::{NO_FORK, Stored, StoredStrand};
 
 /// Strands shorter than so many readings of the clock are not timed.
 const READINGS: f64 = 10.0;
@@ -206,7 +206,7 @@ mod tests {
     use crate::Size;
     use crate::fib::Fib;
     use crate::mergesort::Mergesort;
-    use crate::replay::tree::totals;
+    use crate::simulate::tree::totals;
 
     #[test]
     fn every_fork_of_fib_and_the_time_it_took() {

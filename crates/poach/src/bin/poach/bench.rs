@@ -19,8 +19,8 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use poach_bench::figure::PaperFigure;
 use poach_bench::{
-    Cores, Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, Topology, figure,
-    find, is_bounded, runs, suites, table, words,
+    Document, Event, Machine, Peer, Plan, Session, Simulate, Size, Suite, figure, find, is_bounded,
+    runs, suites, table, words,
 };
 
 use crate::output::{self, AMISS, USAGE, print};
@@ -42,7 +42,7 @@ const STACK: usize = 256 << 20;
   poach bench --figure fence-10 --runs bench/runs  a figure of a paper, and its samples kept
   poach bench --figure all --quick --out here   every figure of the papers, in minutes
   poach bench --redraw here                     the page of those samples, as this version draws it
-  poach bench simulate --workload fib,heat --workers 1,2,64,1024 --topology 8:40,8:120
+  poach bench simulate --workload lace-fib --workers 1,48 --why
 
 Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short, 2 for usage.")]
 pub(crate) struct Arguments {
@@ -87,20 +87,12 @@ pub(crate) struct Arguments {
     /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the queues with a bound take its bound where none is known.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// The machine to simulate, from the inside out: `6:40,2:80,4:100` has groups of 6 workers that hand
-    /// a cache line to each other in 40 ns, two of them within 80, four of those within 100.
-    #[arg(long, value_name = "SIZE:NS,..")]
-    topology: Option<Topology>,
-    /// Costs to simulate with, where those of this machine are not wanted: push, pop, fence, line,
-    /// patience, expose.
-    #[arg(long, value_name = "NAME=NS,..")]
-    costs: Option<String>,
-    /// Simulate queues and pools on this machine's processors and caches: xeon, salsa, lace, or a file that describes one;
-    /// `lace:1024` has more of its packages, 1,024 processors at least.
-    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["topology", "costs"])]
+    /// The machine that `simulate` simulates: xeon, salsa, lace, or a file that describes one; `lace:1024` has more of its
+    /// packages, 1,024 processors at least [default: lace, or the figure's].
+    #[arg(long, value_name = "MACHINE")]
     memory: Option<String>,
-    /// With --memory: which words cost most in each row, by the names that they have in the source.
-    #[arg(long, requires = "memory")]
+    /// Of `simulate`: which words cost most in each row, by the names that they have in the source.
+    #[arg(long)]
     why: bool,
     /// Print one JSON document.
     #[arg(long)]
@@ -132,21 +124,15 @@ impl Arguments {
                 return Ok(None);
             }
         };
-        let suite = match figure {
-            Some(figure) if self.memory.is_none() => figure.suite()?,
-            _ => find(name)?,
-        };
         if let Some(memory) = &self.memory {
             ensure!(name == "simulate", "--memory is for the suite `simulate`");
-            return Ok(Some(Box::new(Cores::new(memory).context("--memory")?)));
+            return Ok(Some(Box::new(Simulate::new(memory).context("--memory")?)));
         }
-        if self.topology.is_none() && self.costs.is_none() {
-            return Ok(Some(suite));
-        }
-        ensure!(name == "simulate", "--topology and --costs are for the suite `simulate`");
-        let costs = self.costs.clone().unwrap_or_default();
-        let simulate = Simulate::new(self.topology.clone(), costs).context("--costs")?;
-        Ok(Some(Box::new(simulate)))
+        ensure!(!self.why || name == "simulate", "--why is for the suite `simulate`");
+        Ok(Some(match figure {
+            Some(figure) => figure.suite()?,
+            None => find(name)?,
+        }))
     }
 
     /// Whether anything is asked for that only a suite can do.
@@ -154,7 +140,7 @@ impl Arguments {
         let lists = [&self.workload, &self.system].iter().any(|list| !list.is_empty());
         let sized = self.quick || self.paper || self.json || self.rounds.is_some();
         let kept = self.out.is_some() || self.runs.is_some() || self.profile.is_some();
-        let simulated = self.topology.is_some() || self.costs.is_some() || self.memory.is_some();
+        let simulated = self.memory.is_some() || self.why;
         lists || sized || kept || simulated || !self.workers.is_empty() || !self.peer.is_empty()
     }
 

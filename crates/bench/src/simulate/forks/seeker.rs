@@ -13,9 +13,9 @@ use poach_runtime::generic::{
 };
 
 use super::stack::Stolen;
+use super::tree::Tree;
 use super::{Pool, bump};
-use crate::cores::distance;
-use crate::replay::tree::Tree;
+use crate::simulate::distance;
 
 /// An instant of simulated time, in picoseconds.
 #[derive(Clone, Copy)]

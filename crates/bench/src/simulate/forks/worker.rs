@@ -5,8 +5,8 @@ use poach_runtime::generic::{Looking, Unrestricted};
 
 use super::seeker::Seeker;
 use super::stack::{Joined, Owner, Stolen};
+use super::tree::{End, Tree};
 use super::{Pool, Search, bump};
-use crate::replay::tree::{End, Tree};
 
 /// Poach's search for work, under way.
 type Searching<'s, 'p, T> = Looking<'s, Seeker<'p, T>, Unrestricted>;

@@ -9,7 +9,7 @@
 
 use std::rc::Rc;
 
-/// What is to be replayed. The same task always gives the same strand.
+/// What is to be played. The same task always gives the same strand.
 pub(crate) trait Tree {
     /// A strand that has not begun.
     type Task: Copy;
@@ -151,11 +151,11 @@ impl Tree for Stored {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
     /// A tree by hand: the work of a strand in picoseconds, and the fork that ends it.
-    pub(in crate::replay) fn by_hand(strands: &[(u32, Option<u32>)]) -> Stored {
+    fn by_hand(strands: &[(u32, Option<u32>)]) -> Stored {
         let strand = |(work, fork): &(u32, Option<u32>)| StoredStrand {
             weight: *work as f32,
             inner: 0,
