@@ -81,7 +81,6 @@ fn points_and_observations_of_any_numbers() {
     assert!(!seen[0].violated() && seen[1].violated());
     assert_eq!(grid::smallest_bound(&seen, None), Some((4 - 1) * 8 + 1));
     assert_eq!(grid::smallest_bound(&[], Some(0)), None);
-    assert_eq!(grid::figure(&seen, 0).len(), 1);
     let columns: Vec<Column> = grid::columns(&seen, 42);
     assert_eq!((columns.len(), columns[0].hidden), (1, 4));
     assert_eq!(outcome(1).and(outcome(2)).rounds, 3);

@@ -89,7 +89,7 @@ fn an_out_that_cannot_be_written_is_refused_before_measuring() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = file.path().join("below");
     let taken = tempfile::tempdir().unwrap();
-    fs::create_dir(taken.path().join("report.html")).unwrap();
+    fs::create_dir(taken.path().join("measure.json")).unwrap();
     // Nobody, not even root, makes files in /proc.
     for out in [file.path(), &below, taken.path(), "/proc".as_ref(), "/proc/nowhere".as_ref()] {
         let (code, printed, said) = poach(&["all", "--out", out.to_str().unwrap()]);

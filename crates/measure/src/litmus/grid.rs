@@ -105,19 +105,6 @@ pub fn contradictions(seen: &[Observation], supposed: u64) -> Vec<Observation> {
     seen.iter().filter(ruled_out).copied().collect()
 }
 
-/// Figure 8: for each pair of a predicted and a tested delta, whether all points there are correct.
-pub fn figure(seen: &[Observation], supposed: u64) -> Vec<(u64, u64, bool)> {
-    let mut points: Vec<(u64, u64, bool)> = Vec::new();
-    for o in seen.iter().filter(|o| o.counts()) {
-        let alpha = safe_delta(supposed, o.point.stores);
-        match points.iter_mut().find(|(a, delta, _)| (*a, *delta) == (alpha, o.point.delta)) {
-            Some((.., correct)) => *correct &= !o.violated(),
-            None => points.push((alpha, o.point.delta, !o.violated())),
-        }
-    }
-    points
-}
-
 /// The columns, one for each L and target, in the order in which they were seen.
 pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
@@ -263,7 +250,6 @@ mod tests {
         let mut seen = machine(33, 32);
         seen.retain(|o| o.point.stores == 0 || o.point.target != Target::Lines);
         assert_eq!(smallest_bound(&seen, Some(32)), None);
-        assert_eq!(figure(&seen, 33), []);
     }
 
     #[test]
@@ -290,11 +276,5 @@ mod tests {
             let twice = |at: usize| long[..at].contains(&long[at]);
             assert!(!(0..long.len()).any(twice), "a point twice, capacity {capacity}");
         }
-    }
-
-    #[test]
-    fn figure_8_joins_points_of_one_alpha() {
-        let points = figure(&machine(33, 32), 33);
-        assert!(points.iter().all(|(alpha, delta, correct)| *correct == (delta >= alpha)));
     }
 }

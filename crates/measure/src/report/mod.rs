@@ -1,8 +1,5 @@
-//! What was measured, as a document, as text, and as a page.
+//! What was measured, as a document and as text.
 
-mod html;
-mod page;
-mod plot;
 mod text;
 
 use core::num::NonZeroU64;
@@ -326,10 +323,5 @@ impl Document {
     /// For a terminal of so many columns.
     pub fn to_text(&self, columns: usize) -> String {
         text::render(self, columns)
-    }
-
-    /// As one page that needs nothing else.
-    pub fn to_html(&self) -> String {
-        page::render(self)
     }
 }

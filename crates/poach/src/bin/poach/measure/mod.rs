@@ -35,7 +35,7 @@ use crate::output::{AMISS, USAGE, complain, print};
 /// Measure this processor's store buffer, and how many stores a load may overtake.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  poach measure all --out here             everything, a page, a document and a profile
+  poach measure all --out here             everything, a document and a profile
   poach measure capacity --times 5 --busy  five times, while another core is busy
   poach measure litmus --long --journal points.jsonl
                                            a million rounds a point, to be cut short and taken up again
@@ -64,7 +64,7 @@ enum What {
     All {
         #[command(flatten)]
         grid: Grid,
-        /// Write report.html, measure.json and profile.txt into this directory.
+        /// Write measure.json and profile.txt into this directory.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },

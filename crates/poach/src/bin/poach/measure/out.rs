@@ -17,7 +17,6 @@ pub(super) struct Out {
     made: Vec<PathBuf>,
 }
 
-const PAGE: &str = "report.html";
 const DOCUMENT: &str = "measure.json";
 const PROFILE: &str = "profile.txt";
 
@@ -29,12 +28,12 @@ impl Out {
         let out = Out { directory: directory.to_owned(), made };
         let unusable = |why: String| Usage(format!("--out: {}: {why}", directory.display()));
         fs::create_dir_all(directory).map_err(|error| unusable(error.to_string()))?;
-        for name in [PAGE, DOCUMENT, PROFILE] {
+        for name in [DOCUMENT, PROFILE] {
             if out.directory.join(name).is_dir() {
                 return Err(unusable(format!("{name} in it is a directory")).into());
             }
         }
-        let trial = out.half(PAGE);
+        let trial = out.half(DOCUMENT);
         fs::File::create(&trial)
             .and_then(|_| fs::remove_file(&trial))
             .map_err(|error| unusable(format!("no file can be made in it: {error}")))?;
@@ -45,9 +44,9 @@ impl Out {
         self.directory.join(format!(".{name}.{}", std::process::id()))
     }
 
-    /// Writes the page, the document and, if there is one, the profile.
+    /// Writes the document and, if there is one, the profile.
     pub(super) fn write(mut self, document: &Document) -> Result<()> {
-        let mut files = vec![(PAGE, document.to_html()), (DOCUMENT, document.to_json()?)];
+        let mut files = vec![(DOCUMENT, document.to_json()?)];
         match document.profile() {
             Some(profile) => files.push((PROFILE, profile.to_string())),
             None => complain(
