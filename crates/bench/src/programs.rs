@@ -7,16 +7,13 @@ use crate::fork::Program;
 use crate::heat::Heat;
 use crate::integrate::Integrate;
 use crate::jacobi::Jacobi;
-use crate::json_walk::JsonWalk;
 use crate::knapsack::Knapsack;
 use crate::life::Life;
 use crate::lud::Lud;
 use crate::matmul::Matmul;
 use crate::mergesort::Mergesort;
-use crate::nbody::Nbody;
 use crate::queens::Queens;
 use crate::quicksort::Quicksort;
-use crate::ray::Ray;
 use crate::sieve::Sieve;
 use crate::strassen::Strassen;
 use crate::tree_sum::TreeSum;
@@ -55,13 +52,8 @@ programs! {
     Strassen,
     Fft,
     Mergesort,
-    Nbody,
     Sieve,
     Life,
-    Ray<false>,
-    Ray<true>,
-    JsonWalk<1>,
-    JsonWalk<8>,
 }
 
 #[cfg(test)]

@@ -95,13 +95,8 @@ fn every_program_is_right_under_every_system() {
         "strassen",
         "fft",
         "mergesort",
-        "n-body",
         "sieve",
         "life",
-        "ray",
-        "ray-grain",
-        "json-walk",
-        "json-walk-grain",
     ];
     let mut document = all_are_right(&ForkJoin);
     // The queue without a fence is for one worker alone.
