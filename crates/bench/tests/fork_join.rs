@@ -6,7 +6,8 @@ mod promise;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use poach_bench::{Document, ForkJoin, Graphs, Plan, Session, Size, Suite};
+use poach_bench::figure::{self, FIGURES};
+use poach_bench::{Case, Document, ForkJoin, Graphs, Plan, Request, Session, Size, Suite, suites};
 use poach_memory::{Machine, Memory as _};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
@@ -16,7 +17,6 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn all_are_right(suite: &dyn Suite) -> Document {
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    promise::with_a_bound();
     let plan = Plan {
         size: Size::Tiny,
         workers: WORKERS.to_vec(),
@@ -70,8 +70,10 @@ fn every_program_is_right_under_every_system() {
         "private",
         "split-queue",
     ];
+    let measured = promise::with_a_bound();
     if Machine::total_store_order() {
         systems.extend(["ff-the", "ff-the-4", "thep", "ff-cl"]);
+        systems.extend(measured.then_some("ff-the-measured"));
     }
     if Machine::total_store_order() && Machine::asymmetric() {
         systems.push("resolved");
@@ -121,6 +123,7 @@ fn every_search_is_right_on_every_queue() {
         "idempotent-fifo",
         "idempotent-deque",
     ];
+    promise::with_a_bound();
     if Machine::total_store_order() {
         systems.extend(["ff-cl", "ff-the", "thep"]);
     }
@@ -136,6 +139,82 @@ fn every_search_is_right_on_every_queue() {
         "tree-torus",
     ];
     each_on_each(&all_are_right(&Graphs), "graphs", &programs, &systems);
+}
+
+#[test]
+fn every_figure_asks_for_what_its_suite_has() {
+    let measured = promise::with_a_bound();
+    for figure in FIGURES.iter() {
+        let suite = figure.suite().unwrap();
+        assert_eq!(suite.name(), figure.suite);
+        let request =
+            Request { size: Size::Full, workers: figure.workers(2), thread_stack: 2 << 20 };
+        let cases = suite.cases(&request);
+        if cases.is_empty() {
+            // This kind of machine cannot measure it.
+            continue;
+        }
+        for workload in &figure.workloads {
+            assert!(cases.iter().any(|case| case.workload == *workload), "{workload}");
+        }
+        for system in figure.all_systems() {
+            let there = cases.iter().any(|case| case.system == system);
+            // A queue with a bound is on processors that have one.
+            let bounded = system.starts_with("ff-") || system.starts_with("thep");
+            assert!(there || bounded && !measured, "{}: {system}", figure.name);
+        }
+    }
+}
+
+/// What another suite has of a workload, with made-up samples.
+struct Like<'s>(&'s dyn Suite, &'s str);
+
+impl Suite for Like<'_> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.0.about()
+    }
+
+    fn cases(&self, request: &Request) -> Vec<Case> {
+        let all = self.0.cases(request).into_iter().filter(|case| case.workload == self.1);
+        let mut cases: Vec<Case> =
+            all.map(|case| Case::timed("all", case.system, 1, || Ok(()))).collect();
+        cases.sort_by(|a, b| a.system.cmp(&b.system));
+        cases.dedup_by(|a, b| a.system == b.system);
+        cases
+    }
+}
+
+#[test]
+fn each_system_of_a_workload_has_a_colour_of_its_own() {
+    promise::with_a_bound();
+    let directory = tempfile::tempdir().unwrap();
+    for suite in suites() {
+        let request = Request { size: Size::Tiny, workers: vec![1, 2], thread_stack: 1 << 30 };
+        let cases = suite.cases(&request);
+        let workloads: BTreeSet<&str> = cases.iter().map(|case| &*case.workload).collect();
+        for workload in workloads {
+            let session = Session::new(Plan { workers: vec![1, 2], rounds: 1, ..Plan::quick() });
+            session.run(&Like(suite.as_ref(), workload), &|_| {}).unwrap();
+            figure::write(&session.document(), directory.path()).unwrap();
+            let path = directory.path().join(format!("{}-1-workers.svg", suite.name()));
+            let Ok(svg) = std::fs::read_to_string(&path) else { continue };
+            // A square of its colour stands before each system's name.
+            let mut seen: Vec<(&str, &str)> = Vec::new();
+            for legend in svg.split("width=\"12\" height=\"12\"").skip(1) {
+                let colour = legend.split("fill=\"").nth(1).and_then(|it| it.split('"').next());
+                let (colour, system) = (colour.unwrap(), legend.lines().nth(2).unwrap());
+                let same = seen.iter().find(|(other, _)| *other == colour);
+                assert!(same.is_none(), "{} {workload}: {system}, {same:?}", suite.name());
+                seen.push((colour, system));
+            }
+            assert!(!seen.is_empty(), "{}: {svg}", suite.name());
+            std::fs::remove_file(path).unwrap();
+        }
+    }
 }
 
 #[test]

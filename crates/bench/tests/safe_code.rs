@@ -257,7 +257,7 @@ fn figures_suites_and_machines_that_there_are_not() {
     for suite in suites() {
         assert_eq!(find(suite.name()).unwrap().about(), suite.about());
     }
-    for figure in &FIGURES {
+    for figure in FIGURES.iter() {
         let found = PaperFigure::find(figure.name).unwrap();
         assert!(found.suite().is_ok(), "{}", figure.name);
         assert!(!found.all_systems().is_empty());

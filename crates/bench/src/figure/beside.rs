@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::bars::Axis;
-use super::claims::{Claim, claims};
+use super::claims::{Claim, Claimed, claims};
 use super::common::Svg;
 use super::papers::{FIGURES, PaperFigure, Shows};
 use super::{bars, curve, rates};
@@ -62,12 +62,12 @@ impl PaperFigure {
 
     /// What the figure shows of a row, between the ends of its whisker.
     fn values(&self, document: &Document, row: &Row) -> Option<[f64; 3]> {
-        match self.shows {
+        match &self.shows {
             Shows::Rates | Shows::RateCurves(_) | Shows::StoreBuffer | Shows::Litmus => {
                 Some([row.p10, row.median, row.p90])
             }
-            Shows::CounterCurves(name) => Some([*row.counters.get(name)?; 3]),
-            Shows::Ratios | Shows::Times => {
+            Shows::CounterCurves(name) => Some([*row.counters.get(*name)?; 3]),
+            Shows::Ratios | Shows::Times | Shows::TimeCurves => {
                 let Ratio { low, value, high } = row.over(self.base(document, row)?)?;
                 Some([low, value, high])
             }
@@ -111,13 +111,13 @@ impl PaperFigure {
     }
 
     fn value(&self, document: &Document, row: &Row) -> Option<String> {
-        Some(match self.shows {
+        Some(match &self.shows {
             Shows::Ratios => {
                 let [low, middle, high] = self.values(document, row)?;
                 format!("{middle:.3}  ({low:.3} to {high:.3})")
             }
             Shows::Stolen => format!("{:.3} %", self.values(document, row)?[1]),
-            Shows::CounterCurves(name) => format!("{:.4} {name}", row.counters.get(name)?),
+            Shows::CounterCurves(name) => format!("{:.4} {name}", row.counters.get(*name)?),
             Shows::StoreBuffer | Shows::Litmus => {
                 let known = row.counters.get(crate::processor::KNOWN);
                 let known =
@@ -142,7 +142,7 @@ impl PaperFigure {
                 }
                 text
             }
-            Shows::Times | Shows::SpeedUps => {
+            Shows::Times | Shows::TimeCurves | Shows::SpeedUps => {
                 let mut text = format!("{:.4} s", row.median);
                 // Writing to a string does not fail.
                 if let Some(alone) = self.base(document, row).filter(|_| self.is_over_sequential())
@@ -206,26 +206,26 @@ impl PaperFigure {
             figures.push((format!("{}.svg", self.name), svg));
             return Ok(figures);
         }
-        if self.name == "lace-6" {
+        if self.shows == Shows::TimeCurves {
             let svg = curve::each(&part, self.suite, self.title)?;
             figures.extend(svg.map(|svg| (format!("{}.svg", self.name), svg)));
             return Ok(figures);
         }
-        let axis = match self.shows {
-            Shows::Ratios | Shows::Times => {
+        let axis = match &self.shows {
+            Shows::Ratios | Shows::Times | Shows::TimeCurves => {
                 format!("Time, as a multiple of `{}`: lower is better.", self.baseline)
             }
             Shows::SpeedUps => "Speed-up over one worker: higher is better.".to_owned(),
             Shows::Stolen => "Stolen tasks, percent of all.".to_owned(),
             Shows::Counters(names) => names.first().copied().unwrap_or_default().to_owned(),
-            Shows::CounterCurves(name) => name.to_owned(),
+            Shows::CounterCurves(name) => (*name).to_owned(),
             Shows::Rates | Shows::RateCurves(_) | Shows::StoreBuffer | Shows::Litmus => {
                 let unit = part.rows.first().map_or("", |row| row.unit.as_str());
                 format!("{unit}: higher is better. None of the pools gives FIFO order.")
             }
         };
         let ratio = matches!(self.shows, Shows::Ratios | Shows::Times);
-        let note = match self.shows {
+        let note = match &self.shows {
             Shows::Rates => rates::PERCENTILES,
             Shows::Stolen | Shows::Counters(_) => "Medians of counters; they have no whiskers.",
             _ => bars::INTERVAL,
@@ -252,7 +252,7 @@ pub fn text(document: &Document) -> String {
         for Line { program, workers, system, value } in &beside.lines {
             let _ = writeln!(text, "  {program:18} {workers:>5} {system:22} {value}");
         }
-        for (of, says) in beside.figure.paper {
+        for (of, says) in &beside.figure.paper {
             let _ = writeln!(text, "  the paper: {of}: {says}");
         }
         text.push('\n');
@@ -260,7 +260,8 @@ pub fn text(document: &Document) -> String {
     let claims = claims(document);
     if !claims.is_empty() {
         text.push_str("The papers' claims\n");
-        for Claim { figure, what, theirs, ours, interval, why } in claims {
+        for Claimed { figure, claim, ours, interval, why } in claims {
+            let Claim { what, theirs, .. } = claim;
             let _ = writeln!(
                 text,
                 "  {what} ({figure})\n    theirs:   {theirs}\n    ours:     {ours}\n    interval: {interval}\n    why:      {why}"

@@ -178,27 +178,6 @@ fn wrap(text: &str, letters: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Request, Size, suites};
-
-    #[test]
-    fn each_system_of_a_suite_has_a_colour_of_its_own() {
-        for suite in suites() {
-            let workers = vec![1, 2];
-            let request = Request { size: Size::Tiny, workers, thread_stack: 1 << 30 };
-            let cases = suite.cases(&request);
-            let mut alike = Vec::new();
-            let mut seen: Vec<(&str, RGBColor)> = Vec::new();
-            for case in &cases {
-                if seen.iter().all(|(system, _)| *system != case.system) {
-                    let colour = colour(&case.system);
-                    let same = seen.iter().filter(|(_, other)| *other == colour);
-                    alike.extend(same.map(|(other, _)| format!("{other} {}", case.system)));
-                    seen.push((&case.system, colour));
-                }
-            }
-            assert!(alike.is_empty(), "{}: {alike:?}", suite.name());
-        }
-    }
 
     #[test]
     fn what_is_too_long_goes_on_in_the_next_line() {

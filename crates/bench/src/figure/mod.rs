@@ -2,7 +2,6 @@
 
 mod bars;
 mod beside;
-mod catalog;
 mod claims;
 mod common;
 mod curve;
@@ -49,7 +48,7 @@ pub fn write(document: &Document, directory: &Path) -> Result<Vec<PathBuf>> {
             of_suite(format!("{suite}-speedup.svg"), svg);
         }
     }
-    for figure in &FIGURES {
+    for figure in FIGURES.iter() {
         let drawn = figure.draw(document)?.into_iter();
         figures.extend(drawn.map(|(name, svg)| Drawn {
             of: Some(figure.name),

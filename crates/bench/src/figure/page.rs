@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::beside;
-use super::claims::{Claim, claims};
+use super::claims::{Claimed, claims};
 use super::common::{Drawn, Svg, distinct};
 use crate::words::{figure, workers};
 use crate::{Document, Row};
@@ -54,7 +54,7 @@ fn write(page: &mut String, document: &Document, figures: &[Drawn]) -> std::fmt:
     for beside in beside::all(document) {
         writeln!(page, "<h2 id=\"{}\">{}</h2>", beside.figure.name, escape(beside.figure.title))?;
         page.push_str("<div class=\"paper\">\n");
-        for (of, says) in beside.figure.paper {
+        for (of, says) in &beside.figure.paper {
             writeln!(page, "<p><b>The paper, {}:</b> {}</p>", escape(of), escape(says))?;
         }
         page.push_str("</div>\n");
@@ -83,15 +83,15 @@ fn write(page: &mut String, document: &Document, figures: &[Drawn]) -> std::fmt:
             "<h2 id=\"claims\">The papers' claims, theirs and ours</h2>\n<p class=\"soft\">Intervals are of 95 %, by a bootstrap over \
              rounds.</p>\n<div class=\"claims\">\n",
         );
-        for Claim { figure, what, theirs, ours, interval, why } in &claims {
+        for Claimed { figure, claim, ours, interval, why } in &claims {
             writeln!(
                 page,
                 "<dl><dt>claim</dt><dd><b>{}</b> ({})</dd>",
-                escape(what),
+                escape(claim.what),
                 escape(figure)
             )?;
             for (term, text) in [
-                ("theirs", *theirs),
+                ("theirs", claim.theirs),
                 ("ours", ours),
                 ("interval", interval),
                 ("why it differs", why),

@@ -16,8 +16,9 @@ pub(super) fn draw(figure: &PaperFigure, part: &Document) -> Result<Option<Svg>>
     let cores = Some(part.machine.cores as f64).filter(|_| figure.memory.is_none());
     let words =
         |notes, x| Words { title: figure.title, notes, x, diagonal: false, cores, dots: false };
-    match figure.shows {
+    match &figure.shows {
         Shows::RateCurves(over) => {
+            let over = *over;
             let value = |row: &Row| Some([row.p10, row.median, row.p90]);
             let curves = curves(part, over, &value);
             let (x, cores) = match over {
@@ -28,7 +29,7 @@ pub(super) fn draw(figure: &PaperFigure, part: &Document) -> Result<Option<Svg>>
             draw_panels(&Words { cores, ..words(&notes, x) }, &[alone(curves)])
         }
         Shows::CounterCurves(name) => {
-            let value = |row: &Row| Some([*row.counters.get(name)?; 3]);
+            let value = |row: &Row| Some([*row.counters.get(*name)?; 3]);
             let curves = curves(part, Over::Threads, &value);
             let what = format!("{}: lower is better.", name.replace('_', " "));
             draw_panels(&words(&[&what, NO_FIFO], "threads"), &[alone(curves)])

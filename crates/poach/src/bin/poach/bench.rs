@@ -202,7 +202,7 @@ impl Arguments {
     fn fits(&self, figure: &PaperFigure) -> Result<()> {
         let there = figure.all_systems();
         for (flag, asked, there) in
-            [("workload", &self.workload, figure.workloads), ("system", &self.system, &there[..])]
+            [("workload", &self.workload, &figure.workloads[..]), ("system", &self.system, &there[..])]
         {
             for name in asked {
                 ensure!(
@@ -232,7 +232,7 @@ impl Arguments {
         if let Some(figure) = figure {
             let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             plan.workers = figure.workers(Machine::here().cores);
-            plan.workloads = named(figure.workloads);
+            plan.workloads = named(&figure.workloads);
             plan.systems = named(&figure.all_systems());
         }
         // The standard library reads the same variable when the first thread starts.
