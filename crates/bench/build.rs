@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-#[path = "src/simulate/names.rs"]
+#[path = "src/suites/simulate/names.rs"]
 mod names;
 
 /// The crates whose versions a document states.
@@ -25,9 +25,10 @@ const PEERS: [&str; 11] = [
 ];
 
 /// What the program that measures is built from: whether it is as its commit says.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "Cargo.lock",
     "Cargo.toml",
+    "crates/bench/papers",
     "crates/bench/src",
     "crates/coherent/src",
     "crates/deque/src",
@@ -67,7 +68,7 @@ fn name_words(root: &Path) {
         "crates/deque/src",
         "crates/pool/src",
         "crates/runtime/src/scheduler",
-        "crates/bench/src/simulate",
+        "crates/bench/src/suites/simulate",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
         let mut waiting = vec![root.join(directory)];

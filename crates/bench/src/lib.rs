@@ -35,47 +35,16 @@
 //! ```
 #![doc = include_str!("readme.md")]
 
-mod deque;
 pub mod figure;
 mod fork;
-mod fork_join;
-mod graphs;
 mod harness;
-pub mod table;
-
-mod cholesky;
-mod faces;
-mod fft;
-mod fib;
-mod heat;
-mod integrate;
-mod jacobi;
-mod knapsack;
-mod life;
-mod lud;
-mod matmul;
-mod mergesort;
-mod pool;
-mod processor;
 mod programs;
 mod promise;
-mod quad;
-mod queens;
-mod quicksort;
 pub mod runs;
-mod runtime;
-mod sieve;
-mod simulate;
-mod strassen;
-mod tree_sum;
-mod uts;
-mod walk;
+mod suites;
+pub mod table;
 pub mod words;
 
-pub use deque::Deque;
-pub use faces::Faces;
-pub use fork_join::ForkJoin;
-pub use graphs::Graphs;
 pub use harness::case::{Better, Case, Request, Sample, Sampler, Size, Suite, Unit};
 pub use harness::document::{Command, Document, Failure, Row, SCHEMA};
 pub use harness::machine::Machine;
@@ -84,38 +53,14 @@ pub(crate) use harness::memory::need_stacks;
 pub use harness::peer::Peer;
 pub use harness::session::{Event, Plan, Session};
 pub use harness::statistics::{Ratio, Summary, geometric_mean, percentile, ratio};
-pub use pool::Pool;
-pub use processor::Processor;
 pub use promise::{is_bounded, use_profile, use_unproven_bounds};
-pub use runtime::Runtime;
-pub use simulate::{Simulate, why};
-pub use walk::Walk;
-
-/// Every suite there is.
-pub fn suites() -> Vec<Box<dyn Suite>> {
-    vec![
-        Box::new(Deque),
-        Box::new(Faces),
-        Box::new(ForkJoin),
-        Box::new(Graphs),
-        Box::new(Pool),
-        Box::new(Processor),
-        Box::new(Runtime),
-        Box::<Simulate>::default(),
-        Box::new(Walk),
-    ]
-}
-
-/// The suite of this name.
-///
-/// # Errors
-///
-/// If there is none; the message says which there are.
-pub fn find(name: &str) -> anyhow::Result<Box<dyn Suite>> {
-    let mut suites = suites();
-    if let Some(at) = suites.iter().position(|suite| suite.name() == name) {
-        return Ok(suites.swap_remove(at));
-    }
-    let names: Vec<_> = suites.iter().map(|suite| suite.name()).collect();
-    anyhow::bail!("there is no suite `{name}`: there is {}", names.join(", "))
-}
+pub use suites::deque::Deque;
+pub use suites::faces::Faces;
+pub use suites::fork_join::ForkJoin;
+pub use suites::graphs::Graphs;
+pub use suites::pool::Pool;
+pub use suites::processor::Processor;
+pub use suites::runtime::Runtime;
+pub use suites::simulate::{Simulate, why};
+pub use suites::walk::Walk;
+pub use suites::{find, suites};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::deque::{OWNER, STEALS};
+use crate::suites::deque::{OWNER, STEALS};
 use crate::words::{figure, workers};
 use crate::{Document, Row};
 

@@ -1,6 +1,6 @@
 //! `poach-far uts`: the size of an unbalanced tree.
 
-#[path = "../../../crates/bench/src/uts/tree.rs"]
+#[path = "../../../crates/bench/src/programs/uts/tree.rs"]
 pub(crate) mod tree;
 
 use std::cell::Cell;

@@ -207,7 +207,7 @@ fn may_hold_unsafe(path: &str) -> bool {
     /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely on, or that it
     /// does not on purpose.
     const VOUCHING: [&str; 10] = [
-        "crates/bench/src/simulate/forks/stack",
+        "crates/bench/src/suites/simulate/forks/stack",
         "crates/bench/src/promise",
         "crates/bench/tests/promise",
         "crates/coherent/src/memory",

@@ -119,7 +119,7 @@ impl PaperFigure {
             Shows::Stolen => format!("{:.3} %", self.values(document, row)?[1]),
             Shows::CounterCurves(name) => format!("{:.4} {name}", row.counters.get(*name)?),
             Shows::StoreBuffer | Shows::Litmus => {
-                let known = row.counters.get(crate::processor::KNOWN);
+                let known = row.counters.get(crate::suites::processor::KNOWN);
                 let known =
                     known.map_or_else(String::new, |known| format!(", {known} were expected"));
                 format!("{} {} ({} to {}){known}", row.median, row.unit, row.p10, row.p90)

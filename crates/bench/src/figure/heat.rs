@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::common::Svg;
-use crate::runtime::region::{GAPS, LENGTHS, cell as cell_name};
+use crate::suites::runtime::region::{GAPS, LENGTHS, cell as cell_name};
 use crate::{Document, Row};
 
 /// A cell's height in pixels.

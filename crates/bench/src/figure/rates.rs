@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::common::{Svg, distinct};
 use super::curve::{Curve, Panel, Words, draw_panels};
 use super::papers::{Over, PaperFigure, Shows};
-use crate::processor::{CURVE, KNOWN, WRONG};
+use crate::suites::processor::{CURVE, KNOWN, WRONG};
 use crate::{Document, Row};
 
 pub(super) const PERCENTILES: &str = "Whiskers: from p10 to p90 of the samples.";

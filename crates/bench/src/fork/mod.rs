@@ -15,8 +15,8 @@ mod task;
 
 use on_queue::Kind;
 pub(crate) use patterns::{Both, for_each, sum};
-use systems::OnQueue;
 pub(crate) use systems::{Chili, PoachJoin, Rayon, Sequential, Split, System, delta};
+use systems::{OnQueue, OnSpacedQueue};
 pub(crate) use task::{Fork, Task};
 
 use std::cell::{OnceCell, RefCell};
@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
-use crate::simulate::Play;
+use crate::suites::simulate::Play;
 use crate::{Case, Request, Sample, Size, Unit, need_memory};
 
 /// A program: its input, what is timed, and a check of the result.
@@ -104,7 +104,9 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     }
     on::<P, systems::FfTheKind>(shared, size, workers, cases);
     on::<P, systems::FfTheMeasuredKind>(shared, size, workers, cases);
-    on::<P, systems::FfTheFourKind>(shared, size, workers, cases);
+    if OnSpacedQueue::is_possible() {
+        cases.push(case::<P, OnSpacedQueue>(shared, size, workers));
+    }
     on::<P, systems::AsymmetricTheKind>(shared, size, workers, cases);
     on::<P, systems::ThepKind>(shared, size, workers, cases);
     on::<P, systems::ThepInfiniteKind>(shared, size, workers, cases);

@@ -32,9 +32,6 @@ pub(crate) trait Kind: Sized + 'static {
     /// Its owner's end.
     type Queue: exact::Exact<Job<Self>> + 'static;
 
-    /// Whether its workers make [`spacing`](super::systems) stores before each pop.
-    const SPACED: bool = false;
-
     /// An empty one, or why this machine has none.
     fn queue() -> Result<Self::Queue>;
 }
@@ -108,6 +105,12 @@ pub(super) struct Steals {
     pub(super) stolen: u64,
     /// Steals that were given up because the thief could not tell whether the owner had the job.
     pub(super) aborted: u64,
+}
+
+impl Steals {
+    pub(super) fn counters(self) -> Vec<(&'static str, u64)> {
+        vec![("stolen", self.stolen), ("aborted", self.aborted)]
+    }
 }
 
 /// Workers that run fork-join programs, each with a queue of the kind `K`.

@@ -192,33 +192,57 @@ impl Fork for &mut chili::Scope<'_> {
 }
 
 /// A queue of the papers, under the plain scheduler that is the same for all of them.
-pub(crate) struct OnQueue<K: Kind> {
-    pool: QueuePool<K>,
-    /// The stores that each worker makes before a pop, if it makes any; reckoned once, for `cpuid` leaves a virtual machine.
-    spacing: Option<usize>,
+pub(crate) struct OnQueue<K: Kind>(QueuePool<K>);
+
+fn queue_pool<K: Kind>(workers: usize) -> Result<QueuePool<K>> {
+    need_stacks(stacks(workers, STACK))?;
+    QueuePool::new(workers).with_context(|| format!("{}: the pool could not be made", K::NAME))
 }
 
 impl<K: Kind> System for OnQueue<K> {
     const NAME: &'static str = K::NAME;
 
     fn new(workers: usize) -> Result<Self> {
-        let spacing = K::SPACED.then(spacing).transpose()?;
-        need_stacks(stacks(workers, STACK))?;
-        let pool = QueuePool::new(workers);
-        let pool = pool.with_context(|| format!("{}: the pool could not be made", K::NAME))?;
-        Ok(OnQueue { pool, spacing })
+        Ok(OnQueue(queue_pool(workers)?))
     }
 
     fn run<T: Task>(&self, task: T) -> T::Output {
-        match self.spacing {
-            Some(stores) => self.pool.run(|worker| task.run(Spaced { worker, stores })),
-            None => self.pool.run(|worker| task.run(worker)),
-        }
+        self.0.run(|worker| task.run(worker))
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let steals = self.pool.steals();
-        vec![("stolen", steals.stolen), ("aborted", steals.aborted)]
+        self.0.steals().counters()
+    }
+}
+
+/// FF-THE with the delta [`LEAST`], whose workers make stores before each pop.
+pub(crate) struct OnSpacedQueue {
+    pool: QueuePool<FfTheFourKind>,
+    /// How many; reckoned once, for `cpuid` leaves a virtual machine.
+    stores: usize,
+}
+
+impl OnSpacedQueue {
+    /// Whether this machine can have it.
+    pub(super) fn is_possible() -> bool {
+        FfTheFourKind::queue().is_ok()
+    }
+}
+
+impl System for OnSpacedQueue {
+    const NAME: &'static str = FfTheFourKind::NAME;
+
+    fn new(workers: usize) -> Result<Self> {
+        Ok(OnSpacedQueue { stores: spacing()?, pool: queue_pool(workers)? })
+    }
+
+    fn run<T: Task>(&self, task: T) -> T::Output {
+        let stores = self.stores;
+        self.pool.run(|worker| task.run(Spaced { worker, stores }))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.pool.steals().counters()
     }
 }
 
@@ -269,8 +293,8 @@ fn spaced() -> Result<Bounded<Machine>> {
 /// A join pops once its first half is done; so the stores are the end of that half. A pop that finds nothing takes
 /// the queue's lock, and no store is on its way after that. A join that waits pops again: its own
 /// half was stolen then, and all that is older before it, so it finds nothing.
-struct Spaced<'w, K: Kind> {
-    worker: &'w QueueWorker<K>,
+struct Spaced<'w> {
+    worker: &'w QueueWorker<FfTheFourKind>,
     stores: usize,
 }
 
@@ -290,7 +314,7 @@ impl Drop for Stores {
     }
 }
 
-impl<K: Kind> Fork for Spaced<'_, K> {
+impl Fork for Spaced<'_> {
     #[inline(always)]
     fn join<A: Task, B: Task>(&mut self, a: A, b: B) -> (A::Output, B::Output) {
         let stores = self.stores;
@@ -305,14 +329,13 @@ impl<K: Kind> Fork for Spaced<'_, K> {
 }
 
 macro_rules! kinds {
-    ($($kind:ident = $name:literal: $queue:ty, $make:expr $(, spaced: $spaced:literal)?;)*) => {$(
+    ($($see:vis $kind:ident = $name:literal: $queue:ty, $make:expr;)*) => {$(
         #[doc = concat!("The queue `", $name, "`.")]
-        pub(crate) struct $kind;
+        $see struct $kind;
 
         impl Kind for $kind {
             const NAME: &'static str = $name;
             type Queue = $queue;
-            $(const SPACED: bool = $spaced;)?
 
             fn queue() -> Result<Self::Queue> {
                 Ok($make)
@@ -322,21 +345,22 @@ macro_rules! kinds {
 }
 
 kinds! {
-    MutexKind = "mutex": poach_deque::Mutex<Job<Self>, Machine>, poach_deque::Mutex::new();
-    TheKind = "the": The<Job<Self>>, The::new();
-    FfTheKind = "ff-the": FfThe<Job<Self>>, The::with_policy(Bounded::new(delta()?)?);
-    FfTheMeasuredKind = "ff-the-measured": FfThe<Job<Self>>, The::with_policy(Bounded::new(promise::measured()?)?);
-    FfTheFourKind = "ff-the-4": FfThe<Job<Self>>, The::with_policy(spaced()?), spaced: true;
-    UnfencedTheKind = "unfenced-the": The<Job<Self>, Unfenced>, The::with_policy(promise::alone());
-    AsymmetricTheKind = "asymmetric-the": The<Job<Self>, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
-    ThepKind = "thep": Thep<Job<Self>, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta()?)?);
-    ThepInfiniteKind = "thep-infinite": Thep<Job<Self>, Unbounded>, Thep::with_policy(Unbounded);
-    ChaseLevKind = "chase-lev": ChaseLev<Job<Self>>, ChaseLev::new();
-    FfClKind = "ff-cl": FfCl<Job<Self>>, ChaseLev::with_policy(Bounded::new(delta()?)?);
-    AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job<Self>>, ChaseLev::with_policy(Asymmetric::new());
-    ResolvedKind = "resolved": ResolvedCl<Job<Self>>, ChaseLev::with_policy(Resolved::new(delta()?)?);
-    PrivateKind = "private": Private<Job<Self>, Machine>, Private::new();
-    SplitQueueKind = "split-queue": poach_deque::Split<Job<Self>, Machine>, poach_deque::Split::new();
+    pub(crate) MutexKind = "mutex": poach_deque::Mutex<Job<Self>, Machine>, poach_deque::Mutex::new();
+    pub(crate) TheKind = "the": The<Job<Self>>, The::new();
+    pub(crate) FfTheKind = "ff-the": FfThe<Job<Self>>, The::with_policy(Bounded::new(delta()?)?);
+    pub(crate) FfTheMeasuredKind = "ff-the-measured": FfThe<Job<Self>>, The::with_policy(Bounded::new(promise::measured()?)?);
+    // Only `OnSpacedQueue` may have workers on it.
+    FfTheFourKind = "ff-the-4": FfThe<Job<Self>>, The::with_policy(spaced()?);
+    pub(crate) UnfencedTheKind = "unfenced-the": The<Job<Self>, Unfenced>, The::with_policy(promise::alone());
+    pub(crate) AsymmetricTheKind = "asymmetric-the": The<Job<Self>, Asymmetric<Machine>>, The::with_policy(Asymmetric::new());
+    pub(crate) ThepKind = "thep": Thep<Job<Self>, Bounded<Machine>>, Thep::with_policy(Bounded::new(delta()?)?);
+    pub(crate) ThepInfiniteKind = "thep-infinite": Thep<Job<Self>, Unbounded>, Thep::with_policy(Unbounded);
+    pub(crate) ChaseLevKind = "chase-lev": ChaseLev<Job<Self>>, ChaseLev::new();
+    pub(crate) FfClKind = "ff-cl": FfCl<Job<Self>>, ChaseLev::with_policy(Bounded::new(delta()?)?);
+    pub(crate) AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job<Self>>, ChaseLev::with_policy(Asymmetric::new());
+    pub(crate) ResolvedKind = "resolved": ResolvedCl<Job<Self>>, ChaseLev::with_policy(Resolved::new(delta()?)?);
+    pub(crate) PrivateKind = "private": Private<Job<Self>, Machine>, Private::new();
+    pub(crate) SplitQueueKind = "split-queue": poach_deque::Split<Job<Self>, Machine>, poach_deque::Split::new();
 }
 
 #[cfg(test)]
@@ -370,11 +394,11 @@ mod tests {
             })
         }
         promise::in_tests();
-        if FfTheFourKind::queue().is_err() {
+        if !OnSpacedQueue::is_possible() {
             return;
         }
         let stores = spacing().unwrap();
-        let system = OnQueue::<FfTheFourKind>::new(1).unwrap();
+        let system = OnSpacedQueue::new(1).unwrap();
         let (first, second) = system.pool.run(|worker| {
             ELSEWHERE.with(|lines| {
                 for line in lines {

@@ -190,7 +190,10 @@ mod tests {
     fn by_the_definition() {
         let mut fft = Fft::new(Size::Tiny);
         fft.data.iter_mut().enumerate().for_each(|(n, x)| {
-            *x = Complex64::new(crate::quad::noise(1, n), crate::quad::noise(2, n));
+            *x = Complex64::new(
+                crate::programs::quad::noise(1, n),
+                crate::programs::quad::noise(2, n),
+            );
         });
         let input = fft.data.clone();
         fft.run(&Sequential);

@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Play;
-use crate::simulate::tree::{End, Form, Strand, Tree, totals};
+use crate::suites::simulate::Play;
+use crate::suites::simulate::tree::{End, Form, Strand, Tree, totals};
 
 /// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
 const SOLUTIONS: [u64; 17] =

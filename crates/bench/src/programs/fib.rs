@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Play;
-use crate::simulate::tree::{End, Strand, Tree};
+use crate::suites::simulate::Play;
+use crate::suites::simulate::tree::{End, Strand, Tree};
 
 pub(crate) struct Fib {
     pub(crate) n: u32,

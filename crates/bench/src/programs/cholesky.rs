@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Both, Fork, Program, System, Task};
-use crate::quad::{noise, same_column};
+use crate::programs::quad::{noise, same_column};
 
 /// The side of a block that is not divided.
 const BLOCK: usize = 4;

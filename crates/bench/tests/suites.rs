@@ -1,5 +1,5 @@
-//! Every program under every system, with 1, 2, 3 and 8 workers: its result is the one that an
-//! independent computation gives.
+//! Every case of the suites on small inputs. Programs under every system, with 1, 2, 3 and 8 workers: the result is the one that
+//! an independent computation gives. Queues and pools: each task comes out once.
 
 mod promise;
 
@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use poach_bench::figure::{self, FIGURES};
-use poach_bench::{Case, Document, ForkJoin, Graphs, Plan, Request, Session, Size, Suite, suites};
+use poach_bench::{
+    Case, Document, Faces, ForkJoin, Graphs, Plan, Pool, Request, Row, Session, Simulate, Size,
+    Suite, suites, why,
+};
 use poach_memory::{Machine, Memory as _};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
@@ -226,4 +229,93 @@ fn a_program_of_deep_recursion_has_no_system_of_small_stacks() {
         there.map(|case| case.workers).collect()
     };
     assert_eq!((workers("fib"), workers("uts-t3l")), (vec![1, 2], vec![1]));
+}
+
+/// One round, or so many, of each case of a suite.
+fn rounds(rounds: usize, suite: &dyn Suite, workers: Vec<usize>) -> Document {
+    let plan = Plan { rounds, size: Size::Tiny, workers, budget: None, ..Plan::quick() };
+    let session = Session::new(plan);
+    session.run(suite, &|_event| {}).expect("a suite that can be run");
+    let document = session.document();
+    assert!(document.failures.is_empty(), "{:?}", document.failures);
+    document
+}
+
+#[test]
+fn every_case_of_pool_accounts_for_every_task() {
+    let document = rounds(1, &Pool, vec![1]);
+    assert!(document.rows.len() > 100, "{} rows", document.rows.len());
+}
+
+#[test]
+fn every_workload_of_faces_has_the_original_and_then_poach() {
+    let document = rounds(1, &Faces, vec![1]);
+    for pair in document.rows.chunks(2) {
+        assert_eq!(pair[0].workload, pair[1].workload);
+        assert_eq!(pair[1].system, "poach");
+    }
+    assert!(document.rows.len() > 80, "{} rows", document.rows.len());
+}
+
+fn simulated(of: usize, workers: Vec<usize>) -> Document {
+    rounds(of, &Simulate::new("lace").unwrap(), workers)
+}
+
+#[test]
+fn simulated_queues_and_pools_account_for_every_task_and_say_what_cost_most() {
+    let document = simulated(1, vec![1, 2, 8]);
+    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and eight threads; four programs in
+    // four ways by one, two and eight workers.
+    assert!(document.rows.len() > 6 * 13 + 2 * 12 + 4 * 4 * 3, "{} rows", document.rows.len());
+    let text = why(&document);
+    for name in ["Bounds::word", "OwnerLine::tail", "% of thief time", "% of consumer time"] {
+        assert!(text.contains(name), "`{name}` is not in\n{text}");
+    }
+    // Names, not lines: nearly every access of the queues and pools has one.
+    let (all, unnamed) = (text.lines().count(), text.matches(".rs:").count());
+    assert!(20 * unnamed < all, "{unnamed} of {all} have no name");
+}
+
+#[test]
+fn one_thread_less_is_faster_on_a_contended_line() {
+    let document = simulated(1, vec![2, 8]);
+    let steals = |workers| {
+        let row = document.rows.iter().find(|row| {
+            (row.workload.as_str(), row.system.as_str(), row.workers)
+                == ("thief", "chase-lev", workers)
+        });
+        row.unwrap().median
+    };
+    assert!(steals(2) < steals(8), "{} and {}", steals(2), steals(8));
+}
+
+#[test]
+fn programs_are_divided_among_simulated_workers() {
+    // Three seeds, and the median of them. Of T2L by random stealing one seed makes 3.7, and the next four 2.6 to 3.2.
+    let document = simulated(3, vec![1, 8]);
+    for program in ["fib", "queens", "uts-t2l", "uts-t3l"] {
+        let workload = &*format!("lace-{program}");
+        for system in ["leapfrog", "transitive", "random", "split"] {
+            let row = |workers| {
+                let mut rows = document.rows.iter();
+                let row = rows.find(|row| {
+                    (row.workload.as_str(), row.system.as_str(), row.workers)
+                        == (workload, system, workers)
+                });
+                row.unwrap_or_else(|| panic!("no row of {workload} on {system}"))
+            };
+            let (one, eight) = (row(1), row(8));
+            let count = |row: &Row, what| row.counters[what] as u64;
+            assert_eq!(count(one, "forks"), count(eight, "forks"), "{workload} on {system}");
+            assert_eq!((count(one, "steals"), count(one, "leaps")), (0, 0), "{workload}");
+            assert!(count(eight, "steals") > 0, "{workload} on {system}");
+            // A tree that one worker is through with in less than some thefts take is too small to be divided.
+            let large = one.median > 2e-4;
+            assert!(large || workload.contains("uts"), "{workload}: {}", one.median);
+            let times = (one.median, eight.median);
+            assert!(!large || 2.8 * eight.median < one.median, "{workload} on {system}: {times:?}");
+            // Nobody is faster than eight times one worker, which pays for no theft.
+            assert!(8.0 * eight.median > 0.99 * one.median, "{workload} on {system}");
+        }
+    }
 }

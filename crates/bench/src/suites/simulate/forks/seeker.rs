@@ -15,7 +15,7 @@ use poach_runtime::generic::{
 use super::stack::Stolen;
 use super::tree::Tree;
 use super::{Pool, bump};
-use crate::simulate::distance;
+use crate::suites::simulate::distance;
 
 /// An instant of simulated time, in picoseconds.
 #[derive(Clone, Copy)]

@@ -195,8 +195,8 @@ struct Pool<T: Tree> {
 mod tests {
     use super::tree::{NO_FORK, Stored, StoredStrand};
     use super::*;
-    use crate::fib::{Fib, FibTree};
     use crate::fork::{Program as _, Split, System as _};
+    use crate::programs::fib::{Fib, FibTree};
 
     /// Strands by their work in microseconds and the fork that ends them.
     fn tree<const N: usize>(strands: [(f32, u32); N]) -> Stored {

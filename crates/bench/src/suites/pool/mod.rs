@@ -163,19 +163,3 @@ impl Suite for Pool {
         cases
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Plan, Session};
-
-    #[test]
-    fn every_case_accounts_for_every_task() {
-        let plan = Plan { rounds: 1, size: Size::Tiny, workers: vec![1], ..Plan::quick() };
-        let session = Session::new(Plan { budget: None, ..plan });
-        session.run(&Pool, &|_event| {}).expect("a suite that can be run");
-        let document = session.document();
-        assert!(document.failures.is_empty(), "{:?}", document.failures);
-        assert!(document.rows.len() > 100, "{} rows", document.rows.len());
-    }
-}

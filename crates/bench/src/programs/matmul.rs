@@ -8,7 +8,9 @@ use anyhow::Result;
 
 use crate::Size;
 use crate::fork::{Both, Fork, Program, System, Task};
-use crate::quad::{Quad, TILE_AREA, multiply_tile, noise, quarters, quarters_mut, same_column};
+use crate::programs::quad::{
+    Quad, TILE_AREA, multiply_tile, noise, quarters, quarters_mut, same_column,
+};
 
 /// c += sign * a * b.
 pub(crate) struct Multiply<'m> {

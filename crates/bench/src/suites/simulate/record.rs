@@ -204,9 +204,9 @@ impl Fork for &Recording {
 mod tests {
     use super::*;
     use crate::Size;
-    use crate::fib::Fib;
-    use crate::mergesort::Mergesort;
-    use crate::simulate::tree::totals;
+    use crate::programs::fib::Fib;
+    use crate::programs::mergesort::Mergesort;
+    use crate::suites::simulate::tree::totals;
 
     #[test]
     fn every_fork_of_fib_and_the_time_it_took() {

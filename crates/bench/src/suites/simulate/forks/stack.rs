@@ -252,7 +252,7 @@ impl<T: Copy> Owner<'_, T> {
 }
 
 /// Picoseconds that a fork and its join take on a machine if nobody steals.
-pub(in crate::simulate) fn private_fork(machine: &Description) -> Result<u64> {
+pub(in crate::suites::simulate) fn private_fork(machine: &Description) -> Result<u64> {
     const TIMES: u32 = 1_000;
     let stacks = Rc::new(Stacks::<u32>::new(1, TIMES as usize, |_| None)?);
     let took = Rc::new(Cell::new(0));

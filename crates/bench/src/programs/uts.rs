@@ -12,8 +12,8 @@ use anyhow::{Result, ensure};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::simulate::Play;
-use crate::simulate::tree::{End, Form, Strand, Tree as TaskTree};
+use crate::suites::simulate::Play;
+use crate::suites::simulate::tree::{End, Form, Strand, Tree as TaskTree};
 
 pub(crate) mod tree;
 

@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 
 use super::library::comparable;
 use crate::fork::{Chili, Fork, Rayon, Sequential, Split, System, Task, counted};
-use crate::tree_sum::{Node, Sum};
+use crate::programs::tree_sum::{Node, Sum};
 use crate::{Case, Request, Sample, Size, Unit};
 
 const NODES: u64 = 999;

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use poach_deque::crossbeam as face;
 
 use super::{BATCH, each, second_half, see, tasks};
-use crate::pool::protocol::{Opened, Put, Shape, System, Take, polling};
+use crate::suites::pool::protocol::{Opened, Put, Shape, System, Take, polling};
 use crate::{Case, Sample, Size, Unit};
 
 /// How a consumer steals.

@@ -9,8 +9,8 @@ use anyhow::Result;
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
-use crate::matmul::Multiply;
-use crate::quad::{Quad, TILE, TILE_AREA, noise, quarters, quarters_mut, same_column};
+use crate::programs::matmul::Multiply;
+use crate::programs::quad::{Quad, TILE, TILE_AREA, noise, quarters, quarters_mut, same_column};
 
 /// The matrix becomes its factors: the lower one without its diagonal of ones, and the upper one.
 struct Decompose<'m>(&'m mut [f64]);

@@ -30,7 +30,7 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
 
 use super::{distance, fits, why};
-use crate::pool::protocol::{BATCH, POLLS};
+use crate::suites::pool::protocol::{BATCH, POLLS};
 use crate::{Case, Request, Sample, Unit};
 
 const CHUNK: usize = poach_pool::CHUNK_LENGTH;

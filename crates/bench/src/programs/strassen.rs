@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use crate::Size;
 use crate::fork::{Both, Fork, Program, System, Task};
-use crate::matmul::{Multiply, is_product};
-use crate::quad::{Quad, TILE, quarters, quarters_mut};
+use crate::programs::matmul::{Multiply, is_product};
+use crate::programs::quad::{Quad, TILE, quarters, quarters_mut};
 
 /// The side up to which eight products of quarters are faster than seven and their sums.
 const SMALL: usize = 4 * TILE;

@@ -12,11 +12,11 @@ use poach_coherent::Description;
 use super::forks::tree::Form;
 use super::forks::{Play, Search, Setting, private_fork};
 use super::{fits, record};
-use crate::fib::FibTree;
 use crate::fork::{self, Input, Program, Sequential};
 use crate::programs;
-use crate::queens::QueensTree;
-use crate::uts::{BINOMIAL_3L, GEOMETRIC_2L, Shape, Uts, UtsTree};
+use crate::programs::fib::FibTree;
+use crate::programs::queens::QueensTree;
+use crate::programs::uts::{BINOMIAL_3L, GEOMETRIC_2L, Shape, Uts, UtsTree};
 use crate::{Case, Request, Size, Unit, need_memory};
 
 /// A program of Lace's, by the tree of a size.
@@ -166,9 +166,9 @@ mod tests {
     use super::super::forks::tree::{End, Tree, totals};
     use super::record::record;
     use super::*;
-    use crate::fib::Fib;
-    use crate::queens::Queens;
-    use crate::uts::GEOMETRIC_1;
+    use crate::programs::fib::Fib;
+    use crate::programs::queens::Queens;
+    use crate::programs::uts::GEOMETRIC_1;
 
     /// Both trees have the same forks in the same places.
     fn same_shape<A: Tree, B: Tree>(left: &A, right: &B) {

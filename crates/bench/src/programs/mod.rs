@@ -1,23 +1,43 @@
-//! Every program that divides its work, listed once: for the suites that run them, and for their tests.
+//! Every program that divides its work, listed once: for the suites that run them, and for their tests. `quad` has what the
+//! programs on matrices share.
 
-use crate::cholesky::Cholesky;
-use crate::fft::Fft;
-use crate::fib::Fib;
+mod cholesky;
+mod fft;
+pub(crate) mod fib;
+mod heat;
+mod integrate;
+mod jacobi;
+mod knapsack;
+mod life;
+mod lud;
+mod matmul;
+pub(crate) mod mergesort;
+mod quad;
+pub(crate) mod queens;
+mod quicksort;
+mod sieve;
+mod strassen;
+pub(crate) mod tree_sum;
+pub(crate) mod uts;
+
+use self::cholesky::Cholesky;
+use self::fft::Fft;
+use self::fib::Fib;
+use self::heat::Heat;
+use self::integrate::Integrate;
+use self::jacobi::Jacobi;
+use self::knapsack::Knapsack;
+use self::life::Life;
+use self::lud::Lud;
+use self::matmul::Matmul;
+use self::mergesort::Mergesort;
+use self::queens::Queens;
+use self::quicksort::Quicksort;
+use self::sieve::Sieve;
+use self::strassen::Strassen;
+use self::tree_sum::TreeSum;
+use self::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 use crate::fork::Program;
-use crate::heat::Heat;
-use crate::integrate::Integrate;
-use crate::jacobi::Jacobi;
-use crate::knapsack::Knapsack;
-use crate::life::Life;
-use crate::lud::Lud;
-use crate::matmul::Matmul;
-use crate::mergesort::Mergesort;
-use crate::queens::Queens;
-use crate::quicksort::Quicksort;
-use crate::sieve::Sieve;
-use crate::strassen::Strassen;
-use crate::tree_sum::TreeSum;
-use crate::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 
 /// Sees every program.
 pub(crate) trait Visitor {

@@ -100,23 +100,3 @@ fn second_half(tasks: u64, mut first: impl FnMut(), mut second: impl FnMut()) ->
     }
     (seconds * 1e9 / tasks as f64).into()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Plan, Session};
-
-    #[test]
-    fn every_workload_has_the_original_and_then_poach() {
-        let plan = Plan { rounds: 1, size: Size::Tiny, workers: vec![1], ..Plan::quick() };
-        let session = Session::new(Plan { budget: None, ..plan });
-        session.run(&Faces, &|_event| {}).expect("a suite that can be run");
-        let document = session.document();
-        assert!(document.failures.is_empty(), "{:?}", document.failures);
-        for pair in document.rows.chunks(2) {
-            assert_eq!(pair[0].workload, pair[1].workload);
-            assert_eq!(pair[1].system, "poach");
-        }
-        assert!(document.rows.len() > 80, "{} rows", document.rows.len());
-    }
-}
