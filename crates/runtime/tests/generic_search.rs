@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Sub;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -98,6 +98,8 @@ struct Pool {
     found: AtomicUsize,
     slept: AtomicUsize,
     looked: AtomicUsize,
+    /// The system has not said whether it has a barrier.
+    unanswered: AtomicBool,
 }
 
 fn sleep<S: Parking + Default>(workers: usize) -> Sleep<Machine, S> {
@@ -116,6 +118,7 @@ impl Pool {
             found: AtomicUsize::new(0),
             slept: AtomicUsize::new(0),
             looked: AtomicUsize::new(0),
+            unanswered: AtomicBool::new(false),
         }
     }
 
@@ -255,6 +258,10 @@ impl Searcher for Worker<'_> {
         false
     }
 
+    fn awaits_barrier(&self) -> bool {
+        self.pool.unanswered.load(Ordering::Relaxed)
+    }
+
     fn call_for_visible_work(&self) -> bool {
         let visible = self.visible_work(());
         if visible {
@@ -388,6 +395,26 @@ fn whoever_finds_nothing_sleeps_and_is_called() {
         pool.left.store(0, Ordering::Release);
         pool.sleep.wake(1);
     });
+}
+
+#[test]
+fn a_worker_that_does_not_know_whether_there_is_a_barrier_looks_again_without_a_call() {
+    let pool = Pool::new(1);
+    pool.unanswered.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let worker = Worker::new(&pool, 0);
+            let mut looking = Looking::begin(&worker, Unrestricted::idle());
+            assert!(looking.next(&worker, &|| pool.is_done(), &|| None).is_none());
+        });
+        while pool.slept.load(Ordering::Relaxed) < 3 && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        pool.left.store(0, Ordering::Release);
+        pool.sleep.wake_all();
+    });
+    assert!(pool.slept.into_inner() >= 3, "nobody runs anything, and it sleeps until it is called");
 }
 
 #[test]

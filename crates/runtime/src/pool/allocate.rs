@@ -228,10 +228,11 @@ pub(crate) fn allocate(
     parent: Option<Arc<Registry>>,
     mut reserved: Option<&mut Reserved>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
-    // Thieves will want it. Until the system has answered they expose nothing.
-    membarrier::is_registered();
+    // Thieves will want it. Until the system has answered they expose nothing, and workers must look by themselves.
+    let is_answered = membarrier::is_registered() || membarrier::is_refused();
     let slots = plan.slots();
     let PoolConfig { threads, guests, asleep, task_stacks, wait_policy } = config;
+    let asleep = if is_answered { asleep } else { 0..0 };
     let parking = (0..slots).map(|_| ThreadParking::new(Local::called)).collect();
     let sleep = Arc::new(Sleep::new(parking, guests, wait_policy.waiting.reach(slots)));
     let wake_policy = Arc::new(WakePolicy::new());

@@ -125,6 +125,8 @@ impl<W: Searcher> Search<W> for Unrestricted {
     fn sleep(&mut self, worker: &W, _: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
         let sleeping = worker.sleeps();
         let sleep = worker.sleep();
+        // Before S1: an answer that comes later may come after the look at private tasks.
+        let unanswered = worker.awaits_barrier();
         if self.idle
             && let Some(worked) = worker.lookout().sleeps()
         {
@@ -151,7 +153,7 @@ impl<W: Searcher> Search<W> for Unrestricted {
         };
         // Nobody has looked behind a barrier for one that stands aside.
         let longest = || if stands_aside.get() { NAP } else { LONGEST };
-        let nap = || nap(worker, self.nap.min(longest()));
+        let nap = || nap(worker, self.nap.min(longest()), unanswered);
         let slept = sleep.sleep(worker.index(), look_again, nap);
         drop(sleeping);
         let (looks, nap) = match slept {
@@ -228,14 +230,15 @@ fn found<W: Searcher>(worker: &W) {
 }
 
 /// How long to sleep before another look, if there may be something to see by then: a worker runs something, or
-/// owners hesitate, so that one that runs something soon may put requests off.
-fn nap<W: Searcher>(worker: &W, nap: Duration) -> Option<Duration> {
+/// owners hesitate, so that one that runs something soon may put requests off; or the barrier is `unanswered`,
+/// so that nobody can expose what a worker keeps private that runs something soon.
+fn nap<W: Searcher>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
     // In this order: see "Requests that are put off" in `sleep/README.md`.
     let hesitate = worker.wake_policy().hesitates();
     match (worker.does_anybody_run(), hesitate) {
         (true, false) => Some(nap),
         (true, true) => Some(nap.min(NAP)),
         (false, true) => Some(nap.min(LONGEST_OWNERS_NAP)),
-        (false, false) => None,
+        (false, false) => unanswered.then_some(nap),
     }
 }

@@ -117,6 +117,10 @@ impl Searcher for Local {
         private
     }
 
+    fn awaits_barrier(&self) -> bool {
+        !Machine::asymmetric_by_now() && !Machine::owners_fence()
+    }
+
     fn call_for_visible_work(&self) -> bool {
         self.registry.call_for_visible_work()
     }
