@@ -134,7 +134,8 @@ pub fn may_succeed() -> bool {
     match ANSWER.load(Ordering::Acquire) {
         UNKNOWN => ask(),
         REGISTERED => true,
-        LOST | RETIRED => !REFUSED_HERE.get(),
+        // Of a thread whose own words are gone it is not known: the next barrier tells.
+        LOST | RETIRED => !REFUSED_HERE.try_with(Cell::get).unwrap_or(false),
         _ => false,
     }
 }
@@ -257,7 +258,8 @@ thread_local! {
 /// The registered process was refused a barrier.
 #[cold]
 fn lost() -> bool {
-    REFUSED_HERE.set(true);
+    // A destructor of a thread's other words may come after this one is gone.
+    let _ = REFUSED_HERE.try_with(|refused| refused.set(true));
     // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or switched off before.
     let _ = ANSWER.compare_exchange(REGISTERED, LOST, Ordering::Release, Ordering::Relaxed);
     false
