@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -106,11 +106,13 @@ fn a_plan_says_what_would_be_done_and_nothing_is() {
     assert_eq!(state(tree.path()), before);
     // What a file of options says is no order to change anything.
     let options = tree.path().join("options");
-    fs::write(&options, "--dedupe delete\n").expect("a file");
-    let mut scan = Command::new(POACH);
-    scan.arg("scan").arg("--config").arg(&options).arg(tree.path());
-    let scanned = scan.output().expect("the program starts");
-    assert!(text(&scanned.stdout).contains("8 files"), "{}", text(&scanned.stderr));
+    for line in ["--dedupe delete\n", "--dedupe link --dry-run --print0\n"] {
+        fs::write(&options, line).expect("a file");
+        let mut scan = Command::new(POACH);
+        scan.arg("scan").arg("--config").arg(&options).arg(tree.path());
+        let scanned = scan.output().expect("the program starts");
+        assert!(text(&scanned.stdout).contains("8 files"), "{}", text(&scanned.stderr));
+    }
     assert!(tree.path().join("a/deep/second").exists());
 }
 
@@ -143,9 +145,16 @@ fn the_others_become_links_to_the_one_that_stays() {
     );
     let files = document["files"].as_array().expect("a list");
     assert!(files.iter().all(|file| file["result"] == "done"), "{document}");
+    assert_eq!(document["errors"], serde_json::json!([]));
     let other = &files[0]["other_names"][0];
     assert!(other["path"].as_str().expect("a path").contains("two\nlines"), "{document}");
     assert!(other["path_hex"].as_str().expect("its bytes").ends_with("20ff"), "{document}");
+    // What could not be read is in the document, too.
+    let none = tree.path().join("none");
+    let missed = poach(&["--dedupe", "link", "--dry-run", "--json"], &[tree.path(), &none]);
+    let document: Value = serde_json::from_slice(&missed.stdout).expect("one document");
+    let said = document["errors"][0]["path"].as_str().expect("a path");
+    assert!(said.ends_with("/none"), "{document}");
     // Again, there is nothing to do.
     let again = poach(&["--dedupe", "link"], &[tree.path()]);
     assert_eq!(again.status.code(), Some(0));
@@ -245,6 +254,14 @@ fn what_makes_no_sense_is_refused() {
         (&["--dedupe", "link", "--depth", "1"], "--depth"),
         (&["--dedupe", "link", "--format", "csv"], "--format"),
         (&["--dedupe", "link", "--print0"], "--print0"),
+        // Nothing would heed it.
+        (&["--dedupe", "delete", "--min-size", "10M"], "--min-length"),
+        (&["--dedupe", "delete", "--by", "apparent"], "--by"),
+        (&["--dedupe", "delete", "--sort", "name"], "--sort"),
+        (&["--dedupe", "delete", "--all"], "--all"),
+        (&["--dedupe", "delete", "--recent", "7d"], "--recent"),
+        (&["--dedupe", "delete", "--facts", "--json"], "--facts"),
+        (&["-L", "--dedupe", "delete"], "-L"),
         (&["--dedupe", "move"], "--dedupe"),
         (&["--dry-run"], "--dedupe"),
         (&["--keep", "oldest"], "--dedupe"),
@@ -422,6 +439,124 @@ fn where_blocks_cannot_be_shared_the_file_system_is_named_and_what_to_do() {
     );
 }
 
+/// An overlay of a directory, as long as this lives: each file is there at two places.
+struct Overlaid(PathBuf);
+
+impl Overlaid {
+    /// Makes one, if this is root and the system can. If not, says why.
+    fn new(place: &Path) -> Option<Overlaid> {
+        let [lower, upper, work, merged] =
+            ["lower", "upper", "work", "merged"].map(|name| place.join(name));
+        for path in [&lower, &upper, &work, &merged] {
+            fs::create_dir(path).expect("a directory");
+        }
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            lower.display(),
+            upper.display(),
+            work.display()
+        );
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "overlay", "overlay", "-o", &options]).arg(&merged);
+        let mounted = mount.output().is_ok_and(|it| it.status.success());
+        if !mounted {
+            let _ = writeln!(std::io::stderr(), "left out: no overlay can be mounted here");
+        }
+        mounted.then_some(Overlaid(merged))
+    }
+}
+
+impl Drop for Overlaid {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn one_file_that_two_mounts_show_is_no_copy_of_itself() {
+    for order in [["upper", "merged"], ["merged", "upper"]] {
+        let place = tempfile::tempdir().expect("a directory for the test");
+        let Some(_overlaid) = Overlaid::new(place.path()) else { return };
+        let paths = order.map(|name| place.path().join(name));
+        let files = ["f", "g"].map(|name| place.path().join("upper").join(name));
+        file(&files[0], b"the only one");
+        fs::hard_link(&files[0], &files[1]).expect("a link");
+        let seen = paths.each_ref().map(|path| number(&path.join("f")).0);
+        assert_ne!(seen[0], seen[1], "it would be told by its number");
+        let done = poach(&["--dedupe", "delete"], &[&paths[0], &paths[1]]);
+        assert_eq!(done.status.code(), Some(1), "{}", text(&done.stdout));
+        assert!(text(&done.stderr).contains("what stays is not what it was"), "{order:?}");
+        for file in &files {
+            assert_eq!(fs::read(file).expect("it is there"), b"the only one", "{order:?}");
+        }
+        assert_eq!(fs::read_dir(place.path().join("upper")).expect("ours").count(), 2);
+        // A copy goes.
+        let copy = place.path().join("upper/z");
+        file(&copy, b"the only one");
+        let done = poach(&["--dedupe", "delete"], &[&place.path().join("upper")]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        assert!(files[0].exists() && !copy.exists());
+        assert_eq!(fs::read_dir(place.path().join("upper")).expect("ours").count(), 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_told_ends_it_and_it_is_said_what_was_done() {
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").expect("a device"));
+    let unread = || Stdio::from(std::io::pipe().expect("a pipe").1);
+    let outs: [&dyn Fn() -> Stdio; 2] = [&full, &unread];
+    for (out, format, gone) in [(0, "text", 1), (1, "text", 1), (0, "json", 2), (1, "json", 2)] {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        for name in ["a", "b", "c"] {
+            file(&tree.path().join(name), b"the same");
+        }
+        let mut scan = Command::new(POACH);
+        scan.args(["scan", "--no-config", "--dedupe", "delete", "--format", format]);
+        let done = scan.arg(tree.path()).stdout(outs[out]()).stderr(Stdio::piped()).output();
+        let done = done.expect("the program starts");
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{format}: {said}");
+        let number = if gone == 1 { "1 file" } else { "2 files" };
+        assert!(said.contains("could not be written") && said.contains(number), "{said}");
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3 - gone, "{format}");
+    }
+}
+
+#[test]
+fn a_file_of_which_some_names_cannot_be_had_is_told_of_name_by_name() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a/stays", "b/goes", "c/goes"].map(|name| tree.path().join(name));
+    let change = |sign: &str| {
+        let changed = Command::new("chattr").arg(sign).arg(tree.path().join("c")).output();
+        changed.is_ok_and(|output| output.status.success())
+    };
+    for (how, sign) in [("link", "linked"), ("delete", "deleted")] {
+        for path in &paths[..2] {
+            file(path, b"the same");
+        }
+        fs::create_dir_all(tree.path().join("c")).expect("a directory");
+        fs::hard_link(&paths[1], &paths[2]).expect("a link");
+        if !change("+i") {
+            let _ = writeln!(std::io::stderr(), "left out: nothing can be made immutable here");
+            return;
+        }
+        let plan = poach(&["--dedupe", how, "--dry-run", "--print0"], &[tree.path()]);
+        let done = poach(&["--dedupe", how], &[tree.path()]);
+        assert!(change("-i"));
+        assert_eq!(plan.stdout.split(|&byte| byte == 0).count(), 3);
+        let (shown, said) = (text(&done.stdout), text(&done.stderr));
+        assert_eq!(done.status.code(), Some(1), "{shown}");
+        let line = |name: &str| shown.lines().find(|it| it.ends_with(name)).expect("a line");
+        assert!(line("b/goes").contains(sign) && line("c/goes").contains("left"), "{shown}");
+        assert!(shown.contains("done to some of their names: 1"), "{shown}");
+        assert!(said.contains("c/goes: "), "{said}");
+        assert!(paths[2].exists() && (how == "link") == paths[1].exists());
+        for path in paths.iter().filter(|path| path.exists()) {
+            fs::remove_file(path).expect("ours");
+        }
+    }
+}
+
 #[test]
 fn what_is_immutable_is_left_and_why_is_said() {
     let tree = tempfile::tempdir().expect("a directory for the test");
@@ -444,4 +579,12 @@ fn what_is_immutable_is_left_and_why_is_said() {
         assert!(text(&done.stderr).contains("b: it is immutable"), "{}", text(&done.stderr));
     }
     assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
+    // The next one is not left for it.
+    let next = tree.path().join("c");
+    file(&next, b"the same");
+    assert!(change("+i"));
+    let done = poach(&["--dedupe", "link"], &[tree.path()]);
+    assert!(change("-i"));
+    assert_eq!(number(&next), number(&paths[0]), "{}", text(&done.stderr));
+    assert_ne!(number(&paths[1]), number(&paths[0]));
 }

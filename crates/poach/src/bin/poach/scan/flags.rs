@@ -165,7 +165,8 @@ impl Arguments {
         } else if self.reports.print0 && self.document.format().is_some() {
             Some("--print0: it prints paths alone, and no document")
         } else if self.dedupe.is_asked() {
-            self.dedupe.nonsense(self.document.format(), self.reports.print0)
+            let format = self.document.format();
+            self.dedupe.nonsense(format, self.reports.print0, self.dereference)
         } else if self.reports.print0 && self.reports.reports.is_empty() && !self.print_chosen {
             Some(
                 "--print0: it prints the paths of a --report, of --dedupe with --dry-run, or of --print-chosen",
@@ -185,13 +186,18 @@ impl Arguments {
         }
     }
 
-    /// What the user has typed and no walk would heed, as two documents are compared: an error that names it. Defaults from a
+    /// What the user has typed and would not be heeded, by --dedupe or as two documents are compared: an error that names it. Defaults from a
     /// file or the environment are no demand, and are not asked about here.
     ///
     /// # Errors
     ///
     /// If there is such a flag.
     pub(crate) fn heeded(&self) -> Result<()> {
+        if self.dedupe.is_asked() && self.view.min_size.is_some() {
+            bail!(
+                "--min-size: it leaves rows out, and --dedupe acts on every file; --min-length leaves files out"
+            );
+        }
         let Some(sides) = self.document.diff() else { return Ok(()) };
         if sides.iter().any(|side| side.is_dir()) {
             return Ok(());
@@ -215,7 +221,9 @@ impl Arguments {
     /// Takes what is here and was not typed for defaults, about which nobody is warned.
     pub(crate) fn tell_defaults(&mut self, typed: &Arguments) {
         self.choosing.tell_defaults(&typed.choosing);
-        self.dedupe.only_typed(&typed.dedupe);
+        if self.dedupe.only_typed(&typed.dedupe) {
+            self.reports.print0 = typed.reports.print0;
+        }
     }
 
     /// # Errors

@@ -14,16 +14,16 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub(super) use unix::{DIRECTORY, stat};
+pub(super) use unix::{DIRECTORY, beside, stat};
 #[cfg(unix)]
 pub(super) use unix::{
-    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, place, remove,
-    see,
+    Handle, Identity, identity_of, is_mounted_in, links_in, list, open_file, open_given, open_in,
+    place, remove, remove_copy, see, touched,
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    Handle, Identity, identity_of, links_in, list, open_file, open_given, open_in, place, remove,
-    see,
+    Handle, Identity, identity_of, is_mounted_in, links_in, list, open_file, open_given, open_in,
+    place, remove, remove_copy, see, touched,
 };
 
 /// An entry, and all that is in it.

@@ -6,7 +6,9 @@
 //! device and number and, of a file, the same length and time of change, as a number may be given to a new file. A directory
 //! that was replaced since, by a link or another directory, is refused; what was added since keeps its directory.
 //!
-//! A file that is deleted because another one is equal to it is compared with that, byte by byte, right before.
+//! A file that is deleted because another one is equal to it is compared with that, byte by byte, right before. On Unix it then gets
+//! another name (`.poach-…`) beside its own, the one that stays is looked at again, by its name, and only then does it go: two
+//! mounts may show one file as two.
 //!
 //! On Unix a moment is left, between the last look at a name and its deletion, in which a file can take another's place: no system
 //! call deletes a file by what it is. A directory is held open from the look on. Windows does delete by a handle, so what was
@@ -18,6 +20,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -170,7 +173,7 @@ impl Plan {
             return Err(io::Error::other(format!("more than {DEEPEST} levels lie in it")));
         }
         let directory = open(within, &name, identity).map_err(|error| of_item(&name, error))?;
-        if !item::identity_of(within)?.is_on_same_volume(&identity) {
+        if item::is_mounted_in(within, &directory)? {
             return Err(io::Error::other("another file system is mounted in it"));
         }
         self.directories += 1;
@@ -260,13 +263,38 @@ impl Chosen {
             Some(within) => within,
             none => none.insert(parent.open()?),
         };
-        self.compare(within, control)?;
+        if let Some(twin) = &self.twin {
+            self.compare(twin, within, control)?;
+        }
         Trashed::put(within, parent, &self.item, &self.names, bins)
     }
 
-    /// Whether the file is equal to the one that stays, if there is one. `within`: the directory that it is in.
-    fn compare(&self, within: &Handle, control: &Control) -> io::Result<()> {
-        let Some(twin) = &self.twin else { return Ok(()) };
+    /// Deletes a file. `within`: the directory that it is in.
+    fn delete(&self, within: &Handle, control: &Control) -> io::Result<()> {
+        let Some(twin) = &self.twin else { return item::remove(within, &self.item) };
+        let (other, seen) = self.compare(twin, within, control)?;
+        let touched = item::touched(&other)?;
+        item::remove_copy(within, &self.item, || {
+            // By the handle first: the mount that shows it may remember its name.
+            if item::touched(&other)? == touched {
+                let (again, now) = item::open_file(&twin.parent.open()?, &twin.name)
+                    .map_err(|error| of(&twin.names, error))?;
+                if now == seen && item::touched(&again)? == touched {
+                    return Ok(());
+                }
+            }
+            let twin = shown(&twin.names);
+            Err(io::Error::other(format!("{twin}, which stays, went or changed with it")))
+        })
+    }
+
+    /// Opens the one that stays, if the file is equal to it. `within`: the directory that the file is in.
+    fn compare(
+        &self,
+        twin: &Twin,
+        within: &Handle,
+        control: &Control,
+    ) -> io::Result<(File, Identity)> {
         let (file, identity) = item::open_file(within, &self.item.name)?;
         let (other, stays) = item::open_file(&twin.parent.open()?, &twin.name)?;
         if identity != self.item.identity {
@@ -278,7 +306,7 @@ impl Chosen {
             return Err(io::Error::other(format!("it is the same file as {twin}")));
         }
         if same_content(&Native::default(), &file, &other, control)? {
-            return Ok(());
+            return Ok((other, stays));
         }
         let (one, twin) = (shown(&self.names), shown(&twin.names));
         Err(io::Error::other(format!("{one} does not equal {twin} any more")))

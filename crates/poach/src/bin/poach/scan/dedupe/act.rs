@@ -10,7 +10,14 @@
 //! (`renameat2`): at no moment is there no file under the name, and a crash leaves at worst the
 //! other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back if it
 //! is not what was compared; only then is it deleted. Where a file system knows no exchange, a
-//! moment is left between the last look and the rename, as in [`remove`].
+//! moment is left between the last look and the rename, as in [`remove`](crate::scan::item::remove).
+//!
+//! Numbers do not tell all copies from the file that stays: overlayfs, bindfs, sshfs and others
+//! show one file under another device. So what is to be deleted is renamed to `.poach-…` beside its
+//! name, and what stays is looked at again: opened by its name, and by the handle that was open
+//! before. If it is gone, or was touched by the rename, the name is given back. A crash before the
+//! rename has changed nothing, one after it leaves the content under the other name, and only what
+//! was found to stay is left alone by the deletion that follows.
 //!
 //! The file that stays is written to its disk (`fsync`) before the first of the others goes, so
 //! that a crash does not leave the one that was not written yet.
@@ -27,7 +34,7 @@ use rustix::io::Errno;
 
 use super::plan::{File, Set, place};
 use super::{Became, How, Outcome, Tell};
-use crate::scan::item::{Handle, Identity, Item, changed, open_file, remove, stat};
+use crate::scan::item::{Handle, Identity, Item, beside, changed, open_file, remove_copy, stat};
 
 /// A file, as it is at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +91,8 @@ struct Kept {
     name: CString,
     file: fs::File,
     seen: Seen,
-    /// Whether its content is known to be on its disk.
-    synced: bool,
+    /// Whether its content is on its disk, once that was asked: an error is told once only.
+    synced: Option<Result<(), String>>,
 }
 
 impl Set {
@@ -101,7 +108,7 @@ impl Set {
             name,
             file,
             seen: self.keeps.seen,
-            synced: false,
+            synced: None,
         });
         for other in &self.others {
             if control.is_stopped() {
@@ -115,7 +122,11 @@ impl Set {
             };
             let became = match acted {
                 Ok(became) => became,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+                Err(error)
+                    if error.kind() == io::ErrorKind::Interrupted && control.is_stopped() =>
+                {
+                    return Ok(false);
+                }
                 Err(error) => Became::Left(other.why(&error)),
             };
             let (kept, path, freed) = (Some(&self.keeps.path[..]), &other.path[..], other.freed);
@@ -177,8 +188,11 @@ impl Kept {
                 "its extended attributes are not those of what stays, and a link has the same; --dedupe reflink keeps them",
             ));
         }
-        if !std::mem::replace(&mut self.synced, true) {
-            self.file.sync_all()?;
+        let sync = || self.file.sync_all().map_err(|error| told(&error));
+        if let Err(error) = self.synced.get_or_insert_with(sync) {
+            return Err(io::Error::other(format!(
+                "what stays could not be written to its disk: {error}"
+            )));
         }
         if !same_content(&Native::default(), &self.file, &file, control)? {
             return Err(io::Error::other("it does not equal what stays any more"));
@@ -187,24 +201,38 @@ impl Kept {
         if Seen::of(&rustix::fs::fstat(&file)?) != other.seen {
             return Err(changed(&name));
         }
-        for names in &other.names {
-            let (within, name) = place(names)?;
-            let identity = other.seen.identity;
-            if how == How::Delete {
-                remove(&within, &Item { name, identity, inside: None })?;
-            } else {
-                self.replace(&within, &name, identity)?;
-                // It has one name more.
-                self.seen = Seen::of(&rustix::fs::fstat(&self.file)?);
+        for (done, names) in other.names.iter().enumerate() {
+            let acted = place(names).and_then(|(within, name)| {
+                let identity = other.seen.identity;
+                if how == How::Delete {
+                    let item = Item { name, identity, inside: None };
+                    return remove_copy(&within, &item, || self.check());
+                }
+                let replaced = self.replace(&within, &name, identity);
+                // It has one name more, or had it for a moment.
+                let now = Seen::of(&rustix::fs::fstat(&self.file)?);
+                if now.identity == self.seen.identity {
+                    self.seen = now;
+                }
+                replaced
+            });
+            match acted {
+                Err(error) if done > 0 => return Ok(Became::Partly(done, other.why(&error))),
+                acted => acted?,
             }
         }
         Ok(Became::Done)
     }
 
-    /// Whether it is what it was, and its name is its own still.
+    /// Whether it is what it was, and its name is its own still. The name is opened: what a network
+    /// file system remembers of it may be old.
     fn check(&self) -> io::Result<()> {
-        let now = Seen::of(&rustix::fs::fstat(&self.file)?);
-        if now == self.seen && see(&self.within, &self.name)? == self.seen {
+        let is_same = |file: &fs::File| {
+            rustix::fs::fstat(file).is_ok_and(|stat| Seen::of(&stat) == self.seen)
+        };
+        // By the handle first: the mount that shows it may remember its name.
+        let named = || open_file(&self.within, &self.name).is_ok_and(|(file, _)| is_same(&file));
+        if is_same(&self.file) && named() {
             return Ok(());
         }
         Err(io::Error::other("what stays is not what it was any more"))
@@ -248,15 +276,14 @@ impl Kept {
 
     /// Makes a link to it in a directory, under a name that nothing has.
     fn link_beside(&self, within: &Handle) -> io::Result<CString> {
-        for number in 0..u32::MAX {
-            let name = CString::new(format!(".poach-{}-{number}", std::process::id()))?;
+        loop {
+            let name = beside();
             match rustix::fs::linkat(&self.within, &self.name, within, &name, AtFlags::empty()) {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// Makes a file share the blocks of this one.
@@ -349,7 +376,8 @@ mod tests {
         let (stays, _) = open_file(&within, &name("stays")).expect("ours");
         let seen = see(&within, &name("stays")).expect("ours");
         let beside = open_given(tree.path()).expect("ours");
-        let kept = Kept { within: beside, name: name("stays"), file: stays, seen, synced: true };
+        let kept =
+            Kept { within: beside, name: name("stays"), file: stays, seen, synced: Some(Ok(())) };
         fs::rename(path("takes its place"), path("goes")).expect("ours");
         let error = kept.replace(&within, &name("goes"), identity).expect_err("it is another");
         assert!(told(&error).contains("not what was listed"), "{error}");
@@ -367,6 +395,29 @@ mod tests {
         let (_, identity) = open_file(&within, &name("goes too")).expect("ours");
         kept.replace(&within, &name("goes too"), identity).expect_err("it is not what stays");
         assert_eq!(fs::read(path("goes too")).expect("it is there"), b"x");
+        assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
+    }
+
+    #[test]
+    fn nothing_goes_if_what_stays_cannot_be_written_to_its_disk() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let place = |name: &str| {
+            let path = tree.path().join(name);
+            fs::write(&path, "the same").expect("a file");
+            vec![tree.path().as_os_str().as_encoded_bytes().to_vec(), name.as_bytes().to_vec()]
+        };
+        let within = open_given(tree.path()).expect("ours");
+        let name = CString::new("stays").expect("no NUL");
+        place("stays");
+        let seen = see(&within, &name).expect("ours");
+        // What has no disk cannot be written to it, and a disk tells of an error once.
+        let file = fs::File::open("/dev/null").expect("a device");
+        let mut kept = Kept { within, name, file, seen, synced: None };
+        for copy in ["goes", "goes too"] {
+            let other = File::of(place(copy));
+            let error = kept.act(How::Delete, &other, &Control::new()).expect_err("no disk");
+            assert!(told(&error).contains("could not be written to its disk"), "{error}");
+        }
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
     }
 }

@@ -41,7 +41,8 @@ pub(super) struct Dedupe {
     /// the one that stays, byte by byte, right before. `--dry-run` shows what would be done. With
     /// --top, only with the groups that free the most.
     #[arg(long = "dedupe", value_enum, value_name = "HOW", conflicts_with_all = ["reports", "interactive", "stats", "no_sizes", "memory",
-        "html", "snapshot", "import", "diff", "depth"])]
+        "html", "snapshot", "import", "diff", "depth", "by", "apparent_size", "sort", "reverse", "all", "own_files", "full_paths",
+        "width", "facts", "recent", "partial"])]
     how: Option<How>,
     /// Which of the files of a group stays.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First, requires = "how")]
@@ -63,6 +64,17 @@ pub(super) enum How {
     Delete,
 }
 
+impl How {
+    /// What is said of a file, or a name, to which it was done.
+    fn done(self) -> &'static str {
+        match self {
+            How::Link => "linked",
+            How::Reflink => "reflinked",
+            How::Delete => "deleted",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Keep {
     /// That below the PATH given first; of those the one with the fewest directories above it; of
@@ -80,9 +92,19 @@ impl Dedupe {
     }
 
     /// What makes no sense with it, in a sentence.
-    pub(super) fn nonsense(&self, format: Option<Format>, print0: bool) -> Option<&'static str> {
+    pub(super) fn nonsense(
+        &self,
+        format: Option<Format>,
+        print0: bool,
+        dereference: bool,
+    ) -> Option<&'static str> {
         if !cfg!(target_os = "linux") {
             Some("--dedupe: it works on Linux alone")
+        } else if dereference && self.how == Some(How::Delete) {
+            Some(
+                "-L: what symbolic links lead to may lie outside of every PATH, and --dedupe delete would delete it; give such a \
+                 directory as a PATH",
+            )
         } else if format.is_some_and(|format| format != Format::Json) {
             Some("--dedupe: what is done is shown as text or as JSON, and as no other --format")
         } else if print0 && !self.dry_run {
@@ -92,9 +114,13 @@ impl Dedupe {
         }
     }
 
-    /// Forgets what was not typed: nothing is changed because a file of options says so.
-    pub(super) fn only_typed(&mut self, typed: &Dedupe) {
+    /// Forgets what was not typed: nothing is changed because a file of options says so. Whether
+    /// there was something.
+    pub(super) fn only_typed(&mut self, typed: &Dedupe) -> bool {
+        let forgets = self.how.is_some() && typed.how.is_none();
         self.how = typed.how;
+        self.dry_run &= !forgets;
+        forgets
     }
 }
 
@@ -108,6 +134,8 @@ enum Became {
     Already,
     /// It is as it was, and why.
     Left(String),
+    /// It was done to so many of its names, in their order, and why not to the others.
+    Partly(usize, String),
 }
 
 /// A file that has an equal one which stays.
@@ -208,22 +236,37 @@ pub(super) fn run(
         done: 0,
         freed: 0,
         left: Vec::new(),
+        partly: 0,
+        errors: scan.errors.iter().chain(&made.errors).cloned().collect(),
     };
-    let mut interrupted = false;
-    target.write(|mut out| {
+    let (mut interrupted, mut unread) = (false, false);
+    let written = target.write(|mut out| {
         let mut tell = |outcome: &Outcome<'_>| printer.tell(outcome, &mut out);
         if arguments.dedupe.dry_run {
             plan.each(&mut tell)?;
-        } else {
-            interrupted = run.guarded(|control| plan.carry_out(control, &mut tell))?;
+            return printer.end(false, &mut out);
         }
-        printer.end(interrupted, &mut out)
-    })?;
+        let ended = run.guarded(|control| plan.carry_out(control, &mut tell)).and_then(|ended| {
+            interrupted = ended;
+            printer.end(interrupted, &mut out)?;
+            out.flush()
+        });
+        unread = ended.is_err();
+        ended
+    });
     complain_of(&printer.left);
+    if unread {
+        let sum = printer.sum();
+        complain(
+            "scan",
+            &format!("what was done could not be written: {sum}, and nothing else was changed"),
+        );
+    }
+    written?;
     if interrupted {
         complain("scan", &format!("interrupted: {}, and nothing else was changed", printer.sum()));
     }
-    let well = well && printer.left.is_empty() && !interrupted;
+    let well = well && printer.left.is_empty() && !interrupted && !unread;
     Ok(Ok(if well { 0 } else { AMISS }))
 }
 
@@ -241,10 +284,15 @@ struct Printer {
     done: u64,
     freed: u64,
     left: Vec<Failure>,
+    /// How many of them were left in part.
+    partly: usize,
+    /// What could not be read or compared.
+    errors: Vec<Failure>,
 }
 
 impl Printer {
     fn tell(&mut self, outcome: &Outcome<'_>, out: &mut impl Write) -> io::Result<()> {
+        let names = || std::iter::once(outcome.path).chain(outcome.others.iter().map(|it| &**it));
         match &outcome.became {
             None | Some(Became::Done) => {
                 self.done += 1;
@@ -254,9 +302,13 @@ impl Printer {
             Some(Became::Left(message)) => {
                 self.left.push(Failure { path: outcome.path.to_vec(), message: message.clone() });
             }
+            Some(Became::Partly(done, message)) => {
+                let path = names().nth(*done).unwrap_or(outcome.path).to_vec();
+                self.left.push(Failure { path, message: message.clone() });
+                self.partly += 1;
+            }
         }
         let acts = matches!(outcome.became, None | Some(Became::Done));
-        let names = || std::iter::once(outcome.path).chain(outcome.others.iter().map(|it| &**it));
         if self.print0 {
             return names().filter(|_| acts).try_for_each(|path| {
                 out.write_all(path)?;
@@ -267,11 +319,14 @@ impl Printer {
             (None, How::Link) => ("link", "would"),
             (None, How::Reflink) => ("reflink", "would"),
             (None, How::Delete) => ("delete", "would"),
-            (Some(Became::Done), How::Link) => ("linked", "done"),
-            (Some(Became::Done), How::Reflink) => ("reflinked", "done"),
-            (Some(Became::Done), How::Delete) => ("deleted", "done"),
+            (Some(Became::Done), _) => (self.how.done(), "done"),
             (Some(Became::Already), _) => ("already", "already"),
             (Some(Became::Left(_)), _) => ("left", "left"),
+            (Some(Became::Partly(..)), _) => (self.how.done(), "partly"),
+        };
+        let done = match outcome.became {
+            Some(Became::Partly(done, _)) => done,
+            _ => usize::MAX,
         };
         if let Some(rows) = &mut self.rows {
             let mut row = json!({ "result": result, "freed_bytes": outcome.freed });
@@ -280,8 +335,12 @@ impl Printer {
             if acts {
                 row["other_names"] = outcome.others.iter().map(|path| path_of(path)).collect();
             }
-            if let Some(Became::Left(message)) = &outcome.became {
+            if let Some(Became::Left(message) | Became::Partly(_, message)) = &outcome.became {
                 row["message"] = message.as_str().into();
+            }
+            if let Some(Became::Partly(done, _)) = outcome.became {
+                row["names_done"] = names().take(done).map(path_of).collect();
+                row["names_left"] = names().skip(done).map(path_of).collect();
             }
             rows.push(row);
             return Ok(());
@@ -299,6 +358,7 @@ impl Printer {
             } else {
                 String::new()
             };
+            let sign = if number < done { sign } else { "left" };
             writeln!(out, "  {sign:<9}  {freed:>10}  {}", escape(path))?;
         }
         // So that it is known what was done, whatever comes after it.
@@ -331,10 +391,14 @@ impl Printer {
             return Ok(());
         }
         let Some(rows) = self.rows.take() else {
-            let left = match self.left.len() {
+            let mut left = match self.left.len() - self.partly {
                 0 => String::new(),
                 left => format!("; left as they were: {}", count(left as u64)),
             };
+            if self.partly > 0 {
+                let partly = count(self.partly as u64);
+                let _ = write!(left, "; done to some of their names: {partly}");
+            }
             return writeln!(out, "\n  {}{left}", self.sum());
         };
         let how = match self.how {
@@ -349,6 +413,11 @@ impl Printer {
             "interrupted": interrupted,
             "totals": { "files": self.done, "freed_bytes": self.freed, "left": self.left.len() },
             "files": rows,
+            "errors": self.errors.iter().map(|error| {
+                let mut row = json!({ "message": error.message });
+                put(&mut row, "path", &error.path);
+                row
+            }).collect::<Vec<_>>(),
         });
         writeln!(out, "{}", plain(&format!("{document:#}")))
     }

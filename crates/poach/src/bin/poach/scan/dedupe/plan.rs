@@ -156,9 +156,10 @@ impl File {
         let mut all = vec![names];
         // A name makes no difference to what blocks are shared.
         let several = several.get(&seen.number()).filter(|_| how != How::Reflink);
-        let others = several.into_iter().flatten().filter(|path| **path != copy.path);
-        let others: Vec<Vec<u8>> = others.cloned().collect();
-        all.extend(others.iter().filter_map(|path| split(scan, path)));
+        let several = several.into_iter().flatten().filter(|path| **path != copy.path);
+        let several = several.filter_map(|path| Some((path.clone(), split(scan, path)?)));
+        let (others, names): (Vec<Vec<u8>>, Vec<Names>) = several.unzip();
+        all.extend(names);
         // A name that the scan has not come upon keeps all of it.
         let goes = how == How::Reflink || all.len() as u64 >= seen.names;
         let freed = if goes { copy.disk_bytes.saturating_sub(copy.shared_bytes) } else { 0 };
@@ -236,6 +237,19 @@ fn mounts_of(list: &[u8]) -> HashMap<u64, Mount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl File {
+        /// A file with one name.
+        pub(in super::super) fn of(names: Names) -> File {
+            let (within, name) = place(&names).expect("ours");
+            let seen = see(&within, &name).expect("ours");
+            let (path, others) =
+                (crate::scan::names::joined(names.iter().map(Vec::as_slice)), Vec::new());
+            let (freed, root, volume, access) = (0, 0, (0, 0), (0, 0, 0));
+            let (names, lies_on) = (vec![names], String::new());
+            File { path, names, others, seen, freed, root, volume, access, lies_on }
+        }
+    }
 
     #[test]
     fn a_mount_has_a_number_a_device_and_a_kind() {

@@ -5,9 +5,13 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+
+use rustix::io::Errno;
 
 use super::{Item, changed};
 
@@ -53,11 +57,6 @@ impl Identity {
     pub(in super::super) fn is_same_file(&self, other: &Identity) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
-
-    /// Whether both lie on one file system.
-    pub(in super::super) fn is_on_same_volume(&self, other: &Identity) -> bool {
-        self.device == other.device
-    }
 }
 
 /// Where a file system keeps it: in this order entries are found soonest.
@@ -83,6 +82,33 @@ pub(in super::super) fn see(within: &Handle, name: &CString) -> io::Result<Seen>
 
 pub(in super::super) fn identity_of(directory: &Handle) -> io::Result<Identity> {
     Ok(Identity::of(&rustix::fs::fstat(directory)?))
+}
+
+/// Whether a directory is another mount than the one that it lies in: of another file system, or
+/// of the same once more.
+pub(in super::super) fn is_mounted_in(within: &Handle, directory: &Handle) -> io::Result<bool> {
+    if identity_of(within)?.device != identity_of(directory)?.device {
+        return Ok(true);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{StatxFlags, statx};
+        let mount = |handle: &Handle| {
+            let told = statx(handle, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+            // A kernel before 5.8 does not say it.
+            (told.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(told.stx_mnt_id)
+        };
+        if mount(within) != mount(directory) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// When the attributes of a file were last changed, its names among them, and how many it has.
+pub(in super::super) fn touched(file: &File) -> io::Result<(i64, i64, u64)> {
+    let meta = file.metadata()?;
+    Ok((meta.ctime(), meta.ctime_nsec(), meta.nlink()))
 }
 
 /// Opens a directory that the user gave.
@@ -131,4 +157,64 @@ pub(in super::super) fn remove(within: &Handle, item: &Item) -> io::Result<()> {
     }
     let flags = if item.inside.is_some() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     Ok(rustix::fs::unlinkat(within, &item.name, flags)?)
+}
+
+/// Deletes a file of which an equal one stays.
+///
+/// It gets another name first, beside its own, and goes once `stays` has looked at the other one
+/// again: what are two files by their numbers may be one that two mounts show (overlayfs, bindfs,
+/// sshfs), and then the other name is gone by now, or its file has been renamed. Whatever is amiss,
+/// it has its name again. A crash in between leaves it under the other name.
+pub(in super::super) fn remove_copy(
+    within: &Handle,
+    item: &Item,
+    stays: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let check = |name: &CString| {
+        let is_same = see(within, name)?.identity == item.identity;
+        if is_same { Ok(()) } else { Err(changed(&item.name)) }
+    };
+    check(&item.name)?;
+    let aside = loop {
+        let aside = beside();
+        match rename_to_none(within, &item.name, &aside) {
+            Ok(()) => break aside,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    };
+    let gone = check(&aside)
+        .and_then(|()| stays())
+        .and_then(|()| Ok(rustix::fs::unlinkat(within, &aside, AtFlags::empty())?));
+    gone.map_err(|error| match rename_to_none(within, &aside, &item.name) {
+        Ok(()) => error,
+        Err(back) => {
+            let aside = aside.to_string_lossy();
+            io::Error::other(format!("{error}; it is called {aside} now: {back}"))
+        }
+    })
+}
+
+/// A name for what is beside a file for a moment.
+pub(in super::super) fn beside() -> CString {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: the number is all there is to it.
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!(".poach-{}-{number}", std::process::id());
+    CString::new(name).unwrap_or_default()
+}
+
+/// Renames an entry to a name that nothing has.
+fn rename_to_none(within: &Handle, from: &CString, to: &CString) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match rustix::fs::renameat_with(within, from, within, to, rustix::fs::RenameFlags::NOREPLACE) {
+        // The file system cannot ask for that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        renamed => return Ok(renamed?),
+    }
+    match rustix::fs::statat(within, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(Errno::NOENT) => Ok(rustix::fs::renameat(within, from, within, to)?),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -40,6 +40,18 @@ pub(in super::super) fn identity_of(directory: &Handle) -> io::Result<Identity> 
     Windows.identity_of(directory)
 }
 
+/// Whether a directory lies on another volume than the one that it is in.
+pub(in super::super) fn is_mounted_in(within: &Handle, directory: &Handle) -> io::Result<bool> {
+    Ok(!identity_of(within)?.is_on_same_volume(&identity_of(directory)?))
+}
+
+/// When the attributes of a file were last changed, and how many names it has: not asked, as
+/// nothing is renamed here.
+#[expect(clippy::unnecessary_wraps, reason = "other systems have to ask")]
+pub(in super::super) fn touched(_: &File) -> io::Result<u64> {
+    Ok(0)
+}
+
 /// Opens a directory that the user gave.
 pub(in super::super) fn open_given(path: &Path) -> io::Result<Handle> {
     Windows.open_path(path)
@@ -80,4 +92,14 @@ pub(in super::super) fn remove(within: &Handle, item: &Item) -> io::Result<()> {
     } else {
         Err(changed(&item.name))
     }
+}
+
+/// Deletes a file of which an equal one stays, if `stays` finds that as it was.
+pub(in super::super) fn remove_copy(
+    within: &Handle,
+    item: &Item,
+    stays: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    stays()?;
+    remove(within, item)
 }

@@ -244,8 +244,7 @@ impl Open<'_, '_> {
             return Err(stopped());
         }
         let within = self.handle(Place::Group(group))?;
-        chosen.compare(within, run.control)?;
-        item::remove(within, &chosen.item)?;
+        chosen.delete(within, run.control)?;
         run.went(None);
         run.outcome().went.push(chosen.names.clone());
         Ok(())

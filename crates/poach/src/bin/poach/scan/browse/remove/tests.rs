@@ -290,3 +290,70 @@ fn a_link_that_is_followed_all_the_same_is_refused() {
     let _ = shell.args(["/unix", "/bin/rm", "below"]).output();
     assert!(tree.path().join("stays/c").exists());
 }
+
+/// A mount, as long as this lives.
+#[cfg(target_os = "linux")]
+struct Mounted(PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Mounted {
+    /// Mounts something, if this is root and the system can. If not, says why.
+    fn new(words: &[&str], at: &Path) -> Option<Mounted> {
+        use std::io::Write as _;
+        let mounted = std::process::Command::new("mount").args(words).arg(at).output();
+        let mounted = mounted.is_ok_and(|it| it.status.success());
+        if !mounted {
+            let _ = writeln!(io::stderr(), "left out: nothing can be mounted here");
+        }
+        mounted.then(|| Mounted(at.to_owned()))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mount_of_the_same_file_system_is_not_emptied() {
+    let tree = grown();
+    let stays = tree.path().join("stays");
+    let at = tree.path().join("goes/inner/most");
+    let Some(_mounted) = Mounted::new(&["--bind", stays.to_str().expect("plain")], &at) else {
+        return;
+    };
+    for names in [&["goes"][..], &["goes", "inner", "most"]] {
+        let said = plan(tree.path(), names).expect_err("a mount").to_string();
+        assert!(said.contains("is mounted in it"), "{said}");
+    }
+    assert!(stays.join("c").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_file_that_two_mounts_show_is_no_copy_of_itself() {
+    for (goes, stays) in [("upper", "merged"), ("merged", "upper")] {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        for name in ["lower", "upper", "work", "merged"] {
+            fs::create_dir(tree.path().join(name)).expect("a directory");
+        }
+        let at = tree.path().display();
+        let options = format!("lowerdir={at}/lower,upperdir={at}/upper,workdir={at}/work");
+        let words = ["-t", "overlay", "overlay", "-o", &options];
+        let Some(_mounted) = Mounted::new(&words, &tree.path().join("merged")) else { return };
+        fs::write(tree.path().join("upper/f"), "content").expect("a file");
+        let twin = target(tree.path(), &[stays, "f"]);
+        let twin = Some((twin.root, twin.names));
+        let copy = Target { twin, ..target(tree.path(), &[goes, "f"]) };
+        let (outcome, gone) = carry_out(planned(&[copy]).expect("a plan"));
+        let said = outcome.error.expect("it is one file").to_string();
+        assert!(gone == 0 && said.contains("which stays"), "{said}");
+        // The overlay may remember that the name was gone.
+        let upper = tree.path().join("upper");
+        assert_eq!(fs::read(upper.join("f")).expect("it is there"), b"content");
+        assert_eq!(fs::read_dir(upper).expect("ours").count(), 1);
+    }
+}
