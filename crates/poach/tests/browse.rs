@@ -6,7 +6,6 @@ mod rig;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -328,19 +327,13 @@ fn files_that_could_not_be_compared_are_told_of_at_the_end() {
     assert!(said.contains("twin-2: "), "{said:?}");
 }
 
-/// Writes a program into a directory.
-fn program(at: &Path, text: &str) {
-    fs::write(at, format!("#!/bin/sh\n{text}\n")).expect("a program");
-    fs::set_permissions(at, fs::Permissions::from_mode(0o755)).expect("ours");
-}
-
 #[test]
 fn a_shell_begins_in_the_directory_and_a_pager_shows_the_file() {
     let tree = grown();
     let place = tempfile::tempdir().expect("a directory for the test");
     let at = place.path().display();
-    program(&place.path().join("shell"), "pwd > newcomer; echo It is seen; exit 3");
-    program(&place.path().join("less"), &format!("echo \"$*\" > '{at}/seen'"));
+    rig::write_program(&place.path().join("shell"), "pwd > newcomer; echo It is seen; exit 3");
+    rig::write_program(&place.path().join("less"), &format!("echo \"$*\" > '{at}/seen'"));
     let own = format!("SHELL='{at}/shell' PAGER='{at}/no-such -R' PATH='{at}':$PATH");
     let session = Session::begin_early((90, 24), &[], &own, path(tree.path()));
     let Some(mut session) = session else { return };
@@ -406,11 +399,23 @@ fn what_is_chosen_is_printed_at_the_end_while_the_browser_is_on_the_terminal() {
     let Some(mut session) = Session::begin((90, 24), &[&words], path(tree.path())) else { return };
     session.press_for("G ", "1 chosen");
     session.press_for("g ", "2 chosen");
+    // What lies in it goes with it.
+    session.press_for("gl ", "3 chosen");
     session.press("q");
     assert_eq!(session.end().code, Some(0));
     let root = tree.path().display();
     let printed = fs::read_to_string(&list).expect("a list");
     assert_eq!(printed, format!("{root}/b\0{root}/new\nline\0"));
+    // An end that nobody asked for chooses nothing.
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let session = Session::begin((90, 24), &[&words], path(tree.path()));
+        let Some(mut session) = session else { return };
+        session.press_for("G ", "1 chosen");
+        kill_process(session.pid(), signal).expect("it runs");
+        let ended = session.end();
+        assert_eq!((ended.code, fs::read(&list).expect("a list")), (Some(1), Vec::new()));
+        assert!(ended.shown.contains("interrupted: nothing of what was chosen"), "{signal:?}");
+    }
     // On the terminal, no control character of a name.
     let session = Session::begin((90, 24), &["--print-chosen"], path(tree.path()));
     let Some(mut session) = session else { return };
@@ -497,7 +502,7 @@ fn a_path_is_copied_by_the_terminal_and_opened_by_the_desktop() {
     let tree = grown();
     let programs = tempfile::tempdir().expect("a directory for the test");
     let (opener, note) = (programs.path().join("xdg-open"), programs.path().join("opened"));
-    program(
+    rig::write_program(
         &opener,
         &format!("printf %s \"$1\" > '{0}.part'; mv '{0}.part' '{0}'", note.display()),
     );
@@ -555,17 +560,11 @@ fn a_browser_whose_terminal_is_gone_ends() {
         session.script.kill().expect("it runs");
         session.script.wait().expect("it ends");
         let began = Instant::now();
-        while runs(pid) {
+        while rig::runs(pid) {
             assert!(began.elapsed() < LONG, "{environment:?}: it goes on without its terminal");
             thread::sleep(Duration::from_millis(20));
         }
     }
-}
-
-/// Whether the process is there, and not merely waits for somebody to ask how it ended.
-fn runs(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -85,4 +87,16 @@ pub(crate) fn has(program: &str, version: &str) -> bool {
         );
     }
     has
+}
+
+/// Whether the process is there, and not merely waits for somebody to ask how it ended.
+pub(crate) fn runs(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+}
+
+/// Writes a program into a directory.
+pub(crate) fn write_program(at: &Path, text: &str) {
+    fs::write(at, format!("#!/bin/sh\n{text}\n")).expect("a program");
+    fs::set_permissions(at, fs::Permissions::from_mode(0o755)).expect("ours");
 }

@@ -80,6 +80,11 @@ fn scan_and_show(
     let linked;
     let paths = if arguments.dereference {
         linked = run.during(paths, |control| poach_scan::linked(paths, options, control))??;
+        // A scan says that it was interrupted, and the browser scans anew.
+        ensure!(
+            !(arguments.interactive && run.control.is_stopped()),
+            "interrupted: not every link was followed"
+        );
         &linked
     } else {
         paths
@@ -126,8 +131,11 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
     let (read_only, prints) = (arguments.read_only, arguments.print_chosen);
     let start = browse::Start { paths, options, measure, order, look, settings, read_only, prints };
-    let ended = browse::run(&start, imported)?;
-    let Some(browse::Ended { scan, made, chosen }) = ended else { return Ok(AMISS) };
+    let browse::Ended { seen, chosen, interrupted } = browse::run(&start, imported)?;
+    if arguments.print_chosen && interrupted {
+        complain("scan", "interrupted: nothing of what was chosen is printed");
+        return Ok(AMISS);
+    }
     if arguments.print_chosen {
         let shows = io::stdout().is_terminal();
         let end: &[u8] = if arguments.reports.print0 { b"\0" } else { b"\n" };
@@ -139,6 +147,12 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
             })
         })?;
     }
+    let Some((scan, made)) = seen else {
+        if arguments.print_chosen {
+            complain("scan", "it was ended before everything was read");
+        }
+        return Ok(AMISS);
+    };
     complain_of(&scan.errors);
     Ok(code_of(&scan, &made))
 }

@@ -24,6 +24,10 @@ impl App<'_> {
                     "stopped: there may be more".clone_into(&mut self.browser.message);
                 }
             }
+            Ok(_) if control.is_stopped() => {
+                self.browser.message =
+                    format!("stopped: nothing with such a name until then: {text}");
+            }
             Ok(_) => self.browser.message = format!("nothing has such a name: {text}"),
             Err(error) => self.browser.message = error.to_string(),
         }

@@ -81,19 +81,21 @@ pub(super) struct Start<'a> {
 
 /// What a browser ends with.
 pub(super) struct Ended {
-    pub(super) scan: Scan,
-    /// What the last report on duplicates did not compare of what is there still.
-    pub(super) made: Made,
-    /// The paths of what was chosen.
+    /// The scan, and what the last report on duplicates did not compare of what is there still;
+    /// nothing, if the first walk was not waited for.
+    pub(super) seen: Option<(Scan, Made)>,
+    /// The paths of what was chosen, but for what lies within another of them.
     pub(super) chosen: Vec<Vec<u8>>,
+    /// Whether Ctrl-C or a signal ended it.
+    pub(super) interrupted: bool,
 }
 
-/// Browses until the user has enough. Nothing is returned if the first walk was not waited for.
+/// Browses until the user has enough.
 ///
 /// # Errors
 ///
 /// If there is no terminal, or it cannot be written to, or the scan cannot begin.
-pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Option<Ended>> {
+pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Ended> {
     if !io::stdin().is_terminal() || !out::is_there(start.prints) {
         bail!("-i: it needs a terminal; without -i the report goes anywhere");
     }
@@ -136,8 +138,8 @@ impl<'a> App<'a> {
         Ok(App { start, screen, browser, walk, plan: None, made, undo })
     }
 
-    fn run(mut self) -> Result<Option<Ended>> {
-        loop {
+    fn run(mut self) -> Result<Ended> {
+        let interrupted = loop {
             self.look_after_walk()?;
             if let Mode::Confirm(Question { ahead: ahead @ None, .. }) = &mut self.browser.mode {
                 *ahead = Some(self.screen.typed_ahead()?);
@@ -157,23 +159,21 @@ impl<'a> App<'a> {
             }
             let wish = self.browser.press(key);
             if wish == Wish::Quit {
-                break;
+                break key == Key::Interrupt;
             }
             self.fulfil(wish)?;
-        }
+        };
         let first = self.browser.growing.is_some();
         if let Some(walk) = self.walk.take() {
             walk.stop();
             let _ = walk.finish();
         }
-        if first {
-            return Ok(None);
-        }
-        let Browser { scan, chosen, .. } = self.browser;
-        let chosen = chosen.iter().map(|names| joined(names.iter().map(Vec::as_slice)));
-        let (chosen, mut made) = (chosen.collect(), self.made);
+        let names =
+            if self.browser.chosen.is_empty() { Vec::new() } else { self.browser.targets() };
+        let chosen = names.iter().map(|names| joined(names.iter().map(Vec::as_slice))).collect();
+        let (scan, mut made) = (self.browser.scan, self.made);
         made.errors.retain(|error| names_of(&scan, &error.path).is_some());
-        Ok(Some(Ended { scan, made, chosen }))
+        Ok(Ended { seen: (!first).then_some((scan, made)), chosen, interrupted })
     }
 
     /// Shows how far the walk is, and takes over what it has found once it has ended.

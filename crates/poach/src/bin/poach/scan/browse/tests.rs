@@ -254,6 +254,12 @@ fn a_question_that_is_longer_than_the_screen_is_gone_through() {
     let mut browser = browser(tree.path());
     let lines = (0..100).map(|number| format!("line {number}")).collect();
     browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0, ahead: None });
+    // What is typed while the program is suspended is typed before the question is shown again.
+    if let Mode::Confirm(question) = &mut browser.mode {
+        question.ahead = Some(0);
+    }
+    assert_eq!(browser.press(Key::Suspend), Wish::Suspend);
+    assert!(matches!(browser.mode, Mode::Confirm(Question { ahead: None, .. })));
     let first = shown(&mut browser, 60, 10);
     assert!(first[1] == "line 0" && first[9].contains("more"), "{first:#?}");
     browser.press(Key::End);

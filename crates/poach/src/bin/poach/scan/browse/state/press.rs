@@ -160,7 +160,13 @@ impl Browser {
         self.message.clear();
         match key {
             Key::Interrupt => return Wish::Quit,
-            Key::Suspend => return Wish::Suspend,
+            Key::Suspend => {
+                // What is typed meanwhile is typed before the question is shown again.
+                if let Mode::Confirm(question) = &mut self.mode {
+                    question.ahead = None;
+                }
+                return Wish::Suspend;
+            }
             Key::Redraw => return Wish::Redraw,
             _ => {}
         }
