@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::choice::Choice;
@@ -85,8 +85,8 @@ pub fn linked(
         without_sizes: true,
         ..options.clone()
     };
-    let device = |path: &PathBuf| sys.meta(path, true).map(|meta| meta.device).ok();
-    let devices: HashSet<u64> = paths.iter().filter_map(device).collect();
+    let device = |path: &Path| sys.meta(path, true).map(|meta| meta.device).ok();
+    let devices: HashSet<u64> = paths.iter().filter_map(|path| device(path)).collect();
     let mut known: HashSet<PathBuf> =
         paths.iter().filter_map(|it| it.canonicalize().ok()).collect();
     let (mut all, mut new) = (paths.to_vec(), paths.to_vec());
@@ -100,12 +100,20 @@ pub fn linked(
             let Ok(link) = path_of(&scan.tree.path_within(within, &name)) else { continue };
             let target = match link.canonicalize() {
                 Ok(target) => target,
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => link,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    // Not what is below a known path, but the link to it.
+                    if !known.contains(&link) {
+                        targets.insert(link);
+                    }
+                    continue;
+                }
                 Err(_) => continue,
             };
-            let is_known = target.ancestors().any(|above| known.contains(above));
-            let is_elsewhere = options.one_file_system
-                && device(&target).is_some_and(|device| !devices.contains(&device));
+            let lies_on = options.one_file_system.then(|| device(&target));
+            // With `one_file_system` a walk does not come from one to another.
+            let leads = |above: &Path| lies_on.is_none_or(|it| it == device(above));
+            let is_known = target.ancestors().any(|above| known.contains(above) && leads(above));
+            let is_elsewhere = lies_on.flatten().is_some_and(|device| !devices.contains(&device));
             if !(is_known || is_elsewhere) {
                 targets.insert(target);
             }

@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use poach_scan::document::{ImportError, read_within};
 use poach_scan::report::{Extent, Look, text};
 use poach_scan::sys::{Found, Kind, Meta, Sys};
 use poach_scan::{Control, Node, Options, Scan, scan_on};
@@ -202,4 +203,16 @@ fn a_limit_is_told_of_by_documents() {
     assert_eq!((&document["complete"], &document["options"]["memory"]), (&false.into(), &0.into()));
     assert_eq!(document["tree"][0]["summed"], true);
     assert_eq!(document["tree"][0]["entries"], 2);
+}
+
+#[test]
+fn one_name_or_one_index_of_a_document_takes_no_more_than_the_limit() {
+    let name = [&b"[1,2,{},[{\"name\":\""[..], &vec![b'a'; 1 << 20]].concat();
+    let blocks = 20_000;
+    let head = (1_u32 << 28 | (8 + 8 * blocks)).to_be_bytes();
+    let index = [&b"\xbfncduEX1"[..], &head[..], &vec![0; 8 * blocks as usize], &head].concat();
+    for (document, limit) in [(name, 100_000), (index, 400_000)] {
+        let refused = read_within(&document[..], limit).expect_err("more than the limit");
+        assert!(matches!(refused, ImportError::Memory(it) if it == limit), "{refused}");
+    }
 }

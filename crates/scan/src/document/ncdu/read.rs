@@ -92,12 +92,14 @@ struct Array {
 
 struct Reader<R> {
     source: Counted<BufReader<R>>,
+    /// How much memory may be taken.
+    memory: u64,
 }
 
 /// Reads the export.
 pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<Scan, ImportError> {
-    let mut reader =
-        Reader { source: Counted { reader: BufReader::with_capacity(1 << 16, document), at: 0 } };
+    let source = Counted { reader: BufReader::with_capacity(1 << 16, document), at: 0 };
+    let mut reader = Reader { source, memory };
     reader.expect(b'[')?;
     let major = reader.number()?;
     if major != 1 {
@@ -106,9 +108,9 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     reader.expect(b',')?;
     reader.number()?;
     reader.expect(b',')?;
-    let metadata: Metadata = reader.object()?;
+    let metadata: Metadata = reader.object(memory)?;
     reader.expect(b',')?;
-    let mut scan = reader.directory(memory)?;
+    let mut scan = reader.directory()?;
     reader.expect(b']')?;
     if let Some(byte) = reader.peek()? {
         return Err(reader.damaged(format!("{:?} follows its end", byte as char)));
@@ -119,14 +121,15 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
 
 impl<R: Read> Reader<R> {
     /// Reads a directory's array to its end, and all that is in it.
-    fn directory(&mut self, memory: u64) -> Result<Scan, ImportError> {
+    fn directory(&mut self) -> Result<Scan, ImportError> {
+        let memory = self.memory;
         let mut tree = Importer::new();
         let mut arrays: Vec<Array> = Vec::new();
-        self.begin(&mut tree, &mut arrays)?;
+        self.begin(&mut tree, &mut arrays, memory)?;
         while !arrays.is_empty() {
-            if tree.bytes() > memory {
+            let Some(left) = memory.checked_sub(tree.bytes()) else {
                 return Err(ImportError::Memory(memory));
-            }
+            };
             match self.next()? {
                 b']' => {
                     let ended = arrays.pop();
@@ -135,8 +138,8 @@ impl<R: Read> Reader<R> {
                     }
                 }
                 b',' => match self.peek()? {
-                    Some(b'[') => self.begin(&mut tree, &mut arrays)?,
-                    Some(b'{') => self.item(&mut tree, &mut arrays, false)?,
+                    Some(b'[') => self.begin(&mut tree, &mut arrays, left)?,
+                    Some(b'{') => self.item(&mut tree, &mut arrays, false, left)?,
                     _ => return Err(self.unexpected("an entry")),
                 },
                 _ => return Err(self.unexpected("`,` or `]`")),
@@ -145,9 +148,14 @@ impl<R: Read> Reader<R> {
         Ok(tree.finish())
     }
 
-    fn begin(&mut self, tree: &mut Importer, arrays: &mut Vec<Array>) -> Result<(), ImportError> {
+    fn begin(
+        &mut self,
+        tree: &mut Importer,
+        arrays: &mut Vec<Array>,
+        memory: u64,
+    ) -> Result<(), ImportError> {
         self.expect(b'[')?;
-        self.item(tree, arrays, true)
+        self.item(tree, arrays, true, memory)
     }
 
     fn item(
@@ -155,8 +163,9 @@ impl<R: Read> Reader<R> {
         tree: &mut Importer,
         arrays: &mut Vec<Array>,
         directory: bool,
+        memory: u64,
     ) -> Result<(), ImportError> {
-        let item: Item = self.object()?;
+        let item: Item = self.object(memory)?;
         let above = arrays.last();
         let device = item.dev.or(above.map(|above| above.device)).unwrap_or(0);
         let excluded = item.excluded.is_some() || above.is_some_and(|above| above.excluded);
@@ -188,13 +197,16 @@ impl<R: Read> Reader<R> {
         taken.map_err(|what| self.damaged(what.to_owned()))
     }
 
-    fn object<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, ImportError> {
+    /// Reads an object, of which so many bytes are read at most: each may hold them all in a name.
+    fn object<T: for<'de> Deserialize<'de>>(&mut self, memory: u64) -> Result<T, ImportError> {
         if self.peek()? != Some(b'{') {
             return Err(self.unexpected("`{`"));
         }
-        let mut json = serde_json::Deserializer::from_reader(&mut self.source);
+        let mut source = (&mut self.source).take(memory);
+        let mut json = serde_json::Deserializer::from_reader(&mut source);
         match T::deserialize(&mut json) {
             Ok(object) => Ok(object),
+            Err(error) if error.is_eof() && source.limit() == 0 => Err(ImportError::Memory(memory)),
             Err(error) if error.is_io() => Err(std::io::Error::from(error).into()),
             Err(error) => {
                 // It counts lines from the object's first.

@@ -24,7 +24,8 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     if bytes.capacity() as u64 > memory {
         return Err(ImportError::Memory(memory));
     }
-    let (mut blocks, root) = Blocks::new(&bytes)?;
+    let (mut blocks, root) = Blocks::new(&bytes, memory)?;
+    let held = blocks.held;
     let mut tree = Importer::new();
     // For each directory that has begun: the entry to be read next, and its device.
     let mut open: Vec<(Option<u64>, u64)> = Vec::new();
@@ -33,7 +34,7 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     let mut taken = 0;
     while let Some((place, device)) = next {
         let (item, decompressed) = blocks.item(place)?;
-        if tree.bytes() + bytes.capacity() as u64 + decompressed > memory {
+        if tree.bytes() + held + decompressed > memory {
             return Err(ImportError::Memory(memory));
         }
         taken += item.length;
@@ -81,6 +82,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 struct Blocks<'a> {
     bytes: &'a [u8],
     index: Vec<Block>,
+    /// How many bytes the file and its index have.
+    held: u64,
     /// How many bytes all blocks that are needed so far have.
     decompressed: u64,
 }
@@ -93,7 +96,7 @@ struct Block {
 
 impl<'a> Blocks<'a> {
     /// The blocks, and a reference to the root's item.
-    fn new(bytes: &'a [u8]) -> Result<(Blocks<'a>, u64), ImportError> {
+    fn new(bytes: &'a [u8], memory: u64) -> Result<(Blocks<'a>, u64), ImportError> {
         let end = bytes.len();
         let head = end.checked_sub(4).and_then(|at| u32_at(bytes, at)).unwrap_or_default();
         let length = (head & LENGTH) as usize;
@@ -103,7 +106,14 @@ impl<'a> Blocks<'a> {
         else {
             return Err(damaged(end, "no index is at its end: it was cut, perhaps"));
         };
-        let mut index: Vec<u64> = bytes[start + 4..end - 4]
+        let entries = &bytes[start + 4..end - 4];
+        // Each is there twice for a moment.
+        let each = size_of::<u64>() + size_of::<Block>();
+        let held = (end + entries.len() / size_of::<u64>() * each) as u64;
+        if held > memory {
+            return Err(ImportError::Memory(memory));
+        }
+        let mut index: Vec<u64> = entries
             .chunks(8)
             .filter_map(|entry| Some(u64::from_be_bytes(entry.try_into().ok()?)))
             .collect();
@@ -114,7 +124,7 @@ impl<'a> Blocks<'a> {
             contents: None,
         };
         let index = index.into_iter().map(place).collect();
-        Ok((Blocks { bytes, index, decompressed: 0 }, root))
+        Ok((Blocks { bytes, index, held, decompressed: 0 }, root))
     }
 
     /// Makes the contents of a block be there.

@@ -49,13 +49,14 @@ impl Page {
     ) -> Page {
         let section = Section::of_groups(&mut groups, limit);
         let copies = groups.iter().flat_map(|group| &group.copies).map(|copy| &copy.path);
-        let paths: Vec<&Vec<u8>> = copies.collect();
-        let ways: Vec<Names> =
-            paths.iter().map(|path| split(scan, path).unwrap_or_default()).collect();
-        let nodes = scan.tree.find_each(ways.iter().map(Vec::as_slice));
+        let mut ways: Vec<(Names, &Vec<u8>)> =
+            copies.map(|path| (split(scan, path).unwrap_or_default(), path)).collect();
+        // In this order each directory is gone through once.
+        ways.sort();
+        let nodes = scan.tree.find_each(ways.iter().map(|(names, _)| &names[..]));
         let linked =
-            paths.iter().zip(nodes).filter(|(_, node)| node.is_some_and(|it| it.link().is_some()));
-        let linked = linked.map(|(path, _)| (*path).clone()).collect();
+            ways.iter().zip(nodes).filter(|(_, node)| node.is_some_and(|it| it.link().is_some()));
+        let linked = linked.map(|((_, path), _)| (*path).clone()).collect();
         let equal = Some(Equal { groups, limit, measure, made, linked });
         Page { equal, ..Page::new(section) }
     }
