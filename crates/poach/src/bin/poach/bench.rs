@@ -201,9 +201,10 @@ impl Arguments {
     /// What of `--workload`, `--system` and `--workers` a figure would not show.
     fn fits(&self, figure: &PaperFigure) -> Result<()> {
         let there = figure.all_systems();
-        for (flag, asked, there) in
-            [("workload", &self.workload, &figure.workloads[..]), ("system", &self.system, &there[..])]
-        {
+        for (flag, asked, there) in [
+            ("workload", &self.workload, &figure.workloads[..]),
+            ("system", &self.system, &there[..]),
+        ] {
             for name in asked {
                 ensure!(
                     there.contains(&name.as_str()) || self.peer.iter().any(|p| p.name == *name),
