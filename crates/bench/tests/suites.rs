@@ -4,7 +4,7 @@
 mod promise;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use poach_bench::figure::{self, FIGURES};
 use poach_bench::{
@@ -18,8 +18,12 @@ const WORKERS: [usize; 4] = [1, 2, 3, 8];
 /// Tests run at once, and the workers of two sessions on two processors mostly wait for each other: 100 to 480 s in place of 25.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn all_are_right(suite: &dyn Suite) -> Document {
-    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = one_at_a_time();
     let plan = Plan {
         size: Size::Tiny,
         workers: WORKERS.to_vec(),
@@ -243,12 +247,14 @@ fn rounds(rounds: usize, suite: &dyn Suite, workers: Vec<usize>) -> Document {
 
 #[test]
 fn every_case_of_pool_accounts_for_every_task() {
+    let _one_at_a_time = one_at_a_time();
     let document = rounds(1, &Pool, vec![1]);
     assert!(document.rows.len() > 100, "{} rows", document.rows.len());
 }
 
 #[test]
 fn every_workload_of_faces_has_the_original_and_then_poach() {
+    let _one_at_a_time = one_at_a_time();
     let document = rounds(1, &Faces, vec![1]);
     for pair in document.rows.chunks(2) {
         assert_eq!(pair[0].workload, pair[1].workload);
