@@ -50,8 +50,8 @@ impl<T: Send> fmt::Debug for Producer<T> {
 
 /// A put: the task goes from here to its place, and is not passed on to any function: a large one
 /// would be copied for each. `$task` is evaluated once there is a place, or there is none to be
-/// had. Where
-/// the gate is plain there is nothing else to ask than whether there is a place: no capacity either, with which it never is.
+/// had. Where the gate is plain there is nothing else to ask than whether there is a place: no
+/// capacity either, with which it never is.
 macro_rules! put {
     ($self:ident, $task:expr, $wait:expr) => {{
         let Producer { feeder, busy, shared, .. } = $self;
