@@ -17,7 +17,7 @@ const TARGETS: [&str; 4] = ["ncdu", "binary", "snapshot", "patterns"];
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// How long all targets run together, once they are built.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
     /// Only these targets.
     #[arg(value_parser = TARGETS)]
