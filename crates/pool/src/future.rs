@@ -53,8 +53,16 @@ impl<T: Send> Future for Get<'_, T> {
     type Output = Result<T, Closed>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let found = self.poll_seated(context);
-        self.consumer.polled(found.is_ready());
+        /// Gives the seat back, also if foreign code panics.
+        struct Polled<'g, 'a, T: Send>(&'g mut Get<'a, T>, bool);
+        impl<T: Send> Drop for Polled<'_, '_, T> {
+            fn drop(&mut self) {
+                self.0.consumer.polled(self.1);
+            }
+        }
+        let mut polled = Polled(&mut self, false);
+        let found = polled.0.poll_seated(context);
+        polled.1 = found.is_ready();
         found
     }
 }
@@ -181,14 +189,26 @@ pub(crate) fn poll_put<T: Send>(
         *entry = room.map(|room| room.gate.enter(context.waker()));
     }
     // The last try before it is pending.
-    match producer.try_put_from(task) {
-        Some(done) => {
-            if let Some((entry, room)) = entry.take().zip(room) {
-                room.gate.left_with_something(&entry);
-            }
-            Poll::Ready(done)
+    let Some(done) = producer.try_put_from(task) else { return Poll::Pending };
+    let mut over = Over { task, done: Some(done) };
+    if let Some((entry, room)) = entry.take().zip(room) {
+        room.gate.left_with_something(&entry);
+    }
+    Poll::Ready(over.done.take().expect("it is taken here or in the drop"))
+}
+
+/// A put that is over, while another is woken in its place. If that panics, a task that was refused
+/// is there again.
+struct Over<'a, T> {
+    task: &'a mut Option<T>,
+    done: Option<Result<(), PutError<T>>>,
+}
+
+impl<T> Drop for Over<'_, T> {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.done.take() {
+            *self.task = Some(error.into_inner());
         }
-        None => Poll::Pending,
     }
 }
 

@@ -50,11 +50,13 @@
 //!
 //! | code | where it runs | what was begun | if it panics |
 //! |---|---|---|---|
-//! | [`Builder::distance`] | a put or a get, when an access list is made | the put is under way, has room | the put ends, and wakes who waits for that; the room is given back; the task is dropped |
+//! | [`Builder::distance`] | a put or a get, when an access list is made | the put is under way, has room | the put ends, and wakes who waits for that; the room is given back; the task is dropped, or is with the future that puts it until its next poll |
 //! | | a get that is about to sleep | it has entered itself as a sleeper | the entry goes, and a wake-up that was for it goes to the next |
 //! | `Clone` of a waker | a get that is about to sleep | nothing | nothing has happened |
 //! | `wake` and `Drop` of a waker | a put, a close, the drop of a future | the task is in the pool; sleepers are being woken | the others are woken while the panic unwinds |
+//! | `wake` of a waker | a put that is refused | those are woken that wait for its end, or another in its place | the others are woken while the panic unwinds; the task is dropped, or is with the future that puts it |
 //! | `wake` of a producer's waker | a get from a full pool | a task is taken | the task is kept for this consumer's next get |
+//! | `wake` of another consumer's waker | a get that finds what it was not woken for | a task is taken | the task is kept for this consumer's next get |
 //! | `Drop` of a task | the drop of the last consumer, or of the last handle; a put that the last consumer's drop meets | tasks are being dropped | the others are dropped while the panic unwinds |
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
 //! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that gets a new entry | nothing | nothing has happened |

@@ -59,8 +59,8 @@
 //! # Foreign code
 //!
 //! A policy's distance is foreign code. It is called for each pool once each time the list is made, before
-//! anything of the list is changed or a task taken. If it panics the task that was to be put is dropped, as
-//! any argument is, and nothing else has happened. Where there is no memory for a list the pools are served
+//! anything of the list is changed or a task taken. If it panics nothing has happened, and the task that was
+//! to be put is with the caller, who drops it as the panic unwinds, or keeps it, as a future does. Where there is no memory for a list the pools are served
 //! and robbed in the order of their numbers.
 
 use std::mem::MaybeUninit;

@@ -49,7 +49,8 @@ pub struct Selector<'a, R> {
     has_ended: bool,
 }
 
-type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>) -> Poll<R> + Send + 'a>;
+/// Says that it is done before it calls what is done with the result, which may panic.
+type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>, &mut bool) -> Poll<R> + Send + 'a>;
 
 /// No operation could be done in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +85,9 @@ impl<'a, R> Selector<'a, R> {
         then: impl FnOnce(O) -> R + Send + 'a,
     ) -> Self {
         let mut then = Some(then);
-        self.operations.push(Box::new(move |context| {
+        self.operations.push(Box::new(move |context, is_done| {
             Pin::new(&mut operation).poll(context).map(|output| {
+                *is_done = true;
                 let then = then.take().expect("a selection ends once");
                 then(output)
             })
@@ -117,13 +119,14 @@ impl<'a, R> Selector<'a, R> {
     fn poll_each(&mut self, context: &mut Context<'_>) -> Poll<R> {
         // Before any operation takes a task, which would be lost.
         assert!(!self.has_ended, "a selection that was ready is not polled again");
-        let count = self.operations.len().max(1);
-        let (before, after) = self.operations.split_at_mut(self.first % count);
-        let ready = after.iter_mut().chain(before).find_map(|operation| match operation(context) {
+        let Selector { operations, first, has_ended } = self;
+        let count = operations.len().max(1);
+        let (before, after) = operations.split_at_mut(*first % count);
+        let mut operations = after.iter_mut().chain(before);
+        let ready = operations.find_map(|operation| match operation(context, has_ended) {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
         });
-        self.has_ended = ready.is_some();
         ready.map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -200,7 +203,7 @@ impl<R> fmt::Debug for Selector<'_, R> {
 ///
 /// # Panics
 ///
-/// `poll` panics if it has been ready before.
+/// `poll` panics if it has been ready before, or has panicked in what is done with a result.
 impl<R> Future for Selector<'_, R> {
     type Output = R;
 

@@ -5,9 +5,9 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
@@ -17,7 +17,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::stack::WsLifo;
-use poach_pool::{Producer, PutError, Selector, TaskPool, TryGetError};
+use poach_pool::{OwnedPut, Producer, PutError, Selector, TaskPool, TryGetError};
 
 mod watchdog;
 use watchdog::watched;
@@ -278,6 +278,110 @@ fn a_consumers_waker_that_panics_takes_no_task_with_it() {
             assert!(catch_unwind(AssertUnwindSafe(|| waits.as_mut().poll(context))).is_err());
         }
         assert_eq!(first.try_get(), Ok(1));
+    });
+}
+
+/// Calls a closure when its last waker is gone.
+struct Last(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Wake for Last {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|call| call());
+    }
+}
+
+fn when_dropped(call: impl FnOnce() + Send + Sync + 'static) -> Waker {
+    Waker::from(Arc::new(Last(Some(Box::new(call)))))
+}
+
+/// A put is refused at its last look, and the producer that is woken in its place has a waker that
+/// panics.
+#[test]
+fn a_refused_put_that_panicked_is_not_said_to_be_put() {
+    watched(|| {
+        let pool = TaskPool::bounded(1);
+        let [mut fills, puts, mut waits] = [(); 3].map(|()| pool.producer().unwrap());
+        let [mut asleep, takes] = [(); 2].map(|()| pool.consumer().unwrap());
+        // Each put wakes one, also if it is refused.
+        let mut others = [(); 9].map(|()| Box::pin(pool.consumer().unwrap().into_get_async()));
+        let (put, takes) = (Arc::new(Mutex::new(puts.into_put_async(1))), Mutex::new(takes));
+        let poll = |put: &Mutex<OwnedPut<u32>>, waker: &Waker| {
+            let mut put = put.lock().unwrap_or_else(PoisonError::into_inner);
+            Pin::new(&mut *put).poll(&mut Context::from_waker(waker)).map(|(_, done)| done)
+        };
+        let answers = Arc::new(Mutex::new(Vec::new()));
+        // The close wakes consumers first: this one's waker polls the put before producers are told.
+        let (polls, says) = (Arc::clone(&put), Arc::clone(&answers));
+        let at_the_close = when_dropped(move || {
+            for _ in 0..2 {
+                let polled = catch_unwind(AssertUnwindSafe(|| poll(&polls, Waker::noop())));
+                says.lock().unwrap().push(polled.ok());
+            }
+        });
+        let context = &mut Context::from_waker(Waker::noop());
+        assert!(others.iter_mut().all(|other| other.as_mut().poll(context).is_pending()));
+        let mut asleep = pin!(asleep.get_async());
+        assert!(asleep.as_mut().poll(&mut Context::from_waker(&at_the_close)).is_pending());
+        drop(at_the_close);
+        fills.put(0).unwrap();
+        // Dropped in the poll with another waker: it makes room, for which the put is woken.
+        let in_the_poll = when_dropped(move || assert_eq!(takes.lock().unwrap().try_get(), Ok(0)));
+        assert!(poll(&put, &in_the_poll).is_pending());
+        drop(in_the_poll);
+        let loud = Waker::from(Arc::new(Loud));
+        let mut waits = pin!(waits.put_async(2));
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&loud)).is_pending());
+        pool.close();
+        let answers = answers.lock().unwrap();
+        assert_eq!(*answers, [None, Some(Poll::Ready(Err(PutError::Closed(1))))]);
+    });
+}
+
+/// What is done with a result panics: the selection is over, and takes no second task.
+#[test]
+fn a_selection_that_panicked_is_over() {
+    let pools = [(); 2].map(|()| TaskPool::new());
+    let [mut one, mut other] = pools.each_ref().map(|pool| pool.consumer().unwrap());
+    let mut producers = pools.each_ref().map(|pool| pool.producer().unwrap());
+    producers[0].put_many(0..2).unwrap();
+    {
+        let mut selection = pin!(
+            Selector::new()
+                .get(&mut one, |_| -> u32 { panic!("what is done panics") })
+                .get(&mut other, |task| task.unwrap())
+        );
+        for _ in 0..2 {
+            let context = &mut Context::from_waker(Waker::noop());
+            let polled = catch_unwind(AssertUnwindSafe(|| selection.as_mut().poll(context)));
+            assert!(polled.is_err());
+            producers[1].put(5).unwrap();
+        }
+    }
+    assert_eq!((one.try_get(), one.try_get()), (Ok(1), Err(TryGetError::Empty)));
+    assert_eq!((other.try_get(), other.try_get()), (Ok(5), Ok(5)));
+}
+
+/// A future whose poll panicked has no single-consumer pool, as any that waits has none: those of
+/// high numbers are for a look alone, and a consumer waits for one while all are taken.
+#[test]
+#[cfg(not(miri))] // which takes minutes for so many consumers
+fn futures_that_panicked_keep_nobody_from_the_pool() {
+    watched(|| {
+        let (pool, trap) = pool_with_a_trap(None);
+        let mut consumers: Vec<_> = (0..1100).map(|_| pool.consumer().unwrap()).collect();
+        let (last, others) = consumers.split_last_mut().unwrap();
+        let context = &mut Context::from_waker(Waker::noop());
+        trap.store(true, Ordering::Relaxed);
+        for other in others {
+            let mut get = pin!(other.get_async());
+            assert!(catch_unwind(AssertUnwindSafe(|| get.as_mut().poll(context))).is_err());
+        }
+        trap.store(false, Ordering::Relaxed);
+        assert_eq!(last.try_get(), Err(TryGetError::Empty));
     });
 }
 
