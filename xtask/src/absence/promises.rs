@@ -7,7 +7,7 @@
 //! (`none: ..`). A row [`ARGUMENT`] speaks for all sentences of the module's comment that no other row names: of a proof, whose steps
 //! are held together by the tests of what it proves.
 //!
-//! A finding is a sentence that no row names, a row whose part is in no sentence, and a test that does not exist. So who changes
+//! A finding is a sentence that no row names, a row whose part is empty or in no sentence, and a test that does not exist or is ignored. So who changes
 //! a sentence is led to its test, and who renames a test to what it holds.
 
 use std::collections::BTreeMap;
@@ -57,6 +57,13 @@ struct Row {
     held_by: String,
 }
 
+impl Row {
+    fn is_about(&self, sentence: &Sentence) -> bool {
+        // An empty part would be in each.
+        !self.part.is_empty() && sentence.text.contains(&self.part)
+    }
+}
+
 /// Adds a finding for each promise below `root` that no test holds, and for each row of a page that is out of date.
 pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     for (directory, name) in CRATES {
@@ -95,7 +102,7 @@ fn compare(
     };
     let argued = table.iter().any(|row| row.part == ARGUMENT);
     for sentence in sentences.iter().filter(|sentence| sentence.promises()) {
-        let named = table.iter().any(|row| sentence.text.contains(&row.part));
+        let named = table.iter().any(|row| row.is_about(sentence));
         let part_of_argument = argued && sentence.of_module;
         if !named && !part_of_argument {
             let path = crate::run::from_root(root, &home.join(file)).to_string();
@@ -104,8 +111,9 @@ fn compare(
         }
     }
     for row in table {
-        let there = |sentence: &Sentence| sentence.text.contains(&row.part);
-        if row.part != ARGUMENT && !sentences.iter().any(there) {
+        if row.part.is_empty() {
+            found(page, row.line, "the row has no part of a sentence".to_owned());
+        } else if row.part != ARGUMENT && !sentences.iter().any(|it| row.is_about(it)) {
             found(page, row.line, format!("no sentence of {file} has \"{}\" in it", row.part));
         }
         if let Some(reason) = row.held_by.strip_prefix(NONE) {
@@ -136,7 +144,7 @@ fn exists(root: &Path, home: &Path, test: &str) -> Result<bool> {
     Ok(is_test(&tokens, name))
 }
 
-/// Whether a function of this name has the attribute `test`, or a macro of the file is given the name.
+/// Whether a function of this name has the attribute `test`, and not `ignore`; or a macro of the file is given the name.
 fn is_test(tokens: &[Token], name: &str) -> bool {
     let has_macros = tokens.iter().any(|token| token.text == "macro_rules");
     tokens.iter().enumerate().any(|(at, token)| {
@@ -152,7 +160,8 @@ fn is_test(tokens: &[Token], name: &str) -> bool {
             .map(|token| token.text.as_str())
             .take_while(|text| !["}", ";", "{"].contains(text))
             .collect();
-        attributes.windows(3).any(|three| three == ["test", "[", "#"])
+        let has = |name| attributes.windows(3).any(|three| three == [name, "[", "#"]);
+        has("test") && !has("ignore")
     })
 }
 
@@ -422,6 +431,10 @@ mod tests {
             there[1],
             "docs/promises/pool.md:7: no sentence of src/get.rs has \"never sleeps\" in it"
         );
+        let page = PAGE.replace("never waits", "");
+        let empty = found(SOURCE, TESTS, &page);
+        assert_eq!(empty.len(), 2);
+        assert_eq!(empty[1], "docs/promises/pool.md:7: the row has no part of a sentence");
         let page = format!("{PAGE}## src/put.rs\n| never | none: gone |\n");
         let gone = "docs/promises/pool.md:10: src/put.rs is no source file of crates/pool";
         assert_eq!(found(SOURCE, TESTS, &page), [gone]);
@@ -440,6 +453,11 @@ mod tests {
             let page = PAGE.replace("`tests/gets.rs::one_is_taken`", name);
             assert_eq!(found(SOURCE, TESTS, &page), [format!("docs/promises/pool.md:8: {answer}")]);
         }
+        let ignored = TESTS.replace("#[test]", "#[test]\n#[ignore = \"slow\"]");
+        let none = "docs/promises/pool.md:8: there is no test tests/gets.rs::one_is_taken";
+        assert_eq!(found(SOURCE, &ignored, PAGE), [none]);
+        let under_miri = TESTS.replace("#[test]", "#[test]\n#[cfg_attr(miri, ignore)]");
+        assert_eq!(found(SOURCE, &under_miri, PAGE), [""; 0]);
         let by_macro = "macro_rules! on { ($($name:ident),*) => {}; } on!(of_salsa, one_is_taken);";
         assert_eq!(found(SOURCE, by_macro, PAGE), [""; 0]);
     }
