@@ -383,16 +383,15 @@ fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
 fn an_error_of_combine_stops_the_loop() {
     const HALF: usize = 3000;
     let pool = ThreadPool::builder().threads(4).build().unwrap();
-    // Whether the first half is cut depends on who comes when.
+    // Whether the first half is cut, and how soon the others hear of the error, depends on who comes
+    // when. A loop that goes on has half of the second half to go.
     let stopped = (0..1000).any(|_| {
         let (failed, gives_up) = (AtomicBool::new(false), AtomicBool::new(false));
         let [first, second, late] = [(); 3].map(|()| AtomicUsize::new(0));
         let fold = |(), i: usize| {
             if failed.load(Ordering::SeqCst) {
-                if late.fetch_add(1, Ordering::SeqCst) < 100 {
-                    // Time for the error to be told.
-                    thread::sleep(Duration::from_millis(1));
-                }
+                late.fetch_add(1, Ordering::SeqCst);
+                thread::yield_now();
             } else if i < HALF {
                 first.fetch_add(1, Ordering::SeqCst);
                 thread::yield_now();
@@ -415,10 +414,9 @@ fn an_error_of_combine_stops_the_loop() {
         let result = pool.install(|| try_par_reduce(0..2 * HALF, || (), fold, combine));
         let failed = failed.load(Ordering::SeqCst);
         assert_eq!(result, if failed { Err("combine") } else { Ok(()) });
-        assert!(late.load(Ordering::SeqCst) < HALF / 4, "the loop goes on");
-        failed
+        failed && late.load(Ordering::SeqCst) < HALF / 4
     });
-    assert!(stopped, "the first half was never cut");
+    assert!(stopped, "the first half was never cut, or the loop goes on each time");
 }
 
 /// Two parts fail at the same time.
