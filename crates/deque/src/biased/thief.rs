@@ -157,7 +157,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     }
 
     /// Less than `enough` is open: asks the owner, and opens what there is if it does not answer. `head` was read before. Whether the
-    /// policy aborts.
+    /// policy aborts, and nothing is open.
     #[cold]
     #[inline(never)]
     fn request_or_open(&self, head: u64, enough: u32) -> bool {
@@ -180,12 +180,12 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
                 return false;
             }
         }
-        // Relaxed: what is exchanged below, if nobody has opened anything meanwhile.
+        // Relaxed: what is exchanged below, if nobody has opened anything meanwhile, and else a hint.
         let open = shared.thieves.open.load(Ordering::Relaxed);
         let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
         if !certain && !shared.owner.policy.resolve() {
-            // The request stays: the owner answers at its next push or pop.
-            return true;
+            // The request stays: the owner answers at its next push or pop. The caller takes what is open.
+            return opened(head, open) == 0;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.
         let tail = shared.owner.tail.load(Ordering::Acquire);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use poach_memory::{Asymmetric, Ordering::Relaxed};
+use poach_memory::{Asymmetric, Ordering::Relaxed, Unbounded};
 
 use super::super::{LONGEST, POP, SHORTEST};
 use super::*;
@@ -319,6 +319,22 @@ fn a_claim_asks_only_for_what_is_not_open() {
     // Nothing is wanted of what there is.
     assert!(thief.claim_of_all(|all| all - 2).is_empty());
     assert_eq!(owner.len(), 2);
+}
+
+/// As if its barrier were refused: it is never certain, and opens nothing itself.
+#[test]
+fn a_claim_of_more_than_is_open_gets_that_if_the_policy_aborts() {
+    let owner = Biased::<u32, Unbounded, Told>::starting_at(Unbounded, 16, 0, 1).unwrap();
+    (0..7).for_each(|task| owner.push(task));
+    let thief = owner.thief();
+    assert!(matches!(thief.claim_of_all(|all| all), Steal::Abort), "nothing is open");
+    // It answers: half is open.
+    owner.push(7);
+    match thief.claim_of_all(|all| all) {
+        Steal::Success(claimed) => assert_eq!(claimed.collect::<Vec<_>>(), [0, 1, 2, 3]),
+        _ => panic!("four tasks are open"),
+    }
+    assert!(matches!(thief.claim_of_all(|all| all), Steal::Abort), "nothing more is open");
 }
 
 /// A thief of a thief: what it has counted, and what it finds after it has asked.
