@@ -133,7 +133,7 @@ impl<T, M: Memory> Fifo<T, M> {
     /// Opens the queue, if it is closed.
     pub(crate) fn open(&self) {
         if self.private().closed.get() != OPEN {
-            self.finish_taken();
+            self.finish_below(self.taken());
             self.open_at(self.taken());
         }
     }
@@ -282,6 +282,27 @@ mod tests {
                 (first..first + 4).for_each(|task| assert_eq!(owner.pop(), Some(task)));
             }
             assert_eq!((owner.capacity(), owner.is_open()), (4, false));
+        }
+    }
+
+    /// The thief's barrier may have been refused, and the owner may not pop again.
+    #[test]
+    fn an_owner_that_is_asked_opens_the_queue_when_it_looks_for_slots() {
+        let pushes: [fn(&Fifo<u64>); 4] = [
+            |owner| owner.push(4),
+            |owner| owner.push_within(4).unwrap(),
+            |owner| owner.push_several(4, 1),
+            |owner| assert_eq!(owner.free(), 1),
+        ];
+        for push in pushes {
+            let owner = fifo(0);
+            (0..4).for_each(|task| owner.push(task));
+            assert_eq!((owner.pop(), owner.is_open()), (Some(0), false));
+            owner.shared.request.store(1, Ordering::Relaxed);
+            push(&owner);
+            assert_eq!((owner.is_open(), owner.private().unfinished.get()), (true, 1));
+            assert_eq!(owner.shared.request.load(Ordering::Relaxed), 0, "the request is answered");
+            assert_eq!((owner.thief().steal(), owner.pop()), (Steal::Success(1), Some(2)));
         }
     }
 

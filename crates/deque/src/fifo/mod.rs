@@ -30,9 +30,10 @@
 //! | 4 | raised: lowers it, opens at `i + 1` by a compare-and-swap of `head` | loads `taken` |
 //! | 5 | if that fails a thief has opened: at `i + 1`, and the task is the owner's; or at `i`, and it is in the queue | opens there by a compare-and-swap of `head` |
 //!
-//! An owner that meets a raised request opens the queue. So a thief looks a number of times whether it does, between
-//! its steps 2 and 3, and pays for the barrier only if the owner is away. An owner that has popped a number of tasks from an open queue,
-//! and no thief any, closes it together with its next pop.
+//! An owner that meets a raised request, at a pop or at a push that finds the ring full, opens the
+//! queue. So a thief looks a number of times whether it does, between its steps 2 and 3, and pays
+//! for the barrier only if the owner is away. An owner that has popped a number of tasks from an
+//! open queue, and no thief any, closes it together with its next pop.
 //!
 //! # Why it is correct
 //!
@@ -502,14 +503,8 @@ impl<T, M: Memory> Fifo<T, M> {
     #[cold]
     #[inline(never)]
     fn pop_requested(&self, tail: u64, index: u64) -> Option<T> {
-        let private = self.private();
         let next = index.wrapping_add(1);
-        let since = above(index, private.closed.get()).unsigned_abs();
-        let patience = private.patience.get();
-        private.patience.set(match since {
-            0..WORTH => (2 * patience).min(LONGEST),
-            _ => (patience / 2).max(SHORTEST.min(patience)),
-        });
+        self.learn_patience(index);
         self.finish_below(index);
         let start = self.open_at(next);
         if (start ^ opened(next)) & ODD != 0 {
@@ -518,6 +513,17 @@ impl<T, M: Memory> Fifo<T, M> {
         }
         // SAFETY: the queue was opened above `index`, so that is the owner's; `finish_below` has not finished it.
         Some(unsafe { self.take(index) })
+    }
+
+    /// A thief has asked for a queue that was closed up to `index`: when the owner closes the next one.
+    fn learn_patience(&self, index: u64) {
+        let private = self.private();
+        let since = above(index, private.closed.get()).unsigned_abs();
+        let patience = private.patience.get();
+        private.patience.set(match since {
+            0..WORTH => (2 * patience).min(LONGEST),
+            _ => (patience / 2).max(SHORTEST.min(patience)),
+        });
     }
 
     /// Opens a queue that the owner has closed, at `index`, unless a thief has: what `head` was after that, or is now.
@@ -534,9 +540,17 @@ impl<T, M: Memory> Fifo<T, M> {
         result.map_or_else(|opened| opened, |_| now)
     }
 
-    /// Finishes what the owner has taken of a closed queue.
+    /// Between two operations: finishes what the owner has taken of a closed queue, and opens it if a
+    /// thief has asked. The thief may have been refused its barrier, and the owner may not pop again.
     fn finish_taken(&self) {
-        if self.private().closed.get() != OPEN {
+        if self.private().closed.get() == OPEN {
+            return;
+        }
+        // Relaxed: if it is not seen here a later push or pop sees it.
+        if self.shared.request.load(Ordering::Relaxed) != 0 {
+            self.learn_patience(self.taken());
+            self.open();
+        } else {
             self.finish_below(self.taken());
         }
     }

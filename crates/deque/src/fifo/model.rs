@@ -75,6 +75,40 @@ fn a_thief_asks_in_each_period() {
     asks_in_each_period::<WithoutBarrier>();
 }
 
+/// The owner of a full ring finds the request when it looks for slots, while the thief that asked opens the queue itself.
+fn answers_at_a_push<M: Memory + 'static>() {
+    c11::clean_all(2, |threads| {
+        let owner = Fifo::<u64, M>::with_patience(4, 0, 0, 0).unwrap();
+        (0..4).for_each(|task| owner.push(task));
+        assert_eq!(owner.pop(), Some(0));
+        let (thief, owner) = (owner.thief(), Rc::new(owner));
+        let taken: Rc<RefCell<Vec<u64>>> = Rc::default();
+        let (works, own) = (Rc::clone(&owner), Rc::clone(&taken));
+        threads.spawn("owner", move || {
+            works.push(4);
+            let task = works.pop();
+            own.borrow_mut().extend(task);
+        });
+        let own = Rc::clone(&taken);
+        threads.spawn("thief", move || {
+            let task = thief.steal().success();
+            own.borrow_mut().extend(task);
+        });
+        threads.finally(move || {
+            let rest = std::iter::from_fn(|| owner.pop());
+            taken.borrow_mut().extend(rest);
+            taken.borrow_mut().sort_unstable();
+            assert!(taken.borrow().iter().copied().eq(1..5), "{taken:?}");
+        });
+    });
+}
+
+#[test]
+fn an_owner_answers_at_a_push_that_looks_for_slots() {
+    answers_at_a_push::<Simulated>();
+    answers_at_a_push::<WithoutBarrier>();
+}
+
 /// A thread's look, and whether it finds nothing.
 type Look = fn(&Thief<u64, Simulated>) -> bool;
 
