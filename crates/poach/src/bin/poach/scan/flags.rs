@@ -186,8 +186,9 @@ impl Arguments {
         }
     }
 
-    /// What the user has typed and would not be heeded, by --dedupe or as two documents are compared: an error that names it. Defaults from a
-    /// file or the environment are no demand, and are not asked about here.
+    /// What the user has typed and would not be heeded, by --dedupe or as two documents are
+    /// compared: an error that names it. Defaults from a file or the environment are no demand, and
+    /// are not asked about here.
     ///
     /// # Errors
     ///

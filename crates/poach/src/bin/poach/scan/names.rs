@@ -1,5 +1,6 @@
 //! Where an entry lies: a given path, and the names below it.
 
+use std::collections::HashMap;
 use std::io;
 
 use poach_scan::Scan;
@@ -19,25 +20,61 @@ pub(super) fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
     path
 }
 
-/// The names that a path of a scan is made of, if it is there.
+/// The paths that a scan was given, to be found by what begins with them.
+pub(super) struct Roots<'s> {
+    scan: &'s Scan,
+    /// Where each stands among them.
+    places: HashMap<&'s [u8], usize>,
+}
+
+impl<'s> Roots<'s> {
+    pub(super) fn of(scan: &'s Scan) -> Roots<'s> {
+        let mut places = HashMap::new();
+        for (place, root) in scan.tree.roots().enumerate() {
+            places.entry(root.name()).or_insert(place);
+        }
+        Roots { scan, places }
+    }
+
+    /// The names that a path of the scan is made of, if it is there.
+    pub(super) fn names_of(&self, path: &[u8]) -> Option<Names> {
+        let mut splits = self.splits(path).map(|(_, names)| names);
+        splits.find(|names| self.scan.tree.find(names).is_some())
+    }
+
+    /// The names that a path below one of the scan's is made of, whether it is there or not, and
+    /// where that one stands among them. Where one given path lies below another, the lower counts:
+    /// what is below it is no entry of the upper.
+    pub(super) fn split(&self, path: &[u8]) -> Option<(usize, Names)> {
+        self.splits(path).next()
+    }
+
+    /// The lowest given path first.
+    fn splits(&self, path: &[u8]) -> impl Iterator<Item = (usize, Names)> {
+        let separator = std::path::MAIN_SEPARATOR as u8;
+        // What ends before a separator, or with it.
+        let ends = (0..path.len()).rev().filter(move |&at| path[at] == separator);
+        let ends = std::iter::once(path.len()).chain(ends.flat_map(|at| [at + 1, at]));
+        let mut last = usize::MAX;
+        let ends = ends.filter(move |&end| std::mem::replace(&mut last, end) != end);
+        ends.filter_map(move |end| {
+            let (above, rest) = path.split_at(end);
+            let place = *self.places.get(above)?;
+            let fits = rest.is_empty() || rest[0] == separator || above.ends_with(&[separator]);
+            let below = rest.split(move |&byte| byte == separator).filter(|name| !name.is_empty());
+            fits.then(|| (place, std::iter::once(above).chain(below).map(<[u8]>::to_vec).collect()))
+        })
+    }
+}
+
+/// [`Roots::names_of`] of one path.
 pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
-    splits(scan, path).find(|names| scan.tree.find(names).is_some())
+    Roots::of(scan).names_of(path)
 }
 
-/// The names that a path below one of a scan's is made of, whether it is there or not. Where one given path lies below another, the
-/// lower counts: what is below it is no entry of the upper.
+/// The names of [`Roots::split`] of one path.
 pub(super) fn split(scan: &Scan, path: &[u8]) -> Option<Names> {
-    splits(scan, path).max_by_key(|names| names[0].len())
-}
-
-fn splits(scan: &Scan, path: &[u8]) -> impl Iterator<Item = Names> {
-    let separator = std::path::MAIN_SEPARATOR as u8;
-    scan.tree.roots().filter_map(move |root| {
-        let rest = path.strip_prefix(root.name())?;
-        let ends = rest.is_empty() || rest[0] == separator || root.name().ends_with(&[separator]);
-        let below = rest.split(|&byte| byte == separator).filter(|name| !name.is_empty());
-        ends.then(|| std::iter::once(root.name()).chain(below).map(<[u8]>::to_vec).collect())
-    })
+    Roots::of(scan).split(path).map(|(_, names)| names)
 }
 
 /// An error of the system's, which says nothing of names, with the names that it is about, as they are: messages are escaped when
@@ -48,4 +85,35 @@ pub(super) fn of(names: &[Vec<u8>], error: io::Error) -> io::Error {
     }
     let path = joined(names.iter().map(Vec::as_slice));
     io::Error::new(error.kind(), format!("{}: {error}", String::from_utf8_lossy(&path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use poach_scan::{Control, Options, scan};
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_split_behind_the_given_path_that_it_begins_with() {
+        let tree = tempfile::tempdir().expect("a directory for the test");
+        let path = |name: &str| tree.path().join(name);
+        for name in ["a/b", "ab", "c"] {
+            std::fs::create_dir_all(path(name)).expect("directories");
+        }
+        // The last one is given with a separator at its end.
+        let paths = ["a", "ab", "c/"].map(path);
+        let scan = scan(&paths, &Options::default(), &Control::new()).expect("threads");
+        let roots = Roots::of(&scan);
+        let split = |name: &str| {
+            let (place, names) = roots.split(path(name).as_os_str().as_encoded_bytes())?;
+            Some((place, names[1..].join(&b' ')))
+        };
+        assert_eq!(split("a"), Some((0, Vec::new())));
+        assert_eq!(split("a/b/x"), Some((0, b"b x".to_vec())));
+        assert_eq!(split("ab/x"), Some((1, b"x".to_vec())));
+        assert_eq!(split("c/x"), Some((2, b"x".to_vec())));
+        assert_eq!((split("abc"), split("")), (None, None));
+        let there = |name: &str| roots.names_of(path(name).as_os_str().as_encoded_bytes());
+        assert_eq!((there("a/b").map(|names| names.len()), there("a/x")), (Some(2), None));
+    }
 }

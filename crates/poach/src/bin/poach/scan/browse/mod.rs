@@ -42,7 +42,7 @@ mod walk;
 
 #[cfg(any(unix, windows))]
 use super::item;
-use super::names::{self, Names, joined, names_of, of, split};
+use super::names::{self, Names, Roots, joined, of};
 
 use act::Act;
 use keys::Input;
@@ -172,7 +172,9 @@ impl<'a> App<'a> {
             if self.browser.chosen.is_empty() { Vec::new() } else { self.browser.targets() };
         let chosen = names.iter().map(|names| joined(names.iter().map(Vec::as_slice))).collect();
         let (scan, mut made) = (self.browser.scan, self.made);
-        made.errors.retain(|error| names_of(&scan, &error.path).is_some());
+        let roots = Roots::of(&scan);
+        made.errors.retain(|error| roots.names_of(&error.path).is_some());
+        drop(roots);
         Ok(Ended { seen: (!first).then_some((scan, made)), chosen, interrupted })
     }
 
@@ -473,6 +475,7 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
     let shown = browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
     let copies = browser.report.as_ref().filter(|_| shown == Some(&Report::Duplicates));
     let groups = copies.map(Page::groups).unwrap_or_default();
+    let roots = Roots::of(&browser.scan);
     // Of each group that something goes of, the first file that stays.
     let mut staying = HashMap::new();
     let goes: HashSet<&[Vec<u8>]> = all.iter().map(Vec::as_slice).collect();
@@ -488,8 +491,8 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
                 bail!("{path} is none of the equal files; in this tab only those are deleted");
             };
             let found = staying.entry(rows.start).or_insert_with(|| {
-                let mut others = rows.filter_map(|row| split(&browser.scan, page.path_of(row)?));
-                others.find(stays)
+                let mut others = rows.filter_map(|row| roots.split(page.path_of(row)?));
+                others.find(|(_, names)| stays(names)).map(|(_, names)| names)
             });
             let Some(stays) = found.clone() else {
                 let path = escape(&path);

@@ -6,9 +6,9 @@
 //! device and number and, of a file, the same length and time of change, as a number may be given to a new file. A directory
 //! that was replaced since, by a link or another directory, is refused; what was added since keeps its directory.
 //!
-//! A file that is deleted because another one is equal to it is compared with that, byte by byte, right before. On Unix it then gets
-//! another name (`.poach-…`) beside its own, the one that stays is looked at again, by its name, and only then does it go: two
-//! mounts may show one file as two.
+//! A file that is deleted because another one is equal to it is compared with that, byte by byte,
+//! right before. On Unix it then gets another name (`.poach-…`) beside its own, the one that stays
+//! is looked at again, by its name, and only then does it go: two mounts may show one file as two.
 //!
 //! On Unix a moment is left, between the last look at a name and its deletion, in which a file can take another's place: no system
 //! call deletes a file by what it is. A directory is held open from the look on. Windows does delete by a handle, so what was
@@ -288,7 +288,8 @@ impl Chosen {
         })
     }
 
-    /// Opens the one that stays, if the file is equal to it. `within`: the directory that the file is in.
+    /// Opens the one that stays, if the file is equal to it. `within`: the directory that the file
+    /// is in.
     fn compare(
         &self,
         twin: &Twin,

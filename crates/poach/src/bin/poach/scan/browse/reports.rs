@@ -8,7 +8,7 @@ use poach_scan::duplicates::{Group, Made};
 use poach_scan::report::{Look, Measure, count, cut, escape};
 use poach_scan::survey::{Cell, Section, text};
 
-use super::names::{Names, names_of, split};
+use super::names::{Names, Roots};
 use super::state::in_sight;
 
 /// A report that was made.
@@ -49,8 +49,10 @@ impl Page {
     ) -> Page {
         let section = Section::of_groups(&mut groups, limit);
         let copies = groups.iter().flat_map(|group| &group.copies).map(|copy| &copy.path);
+        let roots = Roots::of(scan);
+        let split = |path: &[u8]| roots.split(path).map(|(_, names)| names);
         let mut ways: Vec<(Names, &Vec<u8>)> =
-            copies.map(|path| (split(scan, path).unwrap_or_default(), path)).collect();
+            copies.map(|path| (split(path).unwrap_or_default(), path)).collect();
         // In this order each directory is gone through once.
         ways.sort();
         let nodes = scan.tree.find_each(ways.iter().map(|(names, _)| &names[..]));
@@ -124,13 +126,15 @@ impl Page {
     /// that has lost the name by which it was listed, another name may be there.
     pub(super) fn retain(&mut self, scan: &Scan) -> bool {
         let Some(equal) = &mut self.equal else { return false };
+        let roots = Roots::of(scan);
+        let split = |path: &[u8]| roots.split(path).map(|(_, names)| names);
         let copies = equal.groups.iter().flat_map(|group| &group.copies);
-        let mut ways: Vec<Names> = copies.filter_map(|copy| split(scan, &copy.path)).collect();
+        let mut ways: Vec<Names> = copies.filter_map(|copy| split(&copy.path)).collect();
         ways.sort_unstable();
         let nodes = scan.tree.find_each(ways.iter().map(Vec::as_slice));
         let there: HashSet<&Names> =
             ways.iter().zip(nodes).filter_map(|(names, node)| node.map(|_| names)).collect();
-        let is_there = |path: &[u8]| split(scan, path).is_some_and(|names| there.contains(&names));
+        let is_there = |path: &[u8]| split(path).is_some_and(|names| there.contains(&names));
         let mut is_all = true;
         let groups = std::mem::take(&mut equal.groups).into_iter().filter_map(|group| {
             let (stay, gone): (Vec<_>, Vec<_>) =
@@ -139,7 +143,7 @@ impl Page {
             (stay.len() > 1).then(|| Group::new(group.apparent_bytes, stay, equal.measure))
         });
         equal.groups = groups.collect();
-        equal.made.errors.retain(|error| names_of(scan, &error.path).is_some());
+        equal.made.errors.retain(|error| roots.names_of(&error.path).is_some());
         self.section = Section::of_groups(&mut equal.groups, equal.limit);
         self.step(0);
         is_all

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 use super::act::{self, Seen, see};
 use super::{Became, How, Keep, Name, Outcome, Tell};
 use crate::scan::item::{Handle, open_given, open_in};
-use crate::scan::names::{Names, split};
+use crate::scan::names::{Names, Roots};
 
 /// Why a file is left.
 const ELSEWHERE: &str = "every file that equals it lies on another file system or mount, where neither a link nor shared blocks lead; \
@@ -66,12 +66,12 @@ impl Plan {
         for Name { file, within, bytes } in names {
             several.entry(file).or_default().push(scan.tree.path_within(within, &bytes));
         }
-        let mounts = mounts();
+        let (roots, mounts) = (Roots::of(scan), mounts());
         let mut plan = Plan { how, sets: Vec::new(), apart: Vec::new() };
         for group in groups {
             let mut volumes: Vec<Vec<File>> = Vec::new();
             for copy in &group.copies {
-                let file = match File::new(scan, copy, &several, &mounts, how) {
+                let file = match File::new(&roots, copy, &several, &mounts, how) {
                     Ok(file) => file,
                     Err(error) => {
                         plan.apart.push((copy.path.clone(), act::told(&error)));
@@ -142,22 +142,21 @@ impl Plan {
 
 impl File {
     fn new(
-        scan: &Scan,
+        roots: &Roots<'_>,
         copy: &Copy,
         several: &HashMap<(u64, u64), Vec<Vec<u8>>>,
         mounts: &HashMap<u64, Mount>,
         how: How,
     ) -> io::Result<File> {
         let lost = || io::Error::other("it lies below none of the paths");
-        let names = split(scan, &copy.path).ok_or_else(lost)?;
-        let root = scan.tree.roots().position(|root| root.name() == names[0]).ok_or_else(lost)?;
+        let (root, names) = roots.split(&copy.path).ok_or_else(lost)?;
         let (within, name) = place(&names)?;
         let seen = see(&within, &name)?;
         let mut all = vec![names];
         // A name makes no difference to what blocks are shared.
         let several = several.get(&seen.number()).filter(|_| how != How::Reflink);
         let several = several.into_iter().flatten().filter(|path| **path != copy.path);
-        let several = several.filter_map(|path| Some((path.clone(), split(scan, path)?)));
+        let several = several.filter_map(|path| Some((path.clone(), roots.split(path)?.1)));
         let (others, names): (Vec<Vec<u8>>, Vec<Names>) = several.unzip();
         all.extend(names);
         // A name that the scan has not come upon keeps all of it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::*;
+use crate::scan::names::{names_of, split};
 
 /// Numbers that look random, from a seed.
 struct Random(u64);
