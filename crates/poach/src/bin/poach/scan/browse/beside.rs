@@ -1,6 +1,5 @@
 //! What the browser does beside its list: a search of the whole tree, and other programs on its terminal.
 
-use std::io;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -92,7 +91,7 @@ impl App<'_> {
     #[cfg(unix)]
     pub(super) fn suspend(&mut self) -> Result<()> {
         use rustix::process::{Signal, kill_current_process_group};
-        let stop = || kill_current_process_group(Signal::TSTP).map_err(io::Error::from);
+        let stop = || kill_current_process_group(Signal::TSTP).map_err(std::io::Error::from);
         Ok(self.screen.aside(stop)??)
     }
 
