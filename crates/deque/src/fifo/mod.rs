@@ -547,11 +547,11 @@ impl<T, M: Memory> Fifo<T, M> {
             return;
         }
         // Relaxed: if it is not seen here a later push or pop sees it.
-        if self.shared.request.load(Ordering::Relaxed) != 0 {
+        if self.shared.request.load(Ordering::Relaxed) == 0 {
+            self.finish_below(self.taken());
+        } else {
             self.learn_patience(self.taken());
             self.open();
-        } else {
-            self.finish_below(self.taken());
         }
     }
 
