@@ -27,9 +27,6 @@ mod filtered;
 
 #[path = "rig/alone.rs"]
 mod alone;
-#[cfg(not(miri))]
-#[path = "rig/program.rs"]
-mod program;
 
 const ROUNDS: usize = if cfg!(miri) { 1 } else { 100 };
 const TASKS: usize = 3;
@@ -351,7 +348,7 @@ fn a_variable_that_says_neither_on_nor_off_is_refused() {
         return;
     }
     let test = "a_variable_that_says_neither_on_nor_off_is_refused";
-    let output = program::this_program()
+    let output = alone::program::this_program()
         .args(["--exact", test, "--nocapture"])
         .env("POACH_BARRIER", "nonsense")
         .env("RUST_BACKTRACE", "0")

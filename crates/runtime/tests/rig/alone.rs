@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use std::{env, panic, thread};
 
 #[path = "program.rs"]
-mod program;
+pub(crate) mod program;
 use program::this_program;
 
 const ROLE: &str = "POACH_TEST_ALONE";
