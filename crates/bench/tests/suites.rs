@@ -202,7 +202,7 @@ fn each_system_of_a_workload_has_a_colour_of_its_own() {
     for suite in suites() {
         let request = Request { size: Size::Tiny, workers: vec![1, 2], thread_stack: 1 << 30 };
         let cases = suite.cases(&request);
-        let workloads: BTreeSet<&str> = cases.iter().map(|case| &*case.workload).collect();
+        let workloads: BTreeSet<&str> = cases.iter().map(|case| case.workload).collect();
         for workload in workloads {
             let session = Session::new(Plan { workers: vec![1, 2], rounds: 1, ..Plan::quick() });
             session.run(&Like(suite.as_ref(), workload), &|_| {}).unwrap();
