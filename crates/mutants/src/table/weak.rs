@@ -109,6 +109,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "shared.owner.tail.store(index, Ordering::Release);",
         is: "shared.owner.tail.store(index, Ordering::Relaxed);",
         queue: Queue::The,
+        scene: Scene::WeakRoomy,
         ..HERE
     },
     Mutant {
